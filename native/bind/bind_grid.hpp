@@ -1,0 +1,136 @@
+// What only the grid's batch offers to Python: names, views of observations and worlds, shadow validation, schema.
+#pragma once
+
+#include <nanobind/stl/optional.h>
+
+#include "bind/bind_batch.hpp"
+#include "grid/grid.hpp"
+#include "grid/views.hpp"
+
+namespace gridmill {
+
+using GridBatch = Batch<grid::Grid>;
+
+inline nb::list named_tokens(const grid::Program& program, const std::uint8_t* row) {
+  nb::list out;
+  for (const auto& t : grid::describe_row(program, row))
+    out.append(nb::make_tuple(t.row ? nb::object(nb::int_(*t.row)) : nb::object(nb::none()),
+                              t.column ? nb::object(nb::int_(*t.column)) : nb::object(nb::none()), t.feature, t.value, t.text));
+  return out;
+}
+
+inline nb::dict validation_report(GridBatch& batch) {
+  grid::Validation sum;
+  batch.each_worker([&](const grid::Worker& worker) {
+    const auto& v = worker.validation;
+    sum.comparisons += v.comparisons, sum.mismatches += v.mismatches;
+    sum.fast_ns += v.fast_ns, sum.reference_ns += v.reference_ns;
+    const auto place = [](const grid::Mismatch& m) { return std::tuple(m.episode, m.tick, m.world, m.agent); };
+    if (v.first && (!sum.first || place(*v.first) < place(*sum.first))) sum.first = v.first;
+  });
+  nb::dict out;
+  out["comparisons"] = sum.comparisons, out["mismatches"] = sum.mismatches;
+  out["fast_ns"] = sum.fast_ns, out["reference_ns"] = sum.reference_ns;
+  out["first_mismatch"] = nb::none();
+  if (sum.first) {
+    nb::dict first;
+    const auto& program = batch.program(static_cast<std::size_t>(sum.first->program));
+    first["world"] = sum.first->world, first["episode"] = sum.first->episode, first["tick"] = sum.first->tick;
+    first["agent"] = sum.first->agent;
+    first["fast"] = named_tokens(program, sum.first->fast.data());
+    first["reference"] = named_tokens(program, sum.first->reference.data());
+    out["first_mismatch"] = first;
+  }
+  return out;
+}
+
+inline nb::dict seen_world(GridBatch& batch, std::int64_t world) {
+  return batch.look(world, [](auto& tick) {
+    nb::dict out;
+    out["tick"] = tick.header.tick, out["episode"] = tick.header.key.episode, out["seed"] = tick.header.key.seed;
+    out["max_steps"] = tick.header.max_steps, out["game"] = tick.program.config.name;
+    out["height"] = tick.program.height, out["width"] = tick.program.width;
+    nb::list objects;
+    const grid::World view(tick.program, tick.state);
+    for (const auto& seen : grid::inspect_world(tick.program, view)) {
+      nb::dict o;
+      o["type"] = seen.type, o["row"] = seen.row, o["column"] = seen.column, o["vibe"] = seen.vibe;
+      nb::list tags;
+      for (const auto& tag : seen.tags) tags.append(tag);
+      o["tags"] = tags;
+      nb::dict inventory;
+      for (const auto& [name, amount] : seen.inventory) inventory[name.c_str()] = amount;
+      o["inventory"] = inventory;
+      o["agent"] = seen.agent >= 0 ? nb::object(nb::int_(seen.agent)) : nb::object(nb::none());
+      if (seen.agent >= 0) o["group"] = seen.group, o["facing"] = seen.facing;
+      objects.append(o);
+    }
+    out["objects"] = objects;
+    return out;
+  });
+}
+
+inline nb::object dense_view(GridBatch& batch) {
+  return batch.look(0, [&batch](auto& tick) {
+    const auto& program = tick.program;
+    const std::size_t channels = grid::dense_channels(batch.words()).size(), rows = batch.buffers()->rows;
+    const auto height = static_cast<std::size_t>(program.window.height), width = static_cast<std::size_t>(program.window.width);
+    std::vector<std::uint8_t> out(rows * channels * height * width);
+    grid::write_dense(program, batch.buffers()->obs, rows, out.data());
+    return owned_array(std::move(out), {rows, channels, height, width});
+  });
+}
+
+template <class Class>
+void bind_grid(Class&& cls) {
+  cls.def("features",
+          [](const GridBatch& b) {
+            nb::list out;
+            for (const auto& f : b.words().features) out.append(nb::make_tuple(f.name, f.normalizer));
+            return out;
+          })
+      .def("actions", [](const GridBatch& b) { return b.words().actions; })
+      .def("tags", [](const GridBatch& b) { return b.words().tags; })
+      .def("vibes", [](const GridBatch& b) { return b.words().vibes; })
+      .def("num_tokens", [](const GridBatch& b) { return b.program(0).config.observation.num_tokens; })
+      .def("worst_tokens", [](const GridBatch& b, std::size_t game) { return b.program(game).worst_tokens; }, nb::arg("game"))
+      .def("window", [](const GridBatch& b) { return nb::make_tuple(b.program(0).window.height, b.program(0).window.width); })
+      .def("validation", &validation_report)
+      .def("inspect", &seen_world, nb::arg("world"))
+      .def("dense", &dense_view)
+      .def("dense_channels", [](const GridBatch& b) { return grid::dense_channels(b.words()); })
+      .def("describe_row",
+           [](GridBatch& b, std::int64_t row) {
+             const auto agents = static_cast<std::int64_t>(b.shape().num_agents);
+             const std::int64_t rows = agents * b.options().num_worlds;
+             if (row < 0 || row >= rows)
+               throw std::invalid_argument("row " + std::to_string(row) + " is not in [0, " + std::to_string(rows) + ")");
+             return b.look(row / agents, [&](auto& tick) {
+               return named_tokens(tick.program, tick.rows.obs + static_cast<std::size_t>(row % agents) * b.shape().obs_size());
+             });
+           },
+           nb::arg("row"));
+}
+
+inline void bind_grid_functions(nb::module_& m) {
+  m.def("grid_schema", [] { return from_value(schema_of(grid::GameConfig{})); },
+        "fields of a native game config: {name: [type, default, meaning]}");
+  m.def("grid_kinds", [] {
+    nb::dict out;
+    const auto add = [&out]<class... Ts>(std::type_identity<std::variant<Ts...>>) {
+      ((out[std::string(Ts::kind).c_str()] = from_value(schema_of(Ts{}))), ...);
+    };
+    add(std::type_identity<decltype(grid::GameValue::data)>{});
+    add(std::type_identity<decltype(grid::GameConfig::map)>{});
+    return out;
+  });
+  m.def("grid_parts", [] {
+    nb::dict out;
+    out["ObjectType"] = from_value(schema_of(grid::ObjectType{}));
+    out["RewardTerm"] = from_value(schema_of(grid::RewardTerm{}));
+    out["ObservedValue"] = from_value(schema_of(grid::ObservedValue{}));
+    return out;
+  });
+}
+
+}  // namespace gridmill

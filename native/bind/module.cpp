@@ -1,0 +1,63 @@
+// The extension module gridmill._native: one bind_batch line per game, the grid's own views, and facts about the build.
+#include <nanobind/nanobind.h>
+
+#include <cstring>
+#include <ctime>
+
+#include "bind/allocations.hpp"
+#include "bind/bind_batch.hpp"
+#include "bind/bind_grid.hpp"
+
+namespace nb = nanobind;
+using namespace gridmill;
+
+namespace {
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// How many rows of `bytes` one core can write in a second of CPU time when it does nothing but memcpy.
+double memcpy_limit(std::size_t rows, std::size_t bytes, double seconds) {
+  if (rows == 0 || bytes == 0 || !(seconds > 0)) throw std::invalid_argument("rows, bytes and seconds must be positive");
+  std::vector<unsigned char> from(bytes, 0xAB), to(rows * bytes);
+  const double start = cpu_seconds();
+  double done = 0, spent = 0;
+  do {
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::memcpy(to.data() + row * bytes, from.data(), bytes);
+      asm volatile("" : : "r"(to.data()) : "memory");  // the copy must really happen
+    }
+    done += static_cast<double>(rows);
+    spent = cpu_seconds() - start;
+  } while (spent < seconds);
+  return done / spent;
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  nb::set_leak_warnings(false);  // arrays may outlive the interpreter's teardown order; tests look for leaks themselves
+  nb::exception<WorldFault>(m, "WorldFault", PyExc_RuntimeError);
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const TypeMismatch& error) {
+      PyErr_SetString(PyExc_TypeError, error.what());
+    }
+  });
+  bind_grid(bind_batch<grid::Grid>(m, "GridBatch"));
+  bind_grid_functions(m);
+  m.def("allocations", &allocation_count, "heap allocations made by the engine since it was loaded");
+  m.def("memcpy_limit", &memcpy_limit, nb::arg("rows"), nb::arg("bytes"), nb::arg("seconds"),
+        nb::call_guard<nb::gil_scoped_release>());
+  m.def("build_info", [] {
+    nb::dict info;
+    info["compiler"] = __VERSION__;
+    info["build_type"] = GRIDMILL_BUILD_TYPE;
+    info["isa"] = grid::have_avx512() ? "avx512" : "portable";
+    return info;
+  });
+}

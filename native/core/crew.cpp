@@ -1,0 +1,90 @@
+// See crew.hpp. Order that makes re-sending a lane safe: `done` is cleared before `next` is released, and a
+// lane is sent again only after all its chunks were done, so a late worker finds either no chunk or a new one.
+#include "core/crew.hpp"
+
+#include "core/phases.hpp"
+
+namespace gridmill {
+namespace {
+
+// Long enough to catch back-to-back steps, short enough not to disturb a policy on the same cores.
+constexpr std::int64_t kSpinNs = 20'000;
+
+template <class Ready>
+bool spin_until(Ready ready) {
+  const std::int64_t end = steady_ns() + kSpinNs;
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (ready()) return true;
+#if defined(__x86_64__)
+      _mm_pause();
+#endif
+    }
+  } while (steady_ns() < end);
+  return false;
+}
+
+}  // namespace
+
+Crew::Crew(int threads, int lanes, std::uint32_t chunks_per_lane, Work work)
+    : chunks_(chunks_per_lane), work_(std::move(work)), lanes_(static_cast<std::size_t>(lanes)) {
+  for (auto& lane : lanes_) lane.next = lane.done = chunks_;
+  for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { live(worker); });
+}
+
+Crew::~Crew() {
+  stop_ = true;
+  bell_.fetch_add(1, std::memory_order_release);
+  bell_.notify_all();
+  for (auto& thread : threads_)
+    if (thread.joinable()) thread.join();
+}
+
+void Crew::abandon() {
+  for (auto& thread : threads_) thread.detach();
+  threads_.clear();
+}
+
+void Crew::send(int lane) {
+  lanes_[lane].done.store(0, std::memory_order_relaxed);
+  lanes_[lane].next.store(0, std::memory_order_release);
+  if (threads_.empty()) return;
+  bell_.fetch_add(1, std::memory_order_release);
+  bell_.notify_all();
+}
+
+void Crew::recv(int lane) {
+  while (work_once(0, lane)) {}
+  auto& done = lanes_[lane].done;
+  const auto finished = [&] { return done.load(std::memory_order_acquire) == chunks_; };
+  if (spin_until(finished)) return;
+  for (std::uint32_t seen = done.load(std::memory_order_acquire); seen != chunks_;
+       seen = done.load(std::memory_order_acquire))
+    done.wait(seen, std::memory_order_acquire);
+}
+
+bool Crew::work_once(int worker, int index) {
+  Lane& lane = lanes_[static_cast<std::size_t>(index)];
+  if (lane.next.load(std::memory_order_relaxed) >= chunks_) return false;
+  const std::uint32_t chunk = lane.next.fetch_add(1, std::memory_order_acq_rel);
+  if (chunk >= chunks_) return false;
+  work_(worker, index, chunk);
+  lane.done.fetch_add(1, std::memory_order_acq_rel);
+  lane.done.notify_all();
+  return true;
+}
+
+void Crew::live(int worker) {
+  std::uint32_t heard = 0;
+  while (!stop_.load(std::memory_order_acquire)) {
+    bool worked = false;
+    for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane)
+      while (work_once(worker, lane)) worked = true;
+    if (worked) continue;
+    if (!spin_until([&] { return bell_.load(std::memory_order_acquire) != heard; }))
+      bell_.wait(heard, std::memory_order_acquire);
+    heard = bell_.load(std::memory_order_acquire);
+  }
+}
+
+}  // namespace gridmill

@@ -1,0 +1,91 @@
+// The Game contract: what a game must offer so that Batch<Game> can hold, step, save and time many worlds of it.
+// A world is one block of bytes: a WorldHeader (the batch's) followed by the game's own state, without pointers,
+// so that save, restore, fork and hash are the batch's business alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/buffers.hpp"
+#include "core/random.hpp"
+#include "core/stats.hpp"
+#include "core/value.hpp"
+
+namespace gridmill {
+
+// What the batch keeps at the front of every world's block.
+struct WorldHeader {
+  Key key;                     // seed, world, episode: what all randomness of the episode hangs on
+  std::uint32_t tick = 0;      // ticks of this episode
+  std::uint32_t max_steps = 0;  // length of this episode (shorter than the game's in a desynchronised first one)
+  std::int32_t program = 0;    // the game this episode plays
+  std::int32_t next_program = -1;  // taken at the next reset; -1 keeps the current one
+  std::uint8_t ended = 0;        // set by the game in the tick that ends the episode
+  std::uint8_t short_first = 0;  // this episode was shortened by desync_episodes
+  std::uint8_t failed = 0;       // an exception left this world half way through a tick
+  std::uint8_t padding[5] = {};
+};
+static_assert(sizeof(WorldHeader) == 40);
+
+struct Shape {
+  std::size_t num_agents = 0;
+  std::vector<std::size_t> obs;  // per row, e.g. {200, 3}
+  std::size_t num_actions = 0;
+  bool operator==(const Shape&) const = default;
+  std::size_t obs_size() const {
+    std::size_t n = 1;
+    for (const auto d : obs) n *= d;
+    return n;
+  }
+};
+
+// Switches a game may care about; read in Python, handed over as plain values.
+struct ObserveOptions {
+  bool fast = true;       // false: the reference path is primary
+  bool validate = false;  // run both paths and compare
+};
+
+// Everything one tick of one world touches.
+template <class G>
+struct Tick {
+  const typename G::Program& program;
+  WorldHeader& header;
+  std::byte* state;  // the game's part of the block
+  Rows<typename G::Obs> rows;
+  typename G::Worker& worker;
+};
+
+template <class G>
+concept Game = requires(Tick<G>& tick, const typename G::Program& program, const typename G::Vocabulary& words,
+                        const std::vector<Value>& games, double* record, std::size_t index) {
+  // The element of an observation row, and the value an unused element holds.
+  { G::empty_obs } -> std::convertible_to<typename G::Obs>;
+  // The words all games of one batch share (features, actions, stats); built from all of them.
+  { G::vocabulary(games) } -> std::same_as<typename G::Vocabulary>;
+  // Immutable and complete: every name resolved, everything validated. `words` outlives it.
+  { G::compile(words, games[index]) } -> std::same_as<typename G::Program>;
+  { G::shape(program) } -> std::same_as<Shape>;
+  { G::stats(words) } -> std::same_as<StatTable>;
+  // Size of the game's part of a world block.
+  { G::state_bytes(program) } -> std::same_as<std::size_t>;
+  // Length of an episode in ticks (0: no limit), and the earliest tick a first episode may end.
+  { G::max_steps(program) } -> std::same_as<std::uint32_t>;
+  { G::min_first_episode(program) } -> std::same_as<std::uint32_t>;
+  // A new episode in a zeroed block; then observe() writes the rows' first observation (and masks).
+  { G::reset(tick) };
+  { G::observe(tick) };
+  // One tick is phase<0> ... phase<N-1> in order; each has a name in the profiler.
+  { G::phases.size() } -> std::convertible_to<std::size_t>;
+  { G::template phase<0>(tick) };
+  // One row of numbers per agent, in the order of stats(), when an episode has ended.
+  { G::record(tick, record) };
+  // Per-thread scratch: whatever a game needs that is neither world state nor shared.
+  requires std::is_constructible_v<typename G::Worker, ObserveOptions>;
+  { tick.worker.fit(program) };  // grow the scratch so that no tick of this program allocates
+};
+
+}  // namespace gridmill

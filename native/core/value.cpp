@@ -1,0 +1,129 @@
+// Scalars of the tree: type and range checks with one wording for every config.
+#include "core/value.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace gridmill {
+namespace {
+
+std::string number_text(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.15g", x);
+  return text;
+}
+
+std::string range_text(const char* type, const Allowed& allowed) {
+  std::string text = type;
+  const bool low = std::isfinite(allowed.low), high = std::isfinite(allowed.high);
+  if (low && high) text += " in [" + number_text(allowed.low) + ", " + number_text(allowed.high) + "]";
+  else if (low) text += " >= " + number_text(allowed.low);
+  else if (high) text += " <= " + number_text(allowed.high);
+  return text;
+}
+
+// Edit distance (Levenshtein 1966), for "did you mean".
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+const Value* Value::find(std::string_view name) const {
+  if (const auto* dict = std::get_if<Dict>(&data))
+    for (const auto& [key, value] : *dict)
+      if (key == name) return &value;
+  return nullptr;
+}
+
+std::string Value::describe() const {
+  struct {
+    std::string operator()(std::monostate) const { return "nothing"; }
+    std::string operator()(bool b) const { return b ? "true" : "false"; }
+    std::string operator()(std::int64_t i) const { return std::to_string(i); }
+    std::string operator()(double d) const { return number_text(d); }
+    std::string operator()(const std::string& s) const {
+      return "'" + (s.size() > 60 ? s.substr(0, 57) + "..." : s) + "'";
+    }
+    std::string operator()(const List& l) const { return "a list of " + std::to_string(l.size()); }
+    std::string operator()(const Dict& d) const { return "a dict of " + std::to_string(d.size()); }
+  } show;
+  return std::visit(show, data);
+}
+
+void refuse(const std::string& path, const std::string& what) {
+  throw std::invalid_argument(what + " - at `" + path + "`");
+}
+
+void refuse_type(const std::string& path, const std::string& expected, const Value& got) {
+  throw TypeMismatch("expected " + expected + ", got " + got.describe() + " - at `" + path + "`");
+}
+
+std::string nearest(std::string_view name, const std::vector<std::string>& known) {
+  std::size_t best = std::max<std::size_t>(2, name.size() / 2) + 1;
+  const std::string* winner = nullptr;
+  for (const auto& candidate : known)
+    if (const std::size_t d = distance(name, candidate); d < best) best = d, winner = &candidate;
+  return winner ? "; did you mean `" + *winner + "`?" : "";
+}
+
+std::int64_t decode_int(const Value& value, const std::string& path, const Allowed& allowed) {
+  const auto* number = std::get_if<std::int64_t>(&value.data);
+  if (number == nullptr) refuse_type(path, range_text("int", allowed), value);
+  if (static_cast<double>(*number) < allowed.low || static_cast<double>(*number) > allowed.high)
+    refuse(path, "expected " + range_text("int", allowed) + ", got " + value.describe());
+  return *number;
+}
+
+double decode_number(const Value& value, const std::string& path, const Allowed& allowed) {
+  double number = 0;
+  if (const auto* i = std::get_if<std::int64_t>(&value.data)) number = static_cast<double>(*i);
+  else if (const auto* d = std::get_if<double>(&value.data)) number = *d;
+  else refuse_type(path, range_text("number", allowed), value);
+  if (!std::isfinite(number) || number < allowed.low || number > allowed.high)
+    refuse(path, "expected " + range_text("finite number", allowed) + ", got " + value.describe());
+  return number;
+}
+
+std::string decode_text(const Value& value, const std::string& path, const Allowed& allowed) {
+  const auto* text = std::get_if<std::string>(&value.data);
+  if (text == nullptr) refuse_type(path, "text", value);
+  if (!allowed.choices.empty() &&
+      std::find(allowed.choices.begin(), allowed.choices.end(), *text) == allowed.choices.end()) {
+    std::string list;
+    for (const auto& choice : allowed.choices) list += (list.empty() ? "`" : ", `") + std::string(choice) + "`";
+    refuse(path, "expected one of " + list + ", got " + value.describe());
+  }
+  return *text;
+}
+
+bool decode_bool(const Value& value, const std::string& path) {
+  const auto* flag = std::get_if<bool>(&value.data);
+  if (flag == nullptr) refuse_type(path, "true or false", value);
+  return *flag;
+}
+
+const Value::List& expect_list(const Value& value, const std::string& path) {
+  const auto* list = std::get_if<Value::List>(&value.data);
+  if (list == nullptr) refuse_type(path, "a list", value);
+  return *list;
+}
+
+const Value::Dict& expect_dict(const Value& value, const std::string& path) {
+  const auto* dict = std::get_if<Value::Dict>(&value.data);
+  if (dict == nullptr) refuse_type(path, "a dict", value);
+  return *dict;
+}
+
+}  // namespace gridmill

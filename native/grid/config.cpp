@@ -1,0 +1,103 @@
+// Checks of one game on its own, at the door, each with its path.
+#include "grid/config.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace gridmill::grid {
+namespace {
+
+void check_names(const std::vector<std::string>& names, const std::string& path) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    if (names[i].empty()) refuse(at, "expected a name, got nothing");
+    if (!seen.insert(names[i]).second) refuse(at, "`" + names[i] + "` is listed twice");
+  }
+}
+
+void expect_known(const std::string& name, const std::vector<std::string>& known, const std::string& what,
+                  const std::string& path) {
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    refuse(path, "unknown " + what + " `" + name + "`" + nearest(name, known));
+}
+
+template <class T>
+std::vector<std::string> keys(const Named<T>& named) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : named) names.push_back(name);
+  return names;
+}
+
+template <class Type>
+void check_type(const Type& type, const GameConfig& game, const std::string& path) {
+  for (const auto& [resource, amount] : type.inventory)
+    expect_known(resource, game.resources, "resource", path + ".inventory");
+  if (!type.vibe.empty()) expect_known(type.vibe, game.vibes, "vibe", path + ".vibe");
+  check_names(type.tags, path + ".tags");
+}
+
+void check_value(const GameValue& value, const GameConfig& game, const std::string& path, int depth) {
+  if (depth > 8) refuse(path, "game values may be nested 8 deep, got more");
+  std::visit(
+      [&](const auto& item) {
+        using T = std::decay_t<decltype(item)>;
+        if constexpr (std::is_same_v<T, InventoryOf>) {
+          expect_known(item.resource, game.resources, "resource", path + ".resource");
+        } else if constexpr (requires { item.values; }) {
+          const std::size_t n = item.values.size();
+          if (std::is_same_v<T, Ratio> && n != 2) refuse(path + ".values", "a ratio takes 2 values, got " + std::to_string(n));
+          if (std::is_same_v<T, LogOnePlus> && n != 1) refuse(path + ".values", "a log takes 1 value, got " + std::to_string(n));
+          if (n == 0 || n > 32) refuse(path + ".values", "expected 1 to 32 values, got " + std::to_string(n));
+          for (std::size_t i = 0; i < n; ++i)
+            check_value(item.values[i], game, path + ".values[" + std::to_string(i) + "]", depth + 1);
+        }
+      },
+      value.data);
+}
+
+void check_odd(std::int32_t n, const std::string& path) {
+  if (n % 2 == 0) refuse(path, "expected an odd number, got " + std::to_string(n));
+}
+
+}  // namespace
+
+void GameValue::decode(GameValue& out, const Value& value, const std::string& path) {
+  // A hostile tree could be deep enough to exhaust the stack before check_value sees it.
+  if (std::count(path.begin(), path.end(), '[') > 12) refuse(path, "game values may be nested 8 deep, got more");
+  decode_choice(out.data, value, path);
+}
+
+GameConfig decode_game(const Value& value) {
+  GameConfig game = gridmill::decode<GameConfig>(value);
+  if (game.moves != 0 && game.moves != 4 && game.moves != 8)
+    refuse("$.moves", "expected 0, 4 or 8, got " + std::to_string(game.moves));
+  check_names(game.resources, "$.resources");
+  check_names(game.vibes, "$.vibes");
+  check_names(keys(game.objects), "$.objects");
+  if (game.vibes.size() > 128) refuse("$.vibes", "expected at most 128 vibes, got " + std::to_string(game.vibes.size()));
+  if (game.resources.size() > 128)
+    refuse("$.resources", "expected at most 128 resources, got " + std::to_string(game.resources.size()));
+  check_type(game.agent, game, "$.agent");
+  for (const auto& [name, type] : game.objects) {
+    if (name == "agent") refuse("$.objects", "`agent` is not an object type; agents are described by `$.agent`");
+    check_type(type, game, "$.objects." + name);
+  }
+  check_odd(game.observation.height, "$.observation.height");
+  check_odd(game.observation.width, "$.observation.width");
+  if (game.observation.window == "disc" && game.observation.height != game.observation.width)
+    refuse("$.observation.width", "a disc window is as wide as high: expected " +
+                                      std::to_string(game.observation.height) + ", got " +
+                                      std::to_string(game.observation.width));
+  for (std::size_t i = 0; i < game.rewards.size(); ++i)
+    check_value(game.rewards[i].value, game, "$.rewards[" + std::to_string(i) + "].value", 1);
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < game.observation.values.size(); ++i) {
+    check_value(game.observation.values[i].value, game, "$.observation.values[" + std::to_string(i) + "].value", 1);
+    shown.push_back(game.observation.values[i].name);
+  }
+  check_names(shown, "$.observation.values");
+  return game;
+}
+
+}  // namespace gridmill::grid

@@ -1,0 +1,179 @@
+// The native words of a grid game: what Python's `Game` looks like after it crossed as a plain tree.
+// fields() is the only description here; tests/contracts/test_schema.py holds it equal to the Python models.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/value.hpp"
+
+namespace gridmill::grid {
+
+constexpr std::int64_t kMaxSide = 4096;
+constexpr std::int64_t kMaxAgents = 4096;
+constexpr std::int64_t kMaxObjects = 65'535;
+
+// ---- game values: numbers read from the state, for rewards and observations alike
+
+struct GameValue;
+
+struct InventoryOf {
+  static constexpr std::string_view kind = "inventory";
+  std::string resource;
+  static auto fields() { return std::tuple{field("resource", &InventoryOf::resource, "what the agent holds")}; }
+};
+struct StatOf {
+  static constexpr std::string_view kind = "stat";
+  std::string name;
+  static auto fields() { return std::tuple{field("name", &StatOf::name, "the agent's statistic of this episode")}; }
+};
+struct Constant {
+  static constexpr std::string_view kind = "constant";
+  double value = 0;
+  static auto fields() { return std::tuple{field("value", &Constant::value, "a fixed number")}; }
+};
+template <class Self>
+struct Combined {
+  std::vector<GameValue> values;
+  static auto fields() { return std::tuple{field("values", &Self::values, "what is combined")}; }
+};
+struct Sum : Combined<Sum> { static constexpr std::string_view kind = "sum"; };
+struct Ratio : Combined<Ratio> { static constexpr std::string_view kind = "ratio"; };  // a / b, 0 where b is 0
+struct Least : Combined<Least> { static constexpr std::string_view kind = "min"; };
+struct Most : Combined<Most> { static constexpr std::string_view kind = "max"; };
+struct LogOnePlus : Combined<LogOnePlus> { static constexpr std::string_view kind = "log"; };  // log(1 + x)
+
+struct GameValue {
+  Choice<InventoryOf, StatOf, Constant, Sum, Ratio, Least, Most, LogOnePlus> data;
+  static void decode(GameValue& out, const Value& value, const std::string& path);
+};
+
+// ---- the game
+
+struct RewardTerm {
+  double weight = 1;
+  GameValue value;
+  double cap = 1e9;
+  std::string mode = "change";
+  static auto fields() {
+    return std::tuple{field("weight", &RewardTerm::weight, "reward per unit"),
+                      field("value", &RewardTerm::value, "the game value that pays"),
+                      field("cap", &RewardTerm::cap, at_least(0), "the value counts up to here"),
+                      field("mode", &RewardTerm::mode, one_of({"change", "gained", "per_tick"}), "when it pays")};
+  }
+};
+
+struct ObservedValue {
+  std::string name;
+  GameValue value;
+  std::int32_t digits = 1;
+  static auto fields() {
+    return std::tuple{field("name", &ObservedValue::name, "name of the global feature"),
+                      field("value", &ObservedValue::value, "the game value shown"),
+                      field("digits", &ObservedValue::digits, between(1, 2), "base-256 digits shown")};
+  }
+};
+
+struct Observation {
+  std::string window = "square";
+  std::int32_t height = 11, width = 11, num_tokens = 200;
+  bool local_position = false;
+  double reward_scale = 100;
+  std::string overflow = "drop";
+  std::vector<ObservedValue> values;
+  static auto fields() {
+    return std::tuple{
+        field("window", &Observation::window, one_of({"square", "disc"}), "shape of what an agent sees"),
+        field("height", &Observation::height, between(1, 15), "rows of the window, odd"),
+        field("width", &Observation::width, between(1, 15), "columns of the window, odd"),
+        field("num_tokens", &Observation::num_tokens, between(1, 4096), "tokens per row of obs"),
+        field("local_position", &Observation::local_position, "show the distance from the spawn cell"),
+        field("reward_scale", &Observation::reward_scale, "scale of the last_reward token"),
+        field("overflow", &Observation::overflow, one_of({"drop", "error"}), "when tokens do not fit"),
+        field("values", &Observation::values, "game values shown as global tokens")};
+  }
+};
+
+struct AgentType {
+  std::vector<std::string> tags;
+  Named<std::int64_t> inventory;
+  std::string vibe;
+  static auto fields() {
+    return std::tuple{field("tags", &AgentType::tags, "beside type:agent"),
+                      field("inventory", &AgentType::inventory, between(0, 65'535), "held at the start"),
+                      field("vibe", &AgentType::vibe, "vibe at the start; empty: the first")};
+  }
+};
+
+struct ObjectType {
+  std::vector<std::string> tags;
+  Named<std::int64_t> inventory;
+  std::string vibe;
+  static auto fields() {
+    return std::tuple{field("tags", &ObjectType::tags, "beside type:<name>"),
+                      field("inventory", &ObjectType::inventory, between(0, 65'535), "held at the start"),
+                      field("vibe", &ObjectType::vibe, "vibe at the start; empty: the first")};
+  }
+};
+
+struct AsciiMap {
+  static constexpr std::string_view kind = "ascii";
+  std::string text;
+  Named<std::string> legend;
+  static auto fields() {
+    return std::tuple{field("text", &AsciiMap::text, "rows of characters, all of one length"),
+                      field("legend", &AsciiMap::legend, "character -> object type")};
+  }
+};
+
+struct ScatterMap {
+  static constexpr std::string_view kind = "scatter";
+  std::int32_t height = 40, width = 40, border = 1;
+  Named<std::int64_t> objects;
+  std::int32_t groups = 1;
+  static auto fields() {
+    return std::tuple{field("height", &ScatterMap::height, between(1, kMaxSide), "rows, border included"),
+                      field("width", &ScatterMap::width, between(1, kMaxSide), "columns, border included"),
+                      field("border", &ScatterMap::border, between(0, kMaxSide), "cells of wall around"),
+                      field("objects", &ScatterMap::objects, between(0, kMaxObjects), "object type -> how many"),
+                      field("groups", &ScatterMap::groups, between(1, 255), "agent i belongs to group i mod groups")};
+  }
+};
+
+struct GameConfig {
+  std::string name;
+  std::int32_t num_agents = 1;
+  std::int64_t max_steps = 1000;
+  std::string time_limit = "truncation";
+  std::int32_t moves = 8;
+  std::vector<std::string> resources;
+  std::vector<std::string> vibes;
+  AgentType agent;
+  Named<ObjectType> objects;
+  Choice<AsciiMap, ScatterMap> map;
+  Observation observation;
+  std::vector<RewardTerm> rewards;
+  double reward_sharing = 0;
+  static auto fields() {
+    return std::tuple{
+        field("name", &GameConfig::name, "name of the game"),
+        field("num_agents", &GameConfig::num_agents, between(1, kMaxAgents), "agents per world"),
+        field("max_steps", &GameConfig::max_steps, between(1, 1'000'000'000), "ticks of an episode"),
+        field("time_limit", &GameConfig::time_limit, one_of({"truncation", "termination"}), "how the limit ends it"),
+        field("moves", &GameConfig::moves, between(0, 8), "directions: 0, 4 or 8"),
+        field("resources", &GameConfig::resources, "resource names, in order"),
+        field("vibes", &GameConfig::vibes, "vibe names; the first is the default; two or more give change_vibe_*"),
+        field("agent", &GameConfig::agent, "what every agent is"),
+        field("objects", &GameConfig::objects, "object types by name"),
+        field("map", &GameConfig::map, "where things are"),
+        field("observation", &GameConfig::observation, "what agents see"),
+        field("rewards", &GameConfig::rewards, "terms added up"),
+        field("reward_sharing", &GameConfig::reward_sharing, between(0, 1), "share of the group's mean reward")};
+  }
+};
+
+// Decodes and checks everything that needs no other game: names used exist, sizes are odd, maps are legal.
+GameConfig decode_game(const Value& value);
+
+}  // namespace gridmill::grid

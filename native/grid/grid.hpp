@@ -1,0 +1,81 @@
+// Grid: the grid engine as a Game (core/game.hpp). One struct of static functions; the state lives in the block.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "core/game.hpp"
+#include "grid/maps.hpp"
+#include "grid/program.hpp"
+#include "grid/world.hpp"
+
+namespace gridmill::grid {
+
+struct Mismatch {
+  std::uint32_t world = 0, tick = 0, agent = 0, episode = 0;
+  std::int32_t program = 0;
+  std::vector<std::uint8_t> fast, reference;
+};
+
+// Shadow validation, kept per worker and added up when asked for.
+struct Validation {
+  std::uint64_t comparisons = 0, mismatches = 0;
+  std::int64_t fast_ns = 0, reference_ns = 0;
+  std::optional<Mismatch> first;
+};
+
+using ObserveFunction = void (*)(const ObserveJob&);
+
+struct Worker {
+  explicit Worker(ObserveOptions options);
+  void fit(const Program& program);
+
+  ObserveOptions options;
+  ObserveFunction fast;  // the best this CPU has
+  MapScratch map;
+  std::vector<std::uint16_t> order;    // this tick's shuffle
+  std::vector<std::uint8_t> extra;     // global tokens beyond the three that are always there
+  std::vector<std::uint8_t> extra_counts;
+  std::vector<double> raw_rewards;
+  std::vector<std::uint8_t> shadow;    // rows of the other path
+  std::vector<std::uint16_t> shadow_used;
+  Validation validation;
+};
+
+struct Grid {
+  using Obs = std::uint8_t;
+  using Program = grid::Program;
+  using Vocabulary = grid::Vocabulary;
+  using Worker = grid::Worker;
+  using T = Tick<Grid>;
+  static constexpr Obs empty_obs = 0xFF;
+  static constexpr std::array<std::string_view, 9> phases{"reset", "events",       "actions",      "on_tick",   "aoe",
+                                                          "collectives", "observations", "rewards", "truncation"};
+
+  static Vocabulary vocabulary(const std::vector<Value>& games);
+  static Program compile(const Vocabulary& words, const Value& game) { return grid::compile(words, game); }
+  static Shape shape(const Program& p);
+  static StatTable stats(const Vocabulary& words) { return words.stats(); }
+  static std::size_t state_bytes(const Program& p) { return p.layout.bytes; }
+  static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.config.max_steps); }
+  // Nothing that pays has to be built first, so every reward term could pay in the first tick.
+  static std::uint32_t min_first_episode(const Program&) { return 1; }
+  static void reset(T& tick);
+  static void observe(T& tick);
+  template <std::size_t P> static void phase(T& tick);
+  static void record(const T& tick, double* out);
+};
+
+// emit.cpp: what an object shows, cached in its slot
+void refresh_object(const Program& program, World& world, std::uint32_t object);
+void refresh_terrain(const Program& program, World& world);
+// observe.cpp: the observation phase
+void observe_world(Grid::T& tick, World& world);
+// observe_reference.cpp: slow and obvious; writes whole rows
+void observe_reference(const Program& program, const World& world, const WorldHeader& header, std::uint8_t* obs,
+                       std::uint32_t* needed_per_agent);
+// step.cpp
+double evaluate(const CompiledValue& value, const Program& program, const World& world, std::uint32_t agent);
+void write_masks(const Program& program, const World& world, std::uint8_t* masks);
+
+}  // namespace gridmill::grid

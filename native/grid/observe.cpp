@@ -1,0 +1,168 @@
+// The observation phase: refresh what changed, write the rows with the fast path (or the reference, if asked), and
+// compare the two when shadow validation is on. The portable way to rank bits is here; its bytes equal the vector one's.
+#include <cmath>
+
+#include "core/phases.hpp"
+#include "grid/grid.hpp"
+#include "grid/observe_rows.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+struct PortableRanks {
+  static inline void find(const Window& window, const std::uint64_t* rows, std::uint32_t shift, std::uint64_t* ranks) {
+    std::uint64_t picture[4] = {0, 0, 0, 0};
+    for (std::int32_t i = 0; i < window.height; ++i)
+      picture[i >> 2] |= ((rows[i] >> shift) & 0xFFFF) << (16 * (i & 3));
+    for (std::uint32_t word = 0; word < 4; ++word) ranks[word] = 0;
+    for (std::uint32_t word = 0; word < 4; ++word)
+      for (std::uint64_t left = picture[word] & window.inside[word]; left != 0; left &= left - 1) {
+        const std::uint32_t rank = window.rank_of[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left))];
+        ranks[rank >> 6] |= std::uint64_t{1} << (rank & 63);
+      }
+  }
+};
+
+std::uint8_t progress_of(const Program& p, const WorldHeader& header) {
+  const std::uint64_t scaled = std::uint64_t{256} * header.tick / static_cast<std::uint64_t>(p.config.max_steps);
+  return static_cast<std::uint8_t>(std::min<std::uint64_t>(255, scaled));
+}
+
+// Local position and game values: only games that show them pay for this.
+void write_extra(const Program& p, const World& w, Worker& worker) {
+  const std::size_t stride = worker.extra.size() / p.num_agents;
+  for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
+    std::uint8_t* out = worker.extra.data() + agent * stride;
+    std::uint8_t count = 0;
+    const auto put = [&](std::uint8_t feature, std::uint8_t value) {
+      if (value == 0) return;
+      out[0] = 0, out[1] = feature, out[2] = value;
+      out += 3, ++count;
+    };
+    if (p.config.observation.local_position) {
+      const int dr = w.row[agent] - w.spawn_row[agent], dc = w.column[agent] - w.spawn_column[agent];
+      put(p.lp_features[dr < 0 ? 0 : 1], static_cast<std::uint8_t>(std::min(255, std::abs(dr))));
+      put(p.lp_features[dc < 0 ? 2 : 3], static_cast<std::uint8_t>(std::min(255, std::abs(dc))));
+    }
+    for (const auto& shown : p.shown) {
+      const double most = shown.digits == 2 ? 65'535 : 255;
+      const double value = evaluate(shown.value, p, w, agent);
+      const auto amount = static_cast<std::uint32_t>(std::lround(value < 0 ? 0 : value > most ? most : value));
+      put(shown.feature, static_cast<std::uint8_t>(amount));
+      if (shown.digits == 2) put(shown.high_feature, static_cast<std::uint8_t>(amount >> 8));
+    }
+    worker.extra_counts[agent] = count;
+  }
+}
+
+ObserveJob make_job(const Grid::T& tick, World& w) {
+  const Program& p = tick.program;
+  Worker& worker = tick.worker;
+  ObserveJob job{};
+  job.window = &p.window;
+  job.grid = w.grid, job.occupied = w.occupied, job.slots = w.slots, job.slot_counts = w.slot_counts;
+  job.cell = w.cell, job.row = w.row, job.column = w.column;
+  job.last_action = w.last_action, job.reward_token = w.reward_token;
+  const std::uint64_t global = 0xFE;
+  job.globals_low = global | std::uint64_t{p.progress_feature} << 8 | global << 24 |
+                    std::uint64_t{p.action_feature} << 32 | global << 48 | std::uint64_t{p.reward_feature} << 56;
+  job.globals_high = ~std::uint64_t{0xFF};
+  job.progress = progress_of(p, tick.header);
+  if (p.config.observation.local_position || !p.shown.empty()) {
+    write_extra(p, w, worker);
+    job.extra = worker.extra.data(), job.extra_counts = worker.extra_counts.data();
+    job.extra_stride = static_cast<std::uint32_t>(worker.extra.size() / p.num_agents);
+  }
+  job.num_agents = p.num_agents, job.plane_rows = p.plane_rows, job.slot_shift = p.slot_shift;
+  job.num_tokens = static_cast<std::uint32_t>(p.config.observation.num_tokens);
+  job.obs = tick.rows.obs, job.used = tick.rows.used;
+  job.counter_stride = static_cast<std::uint32_t>(p.counters.size);
+  job.written = w.counters + p.counters.written, job.dropped = w.counters + p.counters.dropped;
+  return job;
+}
+
+// The reference as primary: whole rows, then the same counters the fast path keeps.
+void observe_slowly(const Grid::T& tick, World& w, std::uint8_t* obs, std::uint16_t* used, bool count) {
+  const Program& p = tick.program;
+  std::vector<std::uint32_t> needed(p.num_agents);
+  observe_reference(p, w, tick.header, obs, needed.data());
+  for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
+    const auto budget = static_cast<std::uint32_t>(p.config.observation.num_tokens);
+    used[agent] = static_cast<std::uint16_t>(std::min(needed[agent], budget));
+    if (!count) continue;
+    w.counters_of(agent)[p.counters.written] += used[agent];
+    w.counters_of(agent)[p.counters.dropped] += needed[agent] - used[agent];
+  }
+}
+
+void compare_rows(const Grid::T& tick, const std::uint8_t* fast, const std::uint8_t* reference) {
+  const Program& p = tick.program;
+  Validation& v = tick.worker.validation;
+  const std::size_t row = std::size_t{static_cast<std::uint32_t>(p.config.observation.num_tokens)} * 3;
+  for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
+    ++v.comparisons;
+    const std::uint8_t *a = fast + agent * row, *b = reference + agent * row;
+    if (std::memcmp(a, b, row) == 0) continue;
+    ++v.mismatches;
+    if (!v.first)
+      v.first = Mismatch{tick.header.key.world, tick.header.tick, agent, tick.header.key.episode, tick.header.program,
+                         {a, a + row}, {b, b + row}};
+  }
+}
+
+void observe_both(const Grid::T& tick, World& w, const ObserveJob& job) {
+  Worker& worker = tick.worker;
+  const std::size_t bytes = std::size_t{job.num_agents} * job.num_tokens * 3;
+  const bool fast_first = worker.options.fast;
+  const std::int64_t start = steady_ns();
+  if (fast_first) worker.fast(job);
+  else observe_slowly(tick, w, tick.rows.obs, tick.rows.used, true);
+  const std::int64_t middle = steady_ns();
+  if (fast_first) {
+    observe_slowly(tick, w, worker.shadow.data(), worker.shadow_used.data(), false);
+  } else {
+    ObserveJob shadow = job;
+    std::vector<std::uint32_t> counters(std::size_t{job.num_agents} * 2);
+    std::memset(worker.shadow.data(), 0xFF, bytes);
+    std::fill(worker.shadow_used.begin(), worker.shadow_used.end(), std::uint16_t{0});
+    shadow.obs = worker.shadow.data(), shadow.used = worker.shadow_used.data();
+    shadow.written = counters.data(), shadow.dropped = counters.data() + job.num_agents, shadow.counter_stride = 1;
+    worker.fast(shadow);
+  }
+  const std::int64_t end = steady_ns();
+  worker.validation.fast_ns += fast_first ? middle - start : end - middle;
+  worker.validation.reference_ns += fast_first ? end - middle : middle - start;
+  compare_rows(tick, fast_first ? tick.rows.obs : worker.shadow.data(), fast_first ? worker.shadow.data() : tick.rows.obs);
+}
+
+void refuse_overflow(const Grid::T& tick, const World& w) {
+  const Program& p = tick.program;
+  for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
+    if (const std::uint32_t dropped = w.counters_of(agent)[p.counters.dropped])
+      throw std::runtime_error("agent " + std::to_string(agent) + " sees " + std::to_string(dropped) +
+                               " tokens more than num_tokens = " + std::to_string(p.config.observation.num_tokens) +
+                               "; raise observation.num_tokens or set observation.overflow to 'drop'");
+}
+
+}  // namespace
+
+void observe_portable(const ObserveJob& job) { observe_rows<PortableRanks>(job); }
+
+void observe_world(Grid::T& tick, World& w) {
+  const Program& p = tick.program;
+  for (std::uint32_t word = 0; word < (p.num_objects + 63) / 64; ++word)
+    for (; w.dirty[word] != 0; w.dirty[word] &= w.dirty[word] - 1)
+      refresh_object(p, w, 64 * word + static_cast<std::uint32_t>(__builtin_ctzll(w.dirty[word])));
+  Worker& worker = tick.worker;
+  if (!worker.options.validate && worker.options.fast) {
+    worker.fast(make_job(tick, w));
+  } else if (worker.options.validate) {
+    observe_both(tick, w, make_job(tick, w));
+  } else {
+    observe_slowly(tick, w, tick.rows.obs, tick.rows.used, true);
+  }
+  if (!p.drop_on_overflow) refuse_overflow(tick, w);
+  if (tick.rows.masks != nullptr) write_masks(p, w, tick.rows.masks);
+}
+
+}  // namespace gridmill::grid

@@ -1,0 +1,42 @@
+// Rank bits with AVX-512 (VBMI): 16 rows of the occupancy strip become a 256-bit picture in four instructions, and
+// one byte permute and one bit test per 64 cells bring it into the order of observation. Compiled with its own flags.
+#include "grid/observe_rows.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace gridmill::grid {
+
+#if defined(__x86_64__) && defined(__AVX512VBMI__)
+
+namespace {
+struct VectorRanks {
+  static inline void find(const Window& window, const std::uint64_t* rows, std::uint32_t shift, std::uint64_t* ranks) {
+    const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));
+    const __m128i top = _mm512_cvtepi64_epi16(_mm512_srl_epi64(_mm512_loadu_si512(rows), by));
+    const __m128i bottom = _mm512_cvtepi64_epi16(_mm512_srl_epi64(_mm512_loadu_si512(rows + 8), by));
+    const __m512i picture = _mm512_castsi256_si512(_mm256_inserti128_si256(_mm256_castsi128_si256(top), bottom, 1));
+    for (std::uint32_t word = 0; word < window.num_words; ++word) {
+      const __m512i bytes = _mm512_permutexvar_epi8(_mm512_load_si512(window.picture_byte + 64 * word), picture);
+      // Ranks beyond the window test bit 0 of their byte, i.e. no bit at all.
+      ranks[word] = _mm512_test_epi8_mask(bytes, _mm512_load_si512(window.picture_bit + 64 * word));
+    }
+  }
+};
+}  // namespace
+
+void observe_avx512(const ObserveJob& job) { observe_rows<VectorRanks>(job); }
+bool have_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("bmi2");
+}
+
+#else
+
+void observe_avx512(const ObserveJob& job) { observe_portable(job); }
+bool have_avx512() { return false; }
+
+#endif
+
+}  // namespace gridmill::grid

@@ -1,0 +1,116 @@
+// The fast observation of one world, shared by the portable and the AVX-512 file. Everything here has internal
+// linkage on purpose: two files compile it for different CPUs, and the linker must not merge them.
+// A row is: globals, then for every occupied cell in rank order the cached bytes of what stands there.
+#pragma once
+
+#include <cstring>
+
+#include "grid/window.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+typedef std::uint64_t Pair __attribute__((vector_size(16), aligned(1), may_alias));
+
+inline Pair load16(const void* p) { return *static_cast<const Pair*>(p); }
+inline void store16(void* p, Pair value) { *static_cast<Pair*>(p) = value; }
+
+struct RowWriter {
+  std::uint8_t* out;
+  std::uint8_t* end;
+  std::uint32_t dropped;
+
+  // The careful way: token by token, counting what does not fit.
+  void put_slowly(const std::uint8_t* slot, std::uint32_t count, std::uint8_t location) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (out == end) {
+        dropped += count - i;
+        return;
+      }
+      out[0] = slot[3 * i] | location;
+      out[1] = slot[3 * i + 1];
+      out[2] = slot[3 * i + 2];
+      out += 3;
+    }
+  }
+};
+
+// More than five tokens: the further ones, 15 bytes (five tokens) at a time.
+inline void put_rest(RowWriter& row, const std::uint8_t* slot, std::uint32_t count, Pair pattern) {
+  std::uint8_t* out = row.out + 15;
+  for (std::uint32_t done = 5; done < count; done += 5, out += 15) {
+    slot += 15;
+    store16(out, load16(slot) | pattern);
+  }
+}
+
+template <class Ranks>
+inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
+  const Window& window = *job.window;
+  std::uint8_t* const begin = job.obs + std::size_t{agent} * job.num_tokens * 3;
+  RowWriter row{begin, begin + std::size_t{job.num_tokens} * 3, 0};
+  const std::uint64_t action = job.last_action[agent], reward = job.reward_token[agent];
+  const Pair globals = {job.globals_low | job.progress << 16 | action << 40, job.globals_high | reward};
+  if (row.out + 16 <= row.end) {
+    store16(row.out, globals);
+    row.out += 9;
+  } else {
+    std::uint8_t bytes[16];
+    store16(bytes, globals);
+    row.put_slowly(bytes, 3, 0xFE);
+  }
+  if (job.extra != nullptr) row.put_slowly(job.extra + std::size_t{agent} * job.extra_stride, job.extra_counts[agent], 0xFE);
+
+  std::uint64_t ranks[4];
+  const std::uint32_t column = job.column[agent];
+  const std::uint64_t* rows = job.occupied + std::size_t{(column >> 5) + 1} * job.plane_rows + job.row[agent];
+  Ranks::find(window, rows, column & 31, ranks);
+
+  const std::uint16_t* here = job.grid + job.cell[agent];
+  const std::uint8_t* const slots = job.slots;
+  const std::uint32_t shift = job.slot_shift;
+  for (std::uint32_t word = 0; word < window.num_words; ++word) {
+    std::uint64_t left = ranks[word];
+    const std::int32_t* const deltas = window.cell_delta + 64 * word;
+    const std::uint64_t(*const patterns)[2] = window.pattern + 64 * word;
+    while (left != 0) {
+      const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(left));
+      left &= left - 1;
+      const std::uint32_t code = here[deltas[bit]];
+      const std::uint8_t* const slot = slots + (std::size_t{code} << shift);
+      const std::uint32_t count = job.slot_counts[code];
+      const std::uint32_t room = count <= 5 ? 16 : (count + 4) / 5 * 15 + 1;
+      if (__builtin_expect(row.out + room > row.end, 0)) {
+        row.put_slowly(slot, count, window.location[64 * word + bit]);
+        continue;
+      }
+      const Pair pattern = load16(patterns[bit]);
+      store16(row.out, load16(slot) | pattern);
+      if (__builtin_expect(count > 5, 0)) put_rest(row, slot, count, pattern);
+      row.out += 3 * count;
+    }
+  }
+
+  // Clear what the last observation used and this one did not: mostly a few tokens, so 64 bytes without asking.
+  const auto now = static_cast<std::uint32_t>(row.out - begin);
+  const std::uint32_t before = std::uint32_t{job.used[agent]} * 3;
+  if (__builtin_expect(row.out + 64 <= row.end, 1)) {
+    const Pair ones = {~std::uint64_t{0}, ~std::uint64_t{0}};
+    for (int i = 0; i < 4; ++i) store16(row.out + 16 * i, ones);
+    if (__builtin_expect(before > now + 64, 0)) std::memset(row.out + 64, 0xFF, before - now - 64);
+  } else {
+    std::memset(row.out, 0xFF, static_cast<std::size_t>(row.end - row.out));
+  }
+  const std::uint32_t tokens = now / 3;
+  job.used[agent] = static_cast<std::uint16_t>(tokens);
+  job.written[std::size_t{agent} * job.counter_stride] += tokens;
+  job.dropped[std::size_t{agent} * job.counter_stride] += row.dropped;
+}
+
+template <class Ranks>
+inline void observe_rows(const ObserveJob& job) {
+  for (std::uint32_t agent = 0; agent < job.num_agents; ++agent) observe_row<Ranks>(job, agent);
+}
+
+}  // namespace
+}  // namespace gridmill::grid

@@ -1,0 +1,268 @@
+// compile(): decoded game -> Program. All cross-checks that need ids or sizes live here.
+#include "grid/program.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "grid/maps.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+Type make_type(const std::string& name, const std::vector<std::string>& tags, const Named<std::int64_t>& inventory,
+               const std::string& vibe, const GameConfig& game, const Vocabulary& words) {
+  Type type;
+  type.name = name;
+  type.tags.push_back(words.tag("type:" + name));
+  for (const auto& tag : tags) type.tags.push_back(words.tag(tag));
+  std::sort(type.tags.begin(), type.tags.end());
+  type.tags.erase(std::unique(type.tags.begin(), type.tags.end()), type.tags.end());
+  type.inventory.assign(game.resources.size(), 0);
+  for (const auto& [resource, amount] : inventory) {
+    const auto at = std::find(game.resources.begin(), game.resources.end(), resource) - game.resources.begin();
+    type.inventory[static_cast<std::size_t>(at)] = static_cast<std::uint16_t>(amount);
+  }
+  type.vibe = words.vibe(vibe);
+  return type;
+}
+
+void compile_actions(Program& p) {
+  const Vocabulary& words = *p.words;
+  const int rows[] = {-1, 1, 0, 0, -1, -1, 1, 1}, columns[] = {0, 0, -1, 1, -1, 1, -1, 1};
+  const int facing[] = {0, 1, 2, 3, 0, 0, 1, 1};  // north, south, west, east; a diagonal sets its north/south part
+  const char* directions[] = {"north", "south", "west", "east", "northwest", "northeast", "southwest", "southeast"};
+  p.actions.resize(words.actions.size() + 1);
+  for (std::size_t a = 0; a < words.actions.size(); ++a) {
+    const std::string& name = words.actions[a];
+    ActionEntry& entry = p.actions[a];
+    if (name == "noop") entry.kind = ActionKind::noop;
+    for (int d = 0; d < p.config.moves; ++d) {
+      if (name != std::string("move_") + directions[d]) continue;
+      entry.kind = ActionKind::move;
+      entry.row = static_cast<std::int8_t>(rows[d]);
+      entry.column = static_cast<std::int8_t>(columns[d]);
+      entry.delta = rows[d] * static_cast<std::int32_t>(p.stride) + columns[d];
+      entry.facing = static_cast<std::int8_t>(facing[d]);
+    }
+    if (p.config.vibes.size() > 1)
+      for (const auto& vibe : p.config.vibes)
+        if (name == "change_vibe_" + vibe) entry.kind = ActionKind::change_vibe, entry.vibe = words.vibe(vibe);
+  }
+  p.counters.invalid = 2 * words.actions.size();
+  p.counters.visited = p.counters.invalid + 1;  // an invalid action never succeeds, so its second counter is free
+  p.counters.written = p.counters.invalid + 2;
+  p.counters.dropped = p.counters.invalid + 3;
+  p.counters.size = p.counters.invalid + 4;
+}
+
+void compile_value(const Program& p, const GameValue& value, const std::string& path, CompiledValue& out) {
+  std::visit(
+      [&](const auto& item) {
+        using T = std::decay_t<decltype(item)>;
+        if constexpr (std::is_same_v<T, InventoryOf>) {
+          const auto& names = p.config.resources;
+          const auto at = std::find(names.begin(), names.end(), item.resource) - names.begin();
+          out.push_back({ValueOp::inventory, static_cast<std::uint16_t>(at)});
+        } else if constexpr (std::is_same_v<T, Constant>) {
+          out.push_back({ValueOp::constant, 0, item.value});
+        } else if constexpr (std::is_same_v<T, StatOf>) {
+          const StatTable stats = p.words->stats();
+          std::vector<std::string> known;
+          for (const auto& stat : stats) known.push_back(stat.name);
+          const auto at = static_cast<std::size_t>(std::find(known.begin(), known.end(), item.name) - known.begin());
+          if (at == known.size()) refuse(path + ".name", "unknown stat `" + item.name + "`" + nearest(item.name, known));
+          const auto& resources = p.config.resources;
+          if (at == 0) {
+            out.push_back({ValueOp::reward_sum});
+          } else if (at <= p.counters.size) {
+            out.push_back({ValueOp::counter, static_cast<std::uint16_t>(at - 1)});
+          } else {
+            const std::string resource = item.name.substr(0, item.name.size() - std::strlen(".amount"));
+            const auto found = std::find(resources.begin(), resources.end(), resource);
+            if (found == resources.end()) out.push_back({ValueOp::constant, 0, 0.0});
+            else out.push_back({ValueOp::inventory, static_cast<std::uint16_t>(found - resources.begin())});
+          }
+        } else {
+          for (std::size_t i = 0; i < item.values.size(); ++i)
+            compile_value(p, item.values[i], path + ".values[" + std::to_string(i) + "]", out);
+          constexpr ValueOp::Code code = std::is_same_v<T, Sum>     ? ValueOp::sum
+                                         : std::is_same_v<T, Ratio> ? ValueOp::ratio
+                                         : std::is_same_v<T, Least> ? ValueOp::least
+                                         : std::is_same_v<T, Most>  ? ValueOp::most
+                                                                    : ValueOp::log_one_plus;
+          out.push_back({code, static_cast<std::uint16_t>(item.values.size())});
+        }
+      },
+      value.data);
+}
+
+void compile_window(Program& p) {
+  const Observation& o = p.config.observation;
+  Window& w = p.window;
+  std::memset(&w, 0, sizeof w);
+  w.height = o.height, w.width = o.width;
+  w.radius_rows = o.height / 2, w.radius_columns = o.width / 2;
+  std::fill(std::begin(w.rank_of), std::end(w.rank_of), std::uint8_t{255});
+  struct Cell {
+    int row, column;
+  };
+  std::vector<Cell> cells;
+  const int r = w.radius_rows;
+  for (int row = -w.radius_rows; row <= w.radius_rows; ++row)
+    for (int column = -w.radius_columns; column <= w.radius_columns; ++column) {
+      const int d2 = row * row + column * column;
+      const bool rim = r >= 2 && d2 == r * r + 1 && (std::abs(row) == r || std::abs(column) == r);
+      if (o.window == "square" || d2 <= r * r || rim) cells.push_back({row, column});
+    }
+  std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) {
+    return std::abs(a.row) + std::abs(a.column) < std::abs(b.row) + std::abs(b.column);
+  });
+  w.num_ranks = static_cast<std::uint32_t>(cells.size());
+  w.num_words = (w.num_ranks + 63) / 64;
+  for (std::size_t rank = 0; rank < cells.size(); ++rank) {
+    const auto location = static_cast<std::uint8_t>((cells[rank].row + w.radius_rows) << 4 | (cells[rank].column + w.radius_columns));
+    w.location[rank] = location;
+    w.rank_of[location] = static_cast<std::uint8_t>(rank);
+    w.inside[location >> 6] |= std::uint64_t{1} << (location & 63);
+    w.picture_byte[rank] = location >> 3;
+    w.picture_bit[rank] = static_cast<std::uint8_t>(1u << (location & 7));
+    w.cell_delta[rank] = cells[rank].row * static_cast<std::int32_t>(p.stride) + cells[rank].column;
+    std::uint8_t pattern[16] = {};
+    for (int byte = 0; byte < 16; byte += 3) pattern[byte] = location;
+    std::memcpy(w.pattern[rank], pattern, 16);
+  }
+}
+
+std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
+  std::size_t n = type.tags.size() + (p.config.vibes.size() > 1 ? 1 : 0) + (agent ? 2 : 0);
+  for (std::size_t r = 0; r < p.num_resources; ++r) {
+    const bool holds = agent || type.inventory[r] > 0;
+    if (holds) n += p.resource_high_feature[r] == 255 ? 1 : 2;
+  }
+  return n;
+}
+
+void compile_features(Program& p) {
+  const Vocabulary& words = *p.words;
+  p.tag_feature = words.feature("tag");
+  p.group_feature = words.feature("agent:group");
+  p.id_feature = words.feature("agent:id");
+  p.vibe_feature = words.feature("vibe");
+  p.progress_feature = words.feature("episode_progress");
+  p.action_feature = words.feature("last_action");
+  p.reward_feature = words.feature("last_reward");
+  const char* names[] = {"lp:north", "lp:south", "lp:west", "lp:east"};
+  for (std::size_t i = 0; i < 4; ++i) p.lp_features[i] = words.feature(names[i]);
+  for (const auto& resource : p.config.resources) {
+    p.resource_feature.push_back(words.feature("inv:" + resource));
+    p.resource_high_feature.push_back(
+        needs_two_digits(p.config, resource) ? words.feature("inv:" + resource + ":p1") : std::uint8_t{255});
+  }
+  for (std::size_t i = 0; i < p.config.observation.values.size(); ++i) {
+    const auto& v = p.config.observation.values[i];
+    ShownValue shown{{}, words.feature(v.name), words.feature(v.name + ":p1"), v.digits};
+    compile_value(p, v.value, "$.observation.values[" + std::to_string(i) + "].value", shown.value);
+    p.shown.push_back(std::move(shown));
+  }
+}
+
+// Slots are as wide as the richest object, rounded to a power of two so that finding one is a shift.
+void compile_slots(Program& p) {
+  std::size_t most = 0, richest_other = 0;
+  for (std::size_t t = 0; t < p.types.size(); ++t) {
+    const std::size_t n = tokens_of(p, p.types[t], t == p.agent_type);
+    if (n > 255) refuse("$.objects." + p.types[t].name, "expected at most 255 tokens per object, got " + std::to_string(n));
+    most = std::max(most, n);
+    if (t != p.agent_type) richest_other = std::max(richest_other, n);
+  }
+  p.slot_shift = static_cast<std::uint32_t>(std::bit_width(std::max<std::size_t>(3 * most, 16) - 1));
+  const std::size_t globals = 3 + (p.config.observation.local_position ? 2 : 0) +
+                              [&] { std::size_t n = 0; for (const auto& s : p.shown) n += static_cast<std::size_t>(s.digits); return n; }();
+  const std::size_t agents_seen = std::min<std::size_t>(p.num_agents, p.window.num_ranks);
+  const std::size_t agent_tokens = tokens_of(p, p.types[p.agent_type], true);
+  p.worst_tokens = globals + agents_seen * std::max(agent_tokens, richest_other) +
+                   (p.window.num_ranks - agents_seen) * richest_other;
+}
+
+void compile_layout(Program& p) {
+  const std::size_t objects = p.num_objects, agents = p.num_agents;
+  Layout& l = p.layout;
+  std::size_t at = 0;
+  const auto place = [&at](std::size_t count, std::size_t size) {
+    at = (at + size - 1) / size * size;
+    const std::size_t here = at;
+    at += count * size;
+    return here;
+  };
+  // What every tick touches first, side by side.
+  l.cell = place(objects, 4);
+  l.row = place(objects, 2);
+  l.column = place(objects, 2);
+  l.dirty = place((objects + 63) / 64, 8);
+  l.last_action = place(agents, 1);
+  l.reward_token = place(agents, 1);
+  l.facing = place(agents, 1);
+  l.slot_counts = place(p.num_slots, 1);
+  l.occupied = place(std::size_t{p.num_strips + 1} * p.plane_rows + 16, 8);  // the vector path reads 16 rows
+  at = (at + 15) / 16 * 16;
+  l.slots = place(std::size_t{p.num_slots} << p.slot_shift, 1);
+  l.grid = place(std::size_t{p.height + 2} * p.stride, 2);
+  l.counters = place(agents * p.counters.size, 4);
+  l.visited = place(agents * p.visited_words, 8);
+  l.reward_sum = place(agents, 8);
+  l.term_state = place(agents * p.terms.size() * 2, 8);
+  l.type = place(objects, 2);
+  l.inventory = place(objects * p.num_resources, 2);
+  l.vibe = place(objects, 1);
+  l.group = place(agents, 1);
+  l.spawn_row = place(agents, 2);
+  l.spawn_column = place(agents, 2);
+  l.bytes = (at + 63) / 64 * 64;
+}
+
+}  // namespace
+
+Program compile(const Vocabulary& words, const Value& game) {
+  Program p;
+  p.config = decode_game(game);
+  expect_covered(words, p.config);
+  p.words = &words;
+  p.num_agents = static_cast<std::uint32_t>(p.config.num_agents);
+  p.num_resources = static_cast<std::uint32_t>(p.config.resources.size());
+  for (const auto& [name, type] : p.config.objects) {
+    p.types.push_back(make_type(name, type.tags, type.inventory, type.vibe, p.config, words));
+    p.types.back().terrain = p.types.back().vibe == 0 && type.inventory.empty();
+  }
+  p.agent_type = p.types.size();
+  p.types.push_back(make_type("agent", p.config.agent.tags, p.config.agent.inventory, p.config.agent.vibe, p.config, words));
+  compile_map(p);
+  p.stride = p.width + 2;
+  compile_actions(p);
+  compile_window(p);
+  compile_features(p);
+  std::uint32_t code = p.num_objects + 1;
+  for (auto& type : p.types)
+    if (type.terrain) type.code = static_cast<std::uint16_t>(code++);
+  if (code >= kMaxObjects) refuse("$.map", "expected at most 65535 objects, got " + std::to_string(code));
+  p.num_slots = code;
+  p.plane_rows = p.height + 2 * static_cast<std::uint32_t>(p.window.radius_rows);
+  p.num_strips = ((p.width + 2 * static_cast<std::uint32_t>(p.window.radius_columns) - 1) >> 5) + 1;
+  p.visited_words = (p.height * p.width + 63) / 64;
+  for (std::size_t i = 0; i < p.config.rewards.size(); ++i) {
+    const RewardTerm& term = p.config.rewards[i];
+    const RewardMode mode = term.mode == "change"   ? RewardMode::change
+                            : term.mode == "gained" ? RewardMode::gained
+                                                    : RewardMode::per_tick;
+    p.terms.push_back({term.weight, term.cap, mode, {}});
+    compile_value(p, term.value, "$.rewards[" + std::to_string(i) + "].value", p.terms.back().value);
+  }
+  p.truncates = p.config.time_limit == "truncation";
+  p.drop_on_overflow = p.config.observation.overflow == "drop";
+  compile_slots(p);
+  compile_layout(p);
+  return p;
+}
+
+}  // namespace gridmill::grid

@@ -1,0 +1,112 @@
+// Program: a grid game compiled. Names are ids, the window is tables, the world's bytes have a layout; everything
+// was validated, so the step trusts it. Immutable and shared by all worlds that play the game.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "grid/config.hpp"
+#include "grid/vocabulary.hpp"
+#include "grid/window.hpp"
+
+namespace gridmill::grid {
+
+enum class ActionKind : std::uint8_t { noop, move, change_vibe, invalid };
+
+struct ActionEntry {
+  std::int32_t delta = 0;  // in cells of the padded grid
+  std::int8_t row = 0, column = 0;
+  std::int8_t facing = -1;  // -1: keeps it
+  ActionKind kind = ActionKind::invalid;
+  std::uint8_t vibe = 0;
+};
+
+// Counters of one agent, in this order; two per action (failed, success) come first.
+struct Counters {
+  std::size_t invalid = 0, visited = 0, written = 0, dropped = 0, size = 0;
+};
+
+// A game value in postfix order over a small stack.
+struct ValueOp {
+  enum Code : std::uint8_t { inventory, counter, reward_sum, constant, sum, ratio, least, most, log_one_plus };
+  Code code;
+  std::uint16_t arg = 0;  // resource, counter, or how many operands
+  double number = 0;
+};
+using CompiledValue = std::vector<ValueOp>;
+constexpr std::size_t kValueStack = 320;  // 8 levels of at most 32 operands, with room
+
+enum class RewardMode : std::uint8_t { change, gained, per_tick };
+struct CompiledTerm {
+  double weight, cap;
+  RewardMode mode;
+  CompiledValue value;
+};
+
+struct Type {
+  std::string name;
+  std::vector<std::uint8_t> tags;  // ids, ascending
+  std::vector<std::uint16_t> inventory;
+  std::uint8_t vibe = 0;
+  bool terrain = false;  // no state of its own: all cells of this type share one code and one emission
+  std::uint16_t code = 0;  // only for terrain
+};
+
+struct Placement {
+  std::uint16_t row, column;
+  std::uint16_t type;
+};
+struct Spawn {
+  std::uint16_t row, column;
+  std::uint8_t group;
+};
+
+struct Map {
+  bool scatter = false;
+  std::int32_t height = 0, width = 0, border = 0, groups = 1;
+  std::vector<Placement> fixed;                              // ascii: everything but agents
+  std::vector<Spawn> spawns;                                 // ascii: at least num_agents
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> scattered;  // type, how many
+};
+
+// Where each array of a world begins, in bytes from the start of its state.
+struct Layout {
+  std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
+      spawn_row, spawn_column, visited, counters, reward_sum, term_state, slots, slot_counts, dirty, bytes;
+};
+
+struct ShownValue {
+  CompiledValue value;
+  std::uint8_t feature, high_feature;
+  int digits;
+};
+
+struct Program {
+  GameConfig config;
+  const Vocabulary* words = nullptr;
+  std::vector<Type> types;  // by declaration; the last one is the agent's
+  std::size_t agent_type = 0;
+  std::uint32_t num_agents = 0, num_objects = 0, num_resources = 0;  // objects with state, agents first
+  std::uint32_t height = 0, width = 0, stride = 0;                   // stride of the padded grid
+  std::uint32_t plane_rows = 0, num_strips = 0;                      // of the occupancy bitmap
+  std::uint32_t visited_words = 0;
+  std::vector<ActionEntry> actions;  // one per action of the batch, and a last one for invalid indices
+  Counters counters;
+  Window window;
+  Map map;
+  std::uint32_t slot_shift = 4, num_slots = 0;
+  std::vector<std::uint8_t> resource_feature, resource_high_feature;  // 255: none
+  std::uint8_t tag_feature, vibe_feature, group_feature, id_feature, progress_feature, action_feature, reward_feature;
+  std::array<std::uint8_t, 4> lp_features{};  // north, south, west, east
+  std::vector<ShownValue> shown;
+  std::vector<CompiledTerm> terms;
+  bool truncates = true;  // the time limit is a truncation
+  bool drop_on_overflow = true;
+  std::size_t worst_tokens = 0;  // most tokens one row could need
+  Layout layout{};
+};
+
+Program compile(const Vocabulary& words, const Value& game);
+
+}  // namespace gridmill::grid

@@ -1,0 +1,90 @@
+// See views.hpp.
+#include "grid/views.hpp"
+
+#include <cstring>
+
+namespace gridmill::grid {
+namespace {
+
+std::string value_in_words(const Vocabulary& words, const std::string& feature, int value) {
+  const auto at = [value](const std::vector<std::string>& names) {
+    return value < static_cast<int>(names.size()) ? names[static_cast<std::size_t>(value)] : std::to_string(value);
+  };
+  if (feature == "tag") return at(words.tags);
+  if (feature == "vibe") return at(words.vibes);
+  if (feature == "last_action") return at(words.actions);
+  return std::to_string(value);
+}
+
+}  // namespace
+
+std::vector<NamedToken> describe_row(const Program& p, const std::uint8_t* row) {
+  std::vector<NamedToken> tokens;
+  for (std::int32_t i = 0; i < p.config.observation.num_tokens; ++i, row += 3) {
+    if (row[0] == 0xFF) break;
+    NamedToken token;
+    if (row[0] != 0xFE) token.row = (row[0] >> 4) - p.window.radius_rows, token.column = (row[0] & 15) - p.window.radius_columns;
+    token.feature = row[1] < p.words->features.size() ? p.words->features[row[1]].name : "feature " + std::to_string(row[1]);
+    token.value = row[2];
+    token.text = value_in_words(*p.words, token.feature, row[2]);
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+std::vector<std::string> dense_channels(const Vocabulary& words) {
+  std::vector<std::string> names;
+  for (const auto& feature : words.features) names.push_back(feature.name);
+  for (const auto& tag : words.tags) names.push_back("tag:" + tag);
+  return names;
+}
+
+void write_dense(const Program& p, const std::uint8_t* rows, std::size_t num_rows, std::uint8_t* out) {
+  const std::size_t features = p.words->features.size(), channels = features + p.words->tags.size();
+  const auto height = static_cast<std::size_t>(p.window.height), width = static_cast<std::size_t>(p.window.width);
+  const std::size_t plane = height * width;
+  const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);
+  std::memset(out, 0, num_rows * channels * plane);
+  for (std::size_t row = 0; row < num_rows; ++row, rows += tokens * 3, out += channels * plane)
+    for (std::size_t i = 0; i < tokens && rows[3 * i] != 0xFF; ++i) {
+      const std::uint8_t location = rows[3 * i], feature = rows[3 * i + 1], value = rows[3 * i + 2];
+      if (location == 0xFE) {
+        std::memset(out + feature * plane, value, plane);
+        continue;
+      }
+      const std::size_t cell = (location >> 4) * width + (location & 15);
+      out[feature * plane + cell] = value;
+      if (feature == p.tag_feature) out[(features + value) * plane + cell] = 1;
+    }
+}
+
+std::vector<SeenObject> inspect_world(const Program& p, const World& w) {
+  static const char* const kFacing[] = {"north", "south", "west", "east"};
+  std::vector<SeenObject> objects;
+  for (std::uint32_t r = 0; r < p.height; ++r)
+    for (std::uint32_t c = 0; c < p.width; ++c) {
+      const std::uint16_t code = w.grid[w.cell_at(r, c)];
+      if (code == kEmpty) continue;
+      SeenObject seen{{}, {}, {}, static_cast<int>(r), static_cast<int>(c), -1, -1, {}, {}};
+      std::size_t type = 0;
+      if (code <= p.num_objects) {
+        const std::uint32_t object = code - 1u;
+        type = w.type[object];
+        if (!p.words->vibes.empty()) seen.vibe = p.words->vibes[w.vibe[object]];
+        for (std::uint32_t i = 0; i < p.num_resources; ++i)
+          if (const int held = w.inventory[std::size_t{object} * p.num_resources + i])
+            seen.inventory.emplace_back(p.config.resources[i], held);
+        if (object < p.num_agents)
+          seen.agent = static_cast<int>(object), seen.group = w.group[object], seen.facing = kFacing[w.facing[object]];
+      } else {
+        while (!(p.types[type].terrain && p.types[type].code == code)) ++type;
+        if (!p.words->vibes.empty()) seen.vibe = p.words->vibes[0];
+      }
+      seen.type = p.types[type].name;
+      for (const auto tag : p.types[type].tags) seen.tags.push_back(p.words->tags[tag]);
+      objects.push_back(std::move(seen));
+    }
+  return objects;
+}
+
+}  // namespace gridmill::grid

@@ -1,0 +1,152 @@
+// See vocabulary.hpp. words_of() says which words one game needs; the table is the union.
+#include "grid/vocabulary.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace gridmill::grid {
+namespace {
+
+struct Words {
+  std::map<std::string, double> features;
+  std::set<std::string> tags;
+  int moves = 0;
+  bool vibes = false;
+};
+
+Words words_of(const GameConfig& game) {
+  Words words;
+  auto& f = words.features;
+  f = {{"episode_progress", 255}, {"last_action", 255}, {"last_reward", 255}, {"tag", 255},
+       {"agent:group", 255},      {"agent:id", 255}};
+  if (game.observation.local_position)
+    for (const char* name : {"lp:north", "lp:south", "lp:west", "lp:east"}) f[name] = 255;
+  if (game.vibes.size() > 1) f["vibe"] = 255;
+  for (const auto& resource : game.resources) {
+    f["inv:" + resource] = 255;
+    if (needs_two_digits(game, resource)) f["inv:" + resource + ":p1"] = 255;
+  }
+  for (const auto& value : game.observation.values) {
+    f[value.name] = 255;
+    if (value.digits == 2) f[value.name + ":p1"] = 255;
+  }
+  words.tags.insert("type:agent");
+  words.tags.insert(game.agent.tags.begin(), game.agent.tags.end());
+  for (const auto& [name, type] : game.objects) {
+    words.tags.insert("type:" + name);
+    words.tags.insert(type.tags.begin(), type.tags.end());
+  }
+  words.moves = game.moves;
+  words.vibes = game.vibes.size() > 1;
+  return words;
+}
+
+std::uint8_t position(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<std::uint8_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "`" : ", `") + name + "`";
+  return text;
+}
+
+std::vector<std::string> action_names(int moves, bool change_vibe, const std::vector<std::string>& vibes) {
+  std::vector<std::string> names{"noop"};
+  const char* directions[] = {"north", "south", "west", "east", "northwest", "northeast", "southwest", "southeast"};
+  for (int d = 0; d < moves; ++d) names.push_back(std::string("move_") + directions[d]);
+  if (change_vibe)
+    for (const auto& vibe : vibes) names.push_back("change_vibe_" + vibe);
+  return names;
+}
+
+}  // namespace
+
+bool needs_two_digits(const GameConfig& game, const std::string& resource) {
+  const auto high = [&](const Named<std::int64_t>& inventory) {
+    for (const auto& [name, amount] : inventory)
+      if (name == resource && amount > 255) return true;
+    return false;
+  };
+  if (high(game.agent.inventory)) return true;
+  return std::any_of(game.objects.begin(), game.objects.end(), [&](const auto& o) { return high(o.second.inventory); });
+}
+
+std::uint8_t Vocabulary::feature(const std::string& name) const {
+  const auto at = std::lower_bound(features.begin(), features.end(), name,
+                                   [](const Feature& f, const std::string& n) { return f.name < n; });
+  return static_cast<std::uint8_t>(at - features.begin());
+}
+std::uint8_t Vocabulary::tag(const std::string& name) const { return position(tags, name); }
+std::uint8_t Vocabulary::vibe(const std::string& name) const { return name.empty() ? 0 : position(vibes, name); }
+
+StatTable Vocabulary::stats() const {
+  StatTable table{{"reward", false}};
+  for (const auto& action : actions) {
+    table.push_back({"action." + action + ".failed"});
+    table.push_back({"action." + action + ".success"});
+  }
+  for (const char* name : {"action.invalid", "cell.visited", "tokens_written", "tokens_dropped"}) table.push_back({name});
+  for (const auto& resource : resources) table.push_back({resource + ".amount"});
+  return table;
+}
+
+Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
+  Vocabulary words;
+  std::map<std::string, double> features;
+  std::set<std::string> tags, resources;
+  int moves = 0;
+  bool change_vibe = false;
+  for (const auto& game : games) {
+    const Words own = words_of(game);
+    features.insert(own.features.begin(), own.features.end());
+    tags.insert(own.tags.begin(), own.tags.end());
+    resources.insert(game.resources.begin(), game.resources.end());
+    moves = std::max(moves, own.moves);
+    change_vibe = change_vibe || own.vibes;
+    for (const auto& vibe : game.vibes)
+      if (std::find(words.vibes.begin(), words.vibes.end(), vibe) == words.vibes.end()) words.vibes.push_back(vibe);
+    if (!game.vibes.empty() && game.vibes.front() != words.vibes.front())
+      refuse("$.vibes[0]", "games of one batch must share their first vibe: expected `" + words.vibes.front() +
+                               "`, got `" + game.vibes.front() + "`");
+  }
+  for (const auto& [name, normalizer] : features) words.features.push_back({name, normalizer});
+  words.tags.assign(tags.begin(), tags.end());
+  words.resources.assign(resources.begin(), resources.end());
+  words.actions = action_names(moves, change_vibe, words.vibes);
+  for (auto& f : words.features) {
+    if (f.name == "last_action") f.normalizer = std::max<double>(1, static_cast<double>(words.actions.size()) - 1);
+    if (f.name == "tag") f.normalizer = std::max<double>(1, static_cast<double>(words.tags.size()) - 1);
+    if (f.name == "vibe") f.normalizer = std::max<double>(1, static_cast<double>(words.vibes.size()) - 1);
+  }
+  const auto limit = [](std::size_t n, std::size_t most, const char* what) {
+    if (n > most) refuse("$", "expected at most " + std::to_string(most) + " " + what + ", got " + std::to_string(n));
+  };
+  limit(words.features.size(), 254, "features");
+  limit(words.tags.size(), 255, "tags");
+  limit(words.vibes.size(), 128, "vibes");
+  limit(words.actions.size(), 255, "actions");
+  return words;
+}
+
+void expect_covered(const Vocabulary& words, const GameConfig& game) {
+  const Words own = words_of(game);
+  std::vector<std::string> missing;
+  for (const auto& [name, normalizer] : own.features) {
+    const std::size_t at = words.feature(name);
+    if (at >= words.features.size() || words.features[at].name != name) missing.push_back(name);
+  }
+  if (!missing.empty()) refuse("$", "this game would add features the batch does not have: " + listed(missing));
+  for (const auto& tag : own.tags)
+    if (std::find(words.tags.begin(), words.tags.end(), tag) == words.tags.end()) missing.push_back(tag);
+  if (!missing.empty()) refuse("$", "this game would add tags the batch does not have: " + listed(missing));
+  for (const auto& action : action_names(own.moves, own.vibes, game.vibes))
+    if (std::find(words.actions.begin(), words.actions.end(), action) == words.actions.end()) missing.push_back(action);
+  if (!missing.empty()) refuse("$", "this game would add actions the batch does not have: " + listed(missing));
+  if (!game.vibes.empty() && game.vibes.front() != words.vibes.front())
+    refuse("$.vibes[0]", "games of one batch must share their first vibe: expected `" + words.vibes.front() +
+                             "`, got `" + game.vibes.front() + "`");
+}
+
+}  // namespace gridmill::grid

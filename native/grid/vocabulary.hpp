@@ -1,0 +1,40 @@
+// The words all games of one batch share: features, actions, tags, vibes and statistics, as the union over the
+// games the batch was made with. Ids belong to a batch; two batches never share a table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/stats.hpp"
+#include "core/value.hpp"
+#include "grid/config.hpp"
+
+namespace gridmill::grid {
+
+struct Feature {
+  std::string name;
+  double normalizer = 255;  // a value divided by this lies in about [0, 1]
+};
+
+struct Vocabulary {
+  std::vector<Feature> features;     // sorted by name; the id is the position
+  std::vector<std::string> actions;  // in the fixed order of kinds
+  std::vector<std::string> tags;     // sorted
+  std::vector<std::string> vibes;    // in order of first appearance
+  std::vector<std::string> resources;  // sorted; for statistics
+
+  // Throws with the names if a word is missing: a game that came later may not add any.
+  std::uint8_t feature(const std::string& name) const;
+  std::uint8_t tag(const std::string& name) const;
+  std::uint8_t vibe(const std::string& name) const;  // empty: the first
+  StatTable stats() const;
+};
+
+Vocabulary make_vocabulary(const std::vector<GameConfig>& games);
+// Refuses a game that needs words this vocabulary does not have.
+void expect_covered(const Vocabulary& words, const GameConfig& game);
+
+// True where some amount of this resource does not fit one base-256 digit.
+bool needs_two_digits(const GameConfig& game, const std::string& resource);
+
+}  // namespace gridmill::grid

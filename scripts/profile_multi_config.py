@@ -1,0 +1,8 @@
+"""`gridmill profile` under the name the performance docs use. Parses nothing; every flag goes through."""
+
+import sys
+
+from gridmill.cli import main
+
+if __name__ == "__main__":
+    main(["profile", *sys.argv[1:]])

@@ -1,0 +1,288 @@
+"""The command line: `gridmill bench | profile | games | show | doctor`.
+
+Each command turns its options into plain values and calls the room that does the work, imported only then, so
+that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
+Output is plain ASCII lines of at most 80 columns, the same on a terminal and in a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+USER_ERROR = 2
+
+
+class Window(StrEnum):
+    """Shapes of what an agent sees."""
+
+    square = "square"
+    disc = "disc"
+
+
+class Door(TyperGroup):
+    """The group of all commands; where errors of the caller become one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader has gone (`gridmill games | head -1`); nothing is left to say, also not at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except (ValueError, TypeError, OSError) as error:
+            if ctx.params.get("traceback"):
+                raise
+            said = " ".join(str(error).split()) or type(error).__name__
+            typer.echo(f"gridmill: {said}", err=True)
+            raise typer.Exit(USER_ERROR) from None
+
+
+app = typer.Typer(
+    cls=Door,
+    name="gridmill",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="A high-throughput multi-agent grid world and its workshop of performance tools.",
+)
+bench_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed.")
+app.add_typer(bench_app, name="bench")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"gridmill {version('gridmill')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show the whole traceback of an error.")
+    ] = False,
+) -> None:
+    # A terminal that cannot show a character gets a question mark instead of a crash.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+@bench_app.command("step")
+def bench_step(
+    agents: Annotated[int | None, typer.Option(help="Agents per world.", show_default="20")] = None,
+    map_size: Annotated[
+        int | None, typer.Option(help="Width and height of the map.", show_default="40")
+    ] = None,
+    density: Annotated[
+        float | None, typer.Option(help="Walls, as a fraction of the map.", show_default="0.04")
+    ] = None,
+    iterations: Annotated[int, typer.Option(help="Steps per round.")] = 20_000,
+    rounds: Annotated[int, typer.Option(help="Measured rounds.")] = 20,
+    warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 150_000,
+    seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 42,
+    game: Annotated[str, typer.Option(help="A game's name, or path/to/file.py[:function].")] = "toy",
+    window: Annotated[
+        Window | None, typer.Option(help="Shape of the view.", show_default="the game's own")
+    ] = None,
+    worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
+    lanes: Annotated[int, typer.Option(help="Lanes; above 1 with send and recv.")] = 1,
+    profile: Annotated[bool, typer.Option("--profile", help="Break the time down by phase.")] = False,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the run as JSON.")] = None,
+    baseline: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE...", help="Compare with saved runs, phases too.")
+    ] = None,
+    phase: Annotated[str | None, typer.Option(metavar="LABEL", help="Label of this phase of work.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Summarise the saved runs of a folder; measures nothing."),
+    ] = None,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="The same world in every installed peer, interleaved.")
+    ] = False,
+    sweep: Annotated[
+        str | None, typer.Option(metavar="NAME=N,N,...", help="Compare worlds, agents, threads or lanes.")
+    ] = None,
+    overhead: Annotated[
+        bool, typer.Option("--overhead", help="Profiling off against on, interleaved.")
+    ] = False,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Count instructions, with valgrind if perf cannot.")
+    ] = False,
+    more: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE", help="More files for --baseline.")
+    ] = None,
+) -> None:
+    """Env only, random actions drawn ahead, no policy.
+
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 validation mismatches or bad input.
+    """
+    if more and not baseline:
+        raise ValueError(f"unexpected argument `{more[0]}`; only --baseline takes several files")
+    from gridmill.workshop import bench
+    from gridmill.workshop.profile import Load
+
+    if report is not None:
+        if output or baseline or peers or sweep or overhead:
+            raise ValueError("--report measures nothing, so it goes with no option but itself")
+        raise typer.Exit(bench.report(report))
+    load = Load(
+        game=game,
+        agents=agents,
+        map_size=map_size,
+        density=density,
+        window=None if window is None else window.value,
+        worlds=worlds,
+        threads=threads,
+        lanes=lanes,
+        seed=seed,
+        profiling=True if profile else None,
+    )
+    settings = bench.Settings(
+        load=load,
+        iterations=iterations,
+        rounds=rounds,
+        warmup=warmup,
+        output=output,
+        baseline=(*(baseline or ()), *(more or ())),
+        phase=phase,
+        peers=peers,
+        sweep=sweep,
+        overhead=overhead,
+        instructions=instructions,
+    )
+    raise typer.Exit(bench.run(settings))
+
+
+@app.command()
+def profile(
+    game: Annotated[
+        list[str] | None, typer.Option(help="Game to profile; may be repeated.", show_default="all")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Measured steps.")] = 15_000,
+    warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 5_000,
+    worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
+) -> None:
+    """Where the time of a step goes, by phase, for each game."""
+    from gridmill.workshop import profile as room
+
+    load = room.Load(worlds=worlds, threads=threads)
+    raise typer.Exit(room.run(game or (), load, steps, warmup, json))
+
+
+@app.command()
+def games() -> None:
+    """List the games that ship."""
+    import textwrap
+
+    import gridmill
+    from gridmill.workshop.statistics import table
+
+    rows, says = [], []
+    for name in gridmill.games.names():
+        with gridmill.make(name, num_worlds=1) as env:
+            env.reset()
+            world = env.inspect(0)
+            rows.append((name, env.num_agents, f"{world['height']}x{world['width']}", env.num_actions))
+        text = (getattr(gridmill.games, name).__doc__ or "").strip()
+        says.append(text.splitlines()[0] if text else "")
+    header, *lines = table(("game", "agents", "map", "actions"), rows)
+    typer.echo(header)
+    for line, said in zip(lines, says, strict=True):
+        typer.echo(f"{line}  {textwrap.shorten(said, 77 - len(line), placeholder='...')}".rstrip())
+
+
+@app.command()
+def show(
+    game: Annotated[str, typer.Argument(help="A game's name, or path/to/file.py[:function].")],
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture instead of text.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
+    steps: Annotated[int, typer.Option(help="Random steps to take first.")] = 0,
+    world: Annotated[int, typer.Option(help="Which world of the batch.")] = 0,
+    scale: Annotated[int, typer.Option(help="Pixels per cell of the picture.")] = 16,
+) -> None:
+    """Show a world as text, or as a PNG file."""
+    for name, value, least in (("--steps", steps, 0), ("--world", world, 0), ("--scale", scale, 1)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    import numpy as np
+
+    import gridmill
+    from gridmill import render
+    from gridmill.workshop.profile import build_game
+
+    with gridmill.make(build_game(game), num_worlds=world + 1, seed=seed) as env:
+        env.reset()
+        rng = np.random.default_rng(seed)
+        for _ in range(steps):
+            env.step(rng.integers(0, env.num_actions, size=env.num_rows, dtype=np.int32))
+        if png is None:
+            typer.echo(render.ascii(env, world))
+        else:
+            render.write_png(png, render.rgb(env, world, scale))
+            typer.echo(f"wrote {png}")
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is installed, what is missing, and the command to get it."""
+    from gridmill.workshop import machine
+
+    works, found = _try_the_base()
+    lines = [*machine.headline(machine.describe()), *(f"{k}: {v}" for k, v in machine.native_build().items())]
+    typer.echo("\n".join(line[:80] for line in lines) + "\n")
+    typer.echo(f"{'ok' if works else 'BROKEN':<9}base: {found}")
+    for extra, needs in machine.extras().items():
+        missing = [need for need, version in needs.items() if version is None]
+        present = ", ".join(f"{machine.name_of(need)} {v}" for need, v in needs.items() if v is not None)
+        typer.echo(_finding(not missing, extra, present if not missing else machine.install_command(missing)))
+    for tool, (present, command) in machine.tools().items():
+        typer.echo(_finding(present is not None, tool, present or command))
+    raise typer.Exit(0 if works else 1)
+
+
+def _finding(present: bool, name: str, text: str) -> str:
+    import textwrap
+
+    start = f"{'ok' if present else 'missing':<9}{name}: "
+    return textwrap.fill(text, 78, initial_indent=start, subsequent_indent=" " * 11, break_on_hyphens=False)
+
+
+def _try_the_base() -> tuple[bool, str]:
+    """Step a small world: the proof that the package works here."""
+    try:
+        import gridmill
+
+        with gridmill.make("toy", num_worlds=2, seed=1) as env:
+            env.reset()
+            env.step()
+            return True, f"toy steps, {env.num_rows} rows of {env.num_tokens} tokens"
+    except Exception as reason:
+        return False, f"{type(reason).__name__}: {reason}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point; ends the process with the command's exit code."""
+    app(args=None if arguments is None else list(arguments), prog_name="gridmill")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Frozen settings: the base of every record a person writes (games, maps, rules, later runs).
+
+A config is a value: `replace` makes a changed copy and validates it again, `diff` lists what differs,
+`fingerprint` names it. Errors are one line with the path, what was expected, what came and the nearest name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, core_schema
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used: one line, ending in the path of the setting."""
+
+
+class FrozenDict(Mapping[K, V]):
+    """A mapping that cannot be changed and keeps its order of declaration."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[K, V] | None = None) -> None:
+        object.__setattr__(self, "_items", dict(items or {}))
+
+    def __getitem__(self, key: K) -> V:
+        return self._items[key]  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise TypeError("a FrozenDict cannot be changed")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._items.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and dict(self._items) == dict(other)
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenDict, (dict(self._items),)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        key_type, value_type = source.__args__
+        inner = handler.generate_schema(dict[key_type, value_type])  # type: ignore[valid-type]
+        from_mapping = core_schema.chain_schema(
+            [core_schema.no_info_plain_validator_function(_as_dict), inner]
+        )
+        return core_schema.no_info_after_validator_function(
+            cls,
+            from_mapping,
+            serialization=core_schema.plain_serializer_function_ser_schema(_plain),
+        )
+
+
+def _as_dict(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Config):
+        return value.model_dump()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+class Config(BaseModel):
+    """Base of all settings: frozen, unknown fields refused, ints not taken for bools or text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+
+    def __init__(self, **data: Any) -> None:
+        data = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise ConfigError(explain_error(error, type(self))) from None
+
+    @classmethod
+    def load(cls, data: Any) -> Self:
+        """From plain data (JSON or TOML): lists become tuples, whole numbers may stand for floats."""
+        try:
+            return cls.model_validate_json(json.dumps(data))
+        except ValidationError as error:
+            raise ConfigError(explain_error(error, cls)) from None
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ConfigError):
+                raise
+            raise ConfigError(f"expected plain data (text, numbers, lists, dicts), got {error} - at `$`") from None
+
+    def tree(self) -> dict[str, Any]:
+        """Plain data: what crosses to the core and what a file holds."""
+        return json.loads(self.model_dump_json())  # type: ignore[no-any-return]
+
+    def replace(self, path: str, value: Any) -> Self:
+        """A copy with one setting changed (`"observation.num_tokens"`), validated as a whole."""
+        data = self.tree()
+        spot: Any = data
+        names = path.split(".")
+        for depth, name in enumerate(names):
+            here = "$" + "".join("." + n for n in names[:depth])
+            if isinstance(spot, list) and name.isdigit() and int(name) < len(spot):
+                key: Any = int(name)
+            elif isinstance(spot, dict) and (name in spot or _open_dict(self, names[:depth])):
+                key = name
+            else:
+                known = [str(k) for k in spot] if isinstance(spot, dict) else []
+                raise ConfigError(f"unknown setting `{name}`{did_you_mean(name, known)} - at `{here}`")
+            if depth == len(names) - 1:
+                spot[key] = _plain(value)
+            else:
+                spot = spot[key]
+        return type(self).load(data)
+
+    def diff(self, other: Config) -> dict[str, tuple[Any, Any]]:
+        """Every path whose value differs: {path: (mine, theirs)}; a missing side is None."""
+        mine, theirs = flatten(self.tree()), flatten(other.tree())
+        paths = list(mine) + [path for path in theirs if path not in mine]
+        return {p: (mine.get(p), theirs.get(p)) for p in paths if mine.get(p) != theirs.get(p)}
+
+    def fingerprint(self) -> str:
+        """Twelve hex digits that name this value; equal settings have equal fingerprints."""
+        text = json.dumps(self.tree(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _open_dict(config: Config, names: list[str]) -> bool:
+    """True where the path leads to a FrozenDict, whose keys are free."""
+    spot: Any = config
+    for name in names:
+        if isinstance(spot, Config):
+            spot = getattr(spot, name, None)
+        elif isinstance(spot, tuple) and name.isdigit() and int(name) < len(spot):
+            spot = spot[int(name)]
+        elif isinstance(spot, Mapping):
+            spot = spot.get(name)
+    return isinstance(spot, FrozenDict)
+
+
+def flatten(tree: Any, path: str = "") -> dict[str, Any]:
+    """A tree as {dotted path: leaf}; empty containers stay as leaves."""
+    items: Iterator[tuple[Any, Any]] | None = None
+    if isinstance(tree, dict) and tree:
+        items = iter(tree.items())
+    elif isinstance(tree, list) and tree:
+        items = iter(enumerate(tree))
+    if items is None:
+        return {path: tree}
+    flat: dict[str, Any] = {}
+    for key, value in items:
+        flat.update(flatten(value, f"{path}.{key}" if path else str(key)))
+    return flat
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def explain_error(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first problem as one line: what was expected, what came, where."""
+    first = error.errors(include_url=False)[0]
+    where, spot = "$", model
+    known: list[str] = []
+    for part in first["loc"]:
+        if isinstance(part, int):
+            where += f"[{part}]"
+            continue
+        known = list(getattr(spot, "model_fields", {}))
+        if first["type"] == "extra_forbidden" and part is first["loc"][-1]:
+            break
+        where += f".{part}"
+        field = getattr(spot, "model_fields", {}).get(part)
+        spot = _model_of(field.annotation if field else spot, part)
+    if first["type"] == "extra_forbidden":
+        name = str(first["loc"][-1])
+        return f"unknown setting `{name}`{did_you_mean(name, known)} - at `{where}`"
+    if first["type"] == "missing":
+        return f"expected a value, got nothing - at `{where}`"
+    if first["type"] == "value_error":
+        return f"{first['ctx']['error']} - at `{where}`"
+    message = first["msg"]
+    for lead in ("Input should be ", "Value should "):
+        if message.startswith(lead):
+            message = message[len(lead) :]
+    return f"expected {message}, got {_show(first['input'])} - at `{where}`"
+
+
+def _model_of(annotation: Any, part: str) -> Any:
+    """The config class a field leads to, through tuples, dicts, unions; `part` may name a union's member."""
+    found: list[Any] = []
+
+    def walk(node: Any) -> None:
+        if isinstance(node, type) and issubclass(node, Config):
+            found.append(node)
+        for argument in getattr(node, "__args__", ()):
+            walk(argument)
+
+    walk(annotation)
+    for model in found:
+        kind = model.model_fields.get("kind")
+        if kind is not None and kind.default == part:
+            return model
+    return found[0] if len(found) == 1 else annotation

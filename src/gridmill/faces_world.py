@@ -1,0 +1,111 @@
+"""One world behind a one-episode-at-a-time face: what the Gymnasium and PettingZoo envs share.
+
+The batch begins a new episode by itself in the step that ends one; the field's single-world APIs want to see
+the ended episode until `reset`. This room translates between the two. It knows no spaces and imports neither
+Gymnasium nor PettingZoo. Arrays it hands out are copies: they stay as they are when the world moves on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridmill import games, render
+from gridmill.env import Env, make
+from gridmill.grid.game import Game
+
+RENDER_MODES = ("ansi", "rgb_array")
+RENDER_FPS = 10
+RECORD_KEYS = ("world", "agent", "game", "episode", "short_first")
+
+
+def build_game(game: Game | str, sizes: Mapping[str, Any]) -> Game:
+    """A game by name with its sizes, or a `Game` as it is (which has its sizes already)."""
+    if isinstance(game, str):
+        return games.build(game, **sizes)
+    if sizes:
+        raise TypeError(
+            f"sizes {sorted(sizes)} need a game name, got a Game: build it with these sizes instead"
+        )
+    return game
+
+
+def check_render_mode(render_mode: str | None) -> None:
+    if render_mode is not None and render_mode not in RENDER_MODES:
+        raise ValueError(f"render_mode must be None or one of {list(RENDER_MODES)}, got {render_mode!r}")
+
+
+class OneWorld:
+    """An env of one world, one episode at a time; `start` before `step`, and again after an episode's end."""
+
+    def __init__(
+        self, game: Game | str, sizes: Mapping[str, Any], masks: bool, render_mode: str | None
+    ) -> None:
+        check_render_mode(render_mode)
+        self.env: Env = make(build_game(game, sizes), num_worlds=1, masks=masks)
+        self.render_mode = render_mode
+        self.running = False
+        self.ended = False
+        self._before_end: bytes | None = None
+
+    def start(self, seed: int) -> None:
+        self.env.reset(seed=seed)
+        self.running, self.ended, self._before_end = True, False, None
+
+    def step(self, actions: NDArray[np.int32]) -> None:
+        """One tick. When it ends the episode, `obs` is the ended episode's last and `ended` stays set."""
+        if not self.running:
+            state = "is over" if self.ended else "has not begun"
+            raise RuntimeError(f"the episode {state}: call reset() before step()")
+        before = self.env.save()
+        self.env.step(actions)
+        self.ended = bool((self.env.terminals | self.env.truncations).any())
+        if self.ended:
+            self.running, self._before_end = False, before
+
+    def obs(self) -> NDArray[np.uint8]:
+        """[agents, tokens, 3]: what every agent sees now; after the end, the last thing it saw."""
+        return (self.env.final_obs if self.ended else self.env.obs).copy()
+
+    def masks(self) -> NDArray[np.int8] | None:
+        """[agents, actions], in the int8 that Gymnasium's `sample(mask)` asks for; none after the end."""
+        if self.env.masks is None or self.ended:
+            return None
+        return self.env.masks.astype(np.int8)
+
+    def episode_stats(self) -> list[dict[str, float]]:
+        """Per agent, the numbers of the episode that just ended: length, reward and every stat by name."""
+        record = self.env.take_episodes()
+        names = [name for name in record if name not in RECORD_KEYS]
+        stats: list[dict[str, float]] = [{} for _ in range(self.env.num_agents)]
+        for position, agent in enumerate(record["agent"]):
+            stats[int(agent)] = {name: float(record[name][position]) for name in names}
+        return stats
+
+    @contextmanager
+    def shown(self) -> Iterator[Env]:
+        """The env as people should see it. After the end the batch already holds the next episode, so the
+        state just before the last action is put back for the look (the end itself is in `obs`)."""
+        if not self.ended or self._before_end is None:
+            yield self.env
+            return
+        now = self.env.save()
+        self.env.restore(self._before_end)
+        try:
+            yield self.env
+        finally:
+            self.env.restore(now)
+
+    def render(self) -> str | NDArray[np.uint8] | None:
+        if self.render_mode is None:
+            return None
+        with self.shown() as env:
+            return render.ascii(env) if self.render_mode == "ansi" else render.rgb(env)
+
+    def close(self) -> None:
+        self.running = False
+        self.env.close()

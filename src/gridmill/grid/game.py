@@ -1,0 +1,80 @@
+"""Game: everything a grid world is, as one frozen value. The core compiles it once and then only moves numbers.
+
+The native side is `native/grid/config.hpp`; a test holds names, types and defaults equal.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridmill.config import Config, FrozenDict
+from gridmill.grid.maps import Map
+from gridmill.grid.values import GameValue
+
+Amounts = FrozenDict[str, Annotated[int, Field(ge=0, le=65535)]]
+
+
+class ObjectType(Config):
+    """A kind of object. One that holds nothing and has no vibe is terrain and costs no memory per piece."""
+
+    tags: tuple[str, ...] = ()
+    inventory: Amounts = FrozenDict()
+    vibe: str = ""
+
+
+class AgentType(Config):
+    """What every agent of the game is at the start of an episode."""
+
+    tags: tuple[str, ...] = ()
+    inventory: Amounts = FrozenDict()
+    vibe: str = ""
+
+
+class ObservedValue(Config):
+    """A game value every agent sees as a global token; two digits show values up to 65535."""
+
+    name: str
+    value: GameValue
+    digits: Annotated[int, Field(ge=1, le=2)] = 1
+
+
+class Observation(Config):
+    """What agents see: the window, how many tokens, and what happens when more would be needed."""
+
+    window: Literal["square", "disc"] = "square"
+    height: Annotated[int, Field(ge=1, le=15)] = 11
+    width: Annotated[int, Field(ge=1, le=15)] = 11
+    num_tokens: Annotated[int, Field(ge=1, le=4096)] = 200
+    local_position: bool = False
+    reward_scale: float = 100.0
+    overflow: Literal["drop", "error"] = "drop"
+    values: tuple[ObservedValue, ...] = ()
+
+
+class RewardTerm(Config):
+    """`weight` x a game value up to `cap`: paid on its change, on what was gained, or every tick."""
+
+    weight: float = 1.0
+    value: GameValue
+    cap: Annotated[float, Field(ge=0)] = 1e9
+    mode: Literal["change", "gained", "per_tick"] = "change"
+
+
+class Game(Config):
+    """A grid game. Functions in `gridmill.games` make the ones that ship."""
+
+    name: str
+    num_agents: Annotated[int, Field(ge=1, le=4096)] = 1
+    max_steps: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1000
+    time_limit: Literal["truncation", "termination"] = "truncation"
+    moves: Literal[0, 4, 8] = 8
+    resources: tuple[str, ...] = ()
+    vibes: tuple[str, ...] = ()
+    agent: AgentType = AgentType()
+    objects: FrozenDict[str, ObjectType] = FrozenDict({"wall": ObjectType()})
+    map: Map
+    observation: Observation = Observation()
+    rewards: tuple[RewardTerm, ...] = ()
+    reward_sharing: Annotated[float, Field(ge=0, le=1)] = 0.0

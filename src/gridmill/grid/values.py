@@ -1,0 +1,76 @@
+"""Game values: numbers read from the state of a world, used by rewards and observations alike.
+
+The native side is `native/grid/config.hpp`; a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridmill.config import Config
+
+
+class Inventory(Config):
+    """How much of a resource the agent holds."""
+
+    kind: Literal["inventory"] = "inventory"
+    resource: str
+
+
+class Stat(Config):
+    """One of the agent's statistics of this episode so far, by name."""
+
+    kind: Literal["stat"] = "stat"
+    name: str
+
+
+class Constant(Config):
+    """A fixed number."""
+
+    kind: Literal["constant"] = "constant"
+    value: float = 0.0
+
+
+class Sum(Config):
+    """All values added up, in order."""
+
+    kind: Literal["sum"] = "sum"
+    values: tuple[GameValue, ...]
+
+
+class Ratio(Config):
+    """The first value divided by the second; 0 where the second is 0."""
+
+    kind: Literal["ratio"] = "ratio"
+    values: tuple[GameValue, ...]
+
+
+class Min(Config):
+    """The smallest of the values."""
+
+    kind: Literal["min"] = "min"
+    values: tuple[GameValue, ...]
+
+
+class Max(Config):
+    """The largest of the values."""
+
+    kind: Literal["max"] = "max"
+    values: tuple[GameValue, ...]
+
+
+class Log(Config):
+    """log(1 + x) of one value; negative values count as 0."""
+
+    kind: Literal["log"] = "log"
+    values: tuple[GameValue, ...]
+
+
+GameValue = Annotated[
+    Inventory | Stat | Constant | Sum | Ratio | Min | Max | Log, Field(discriminator="kind")
+]
+
+for _model in (Sum, Ratio, Min, Max, Log):
+    _model.model_rebuild()

@@ -1,0 +1,342 @@
+"""`gridmill profile`: where the time of a step goes, phase by phase, for each game.
+
+Also holds what bench shares with it: `Load` (which game in which batch shape) and `Runner` (an env driven
+with random actions drawn ahead, and what can be counted of it). Called by the command line and by bench.
+It compares nothing and judges nothing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gridmill
+from gridmill import _native
+from gridmill.workshop import machine
+from gridmill.workshop.statistics import count, short, table
+
+PROFILED = ("toy", "arena", "cogsguard", "prospector")
+SWEPT = ("worlds", "agents", "threads", "lanes", "map_size")
+NOT_PHASES = ("total", "wall", "steps")
+POOL = 65536  # action arrays drawn ahead; long enough that no agent drifts to a wall within an episode
+SAMPLES = 64  # steps looked at when tokens are counted
+RESIDENT_WORLDS = 256  # worlds made to see what one adds to the resident memory
+COUNTED_STEPS = (200, 1200)  # instructions are the difference between these two runs
+MEMCPY_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is measured: a game, its sizes (None: the game's own) and the shape of the batch."""
+
+    game: str = "toy"
+    agents: int | None = None
+    map_size: int | None = None
+    density: float | None = None
+    window: str | None = None
+    worlds: int = 1
+    threads: int = 1
+    lanes: int = 1
+    seed: int = 42
+    profiling: bool | None = None
+
+    def sizes(self) -> dict[str, Any]:
+        """Arguments for the game's function: only what was asked for."""
+        asked = {
+            "num_agents": self.agents,
+            "map_size": self.map_size,
+            "density": self.density,
+            "window": self.window,
+        }
+        return {name: value for name, value in asked.items() if value is not None}
+
+
+def swept(load: Load, sweep: str) -> dict[str, Load]:
+    """`worlds=64,256` as labelled loads."""
+    key, _, listed = sweep.partition("=")
+    name = key.strip().replace("-", "_")
+    if name not in SWEPT:
+        raise ValueError(f"--sweep takes one of {', '.join(SWEPT)} as NAME=N,N,..., got `{sweep}`")
+    try:
+        values = [int(value) for value in listed.split(",")]
+    except ValueError:
+        values = []
+    if len(values) < 2 or min(values) < 1 or len(set(values)) < len(values):
+        raise ValueError(f"--sweep {name} takes two or more different numbers of at least 1, got `{listed}`")
+    return {f"{name}={value}": replace(load, **{name: value}) for value in values}
+
+
+@dataclass(frozen=True)
+class Round:
+    """One measured stretch of steps; phases are ns summed over worlds, None when profiling is off."""
+
+    steps: int
+    agent_steps: int
+    cpu_seconds: float
+    wall_seconds: float
+    allocations: int | None = None
+    phases: Mapping[str, int] | None = None
+
+    @property
+    def per_cpu_second(self) -> float:
+        return self.agent_steps / max(self.cpu_seconds, 1e-9)
+
+    @property
+    def per_wall_second(self) -> float:
+        return self.agent_steps / max(self.wall_seconds, 1e-9)
+
+
+def build_game(name: str, sizes: Mapping[str, Any] | None = None) -> Any:
+    """A game by its name, or by `path/to/file.py[:function]` (default: the function named as the file)."""
+    path, _, function = name.partition(".py:") if ".py:" in name else (name.removesuffix(".py"), "", "")
+    if not function and not name.endswith(".py"):
+        return gridmill.games.build(name, **(sizes or {}))
+    return _function_in_file(Path(f"{path}.py"), function or Path(path).name)(**(sizes or {}))
+
+
+def _function_in_file(file: Path, function: str) -> Callable[..., Any]:
+    if not file.is_file():
+        raise ValueError(f"no game file `{machine.without_paths(str(file))}`")
+    spec = importlib.util.spec_from_file_location(f"gridmill_game_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"cannot load `{file.name}` as Python")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = getattr(module, function, None)
+    if callable(found):
+        return found  # type: ignore[no-any-return]
+    own = [
+        n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__
+    ]
+    near = get_close_matches(function, own, 1)
+    hint = f"; did you mean `{near[0]}`?" if near else f"; it has: {', '.join(sorted(own)) or 'none'}"
+    raise ValueError(f"no function `{function}` in `{file.name}`{hint}")
+
+
+def make_env(load: Load) -> gridmill.Env:
+    """The env of a load, reset."""
+    env = gridmill.make(
+        build_game(load.game, load.sizes()),
+        num_worlds=load.worlds,
+        seed=load.seed,
+        threads=load.threads,
+        lanes=load.lanes,
+        profiling=load.profiling,
+    )
+    env.reset()
+    return env
+
+
+class Runner:
+    """An env that takes random actions from a pool drawn ahead."""
+
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self.env = make_env(load)
+        rng = np.random.default_rng(load.seed)
+        rows = self.env.num_rows
+        # Each array of the pool is a window on one long draw: 65536 arrays for the memory of two.
+        draw = rng.integers(0, self.env.num_actions, size=rows + POOL, dtype=np.int32)
+        self.pool = itertools.cycle([draw[k : k + rows] for k in rng.permutation(POOL)])
+
+    @property
+    def rows(self) -> int:
+        return int(self.env.num_rows)
+
+    def run(self, steps: int) -> Round:
+        """Take the steps and say what they cost. Lanes above 1 go through send and recv."""
+        phases, allocations = self._phase_totals(), _native.allocations()
+        walk = self._walk if self.env.lanes == 1 else self._walk_lanes
+        wall, cpu = time.perf_counter(), time.process_time()
+        walk(steps)
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        after = self._phase_totals()
+        spent = None if phases is None or after is None else {k: after[k] - phases[k] for k in phases}
+        return Round(steps, steps * self.rows, cpu, wall, _native.allocations() - allocations, spent)
+
+    def _walk(self, steps: int) -> None:
+        actions, step = self.env.actions, self.env.step
+        for drawn in itertools.islice(self.pool, steps):
+            actions[:] = drawn
+            step()
+
+    def _walk_lanes(self, steps: int) -> None:
+        env, actions = self.env, self.env.actions
+        lanes = [(lane, env.rows(lane)) for lane in range(env.lanes)]
+        flying = False
+        for drawn in itertools.islice(self.pool, steps):
+            for lane, rows in lanes:
+                if flying:
+                    env.recv(lane)
+                actions[rows] = drawn[rows]
+                env.send(lane)
+            flying = True
+        for lane, _ in lanes if flying else ():
+            env.recv(lane)
+
+    def _phase_totals(self) -> dict[str, int] | None:
+        totals = self.env.step_timing_total
+        return None if totals is None else {k: int(v) for k, v in totals.items() if k != "steps"}
+
+    def tokens_per_row(self) -> float:
+        """Mean number of tokens written in a row, looked at outside of what is timed."""
+        seen = 0
+        for _ in range(SAMPLES):
+            self._walk(1) if self.env.lanes == 1 else self._walk_lanes(1)
+            seen += int(np.count_nonzero(self.env.obs[:, :, 0] != 0xFF))
+        return seen / (SAMPLES * self.rows)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes per world: the world itself in the core, and its rows in the shared arrays."""
+        env = self.env
+        arrays = (env.obs, env.actions, env.rewards, env.terminals, env.truncations, env.final_obs, env.masks)
+        shared = sum(array.nbytes for array in arrays if array is not None)
+        return {"world": int(env.bytes_per_world), "rows": shared // int(env.num_worlds)}
+
+    def validation(self) -> dict[str, Any] | None:
+        """What shadow validation counted; None when it is off."""
+        seen = self.env.observation_validation
+        names = ("comparisons", "mismatches", "fast_ns", "reference_ns", "ratio", "first_mismatch")
+        return None if seen is None else {name: getattr(seen, name) for name in names}
+
+    def memcpy_limit(self, size: int) -> float:
+        """Rows per second when each step only copies `size` bytes per row."""
+        return float(_native.memcpy_limit(self.rows, max(1, size), MEMCPY_SECONDS))
+
+    def close(self) -> None:
+        self.env.close()
+
+
+def resident_per_world(load: Load) -> int:
+    """Resident bytes a world adds to this process, arrays included; comparable with any other engine's."""
+    before = machine.resident_bytes()
+    with make_env(replace(load, worlds=RESIDENT_WORLDS, threads=1, lanes=1)) as env:
+        for array in (env.obs, env.final_obs):
+            array[:, 0, 0] = array[:, 0, 0]  # rows that no step has touched yet count too
+        env.step()
+        return max(0, machine.resident_bytes() - before) // RESIDENT_WORLDS
+
+
+def count_child(load: str, steps: str) -> None:
+    """What a counted child process does; its last line says which path the core took."""
+    runner = Runner(Load(**json.loads(load)))
+    runner.run(100 + int(steps))
+    runner.close()
+    print(_native.build_info().get("isa", "unknown"))
+
+
+def instructions(load: Load, rows: int, asked: bool) -> dict[str, Any]:
+    """Instructions per agent-step (the loop in Python included), or why they were not counted."""
+    if not asked and not machine.perf_works():
+        return {"reason": "perf cannot count here; --instructions counts with valgrind"}
+    code = "import sys; from gridmill.workshop.profile import count_child as c; c(*sys.argv[1:])"
+    child = [sys.executable, "-c", code, json.dumps(asdict(load))]
+    try:
+        counted = machine.count_instructions(lambda steps: [*child, str(steps)], *COUNTED_STEPS)
+    except (OSError, ValueError) as reason:
+        return {"reason": str(reason)}
+    return {"per_agent_step": counted.per_step / rows, "tool": counted.tool, "path": counted.said}
+
+
+def phase_lines(phases: Mapping[str, int], steps: int, wall_seconds: float) -> list[str]:
+    """A table: mean microseconds per step, share of the native step, share of the wall clock."""
+    native, wall = max(phases["total"], 1), max(wall_seconds * 1e9, 1.0)
+    rows, folded, small = [], 0, 0
+    for name, ns in phases.items():
+        if name in NOT_PHASES:
+            continue
+        if ns < 0.01 * native:
+            folded, small = folded + ns, small + 1
+        else:
+            rows.append((name, ns))
+    if small:
+        rows.append((f"{count(small, 'phase')} under 1 %", folded))
+    rows.append(("native step", phases["total"]))
+    outside = (
+        [("around the phases", phases["wall"] - phases["total"])] if phases["wall"] > phases["total"] else []
+    )
+    outside += [("Python and binding", int(wall) - phases["wall"]), ("wall clock", int(wall))]
+
+    def line(name: str, ns: int, of_native: bool) -> tuple[str, ...]:
+        share = f"{100 * ns / native:.1f} %" if of_native else ""
+        return name, f"{ns / steps / 1e3:.3f}", share, f"{100 * ns / wall:.1f} %"
+
+    body = [line(name, ns, True) for name, ns in rows] + [line(name, ns, False) for name, ns in outside]
+    lines = table(("phase", "us per step", "of native", "of wall"), body)
+    if phases["total"] > phases["wall"]:
+        lines.append("(phases are summed over threads, so they exceed the wall clock)")
+    return lines
+
+
+def profile_game(load: Load, steps: int, warmup: int) -> dict[str, Any]:
+    """Measure one game with profiling on."""
+    runner = Runner(replace(load, profiling=True))
+    try:
+        if warmup:
+            runner.run(warmup)
+        taken = runner.run(steps)
+        if taken.phases is None:
+            raise RuntimeError("profiling was asked for, but the env keeps no times")
+        return {
+            "game": load.game,
+            "load": asdict(runner.load),
+            "agents": int(runner.env.num_agents),
+            "actions": int(runner.env.num_actions),
+            "steps": steps,
+            "warmup": warmup,
+            "wall_seconds": taken.wall_seconds,
+            "cpu_seconds": taken.cpu_seconds,
+            "per_cpu_second": taken.per_cpu_second,
+            "phases_ns": dict(taken.phases),
+        }
+    finally:
+        runner.close()
+
+
+def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool) -> int:
+    """Profile each game and print a table each, or one JSON record. Returns the exit code."""
+    for name, value, least in (("--steps", steps, 1), ("--warmup", warmup, 0)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    measured: list[dict[str, Any]] = []
+    skipped: list[dict[str, str]] = []
+    for game in games or PROFILED:
+        try:
+            build_game(game)
+        except (ValueError, TypeError) as reason:
+            skipped.append({"game": game, "reason": str(reason)})
+            continue
+        measured.append(profile_game(replace(load, game=game), steps, warmup))
+    if not measured:
+        raise ValueError(
+            "; ".join(f"{s['game']}: {s['reason']}" if len(skipped) > 1 else s["reason"] for s in skipped)
+        )
+    record = {
+        "kind": "gridmill profile",
+        "machine": machine.describe(),
+        "games": measured,
+        "skipped": skipped,
+    }
+    if as_json:
+        print(json.dumps(record, indent=1))
+        return 0
+    print("\n".join(machine.headline(record["machine"])))  # type: ignore[arg-type]
+    for one in measured:
+        shape = ", ".join((count(load.worlds, "world"), count(load.threads, "thread"), count(steps, "step")))
+        print(f"\n{one['game']}: {count(one['agents'], 'agent')}, {shape}")
+        print(f"{short(one['per_cpu_second'])} agent-steps per CPU second, with profiling on")
+        print("\n".join(phase_lines(one["phases_ns"], steps, one["wall_seconds"])))
+    for missing in skipped:
+        print("\n" + textwrap.fill(f"{missing['game']}: skipped: {missing['reason']}", 78))
+    return 0

@@ -1,0 +1,248 @@
+"""The statistics every tool of the workshop shares, and how its figures are written down.
+
+Called by bench and profile with plain lists of measured values, one per round. Everything is a pure function
+of its arguments: the bootstrap draws from a seed, so the same values always give the same interval.
+It measures nothing and knows no tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Statistic = Callable[[Values], Values]  # reduces the last axis
+
+RESAMPLES = 4000
+CONFIDENCE = 0.95
+
+
+def as_values(values: Iterable[float], name: str = "values") -> Values:
+    """The values as a float64 vector; empty or non-finite input is refused."""
+    array = np.asarray(list(values), dtype=np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must hold at least one number, got {array.size}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle value."""
+    return float(np.median(as_values(values)))
+
+
+def mean(values: Iterable[float]) -> float:
+    """The arithmetic mean."""
+    return float(np.mean(as_values(values)))
+
+
+def stdev(values: Iterable[float]) -> float:
+    """The sample standard deviation; 0 for a single value, whose spread is unknown."""
+    array = as_values(values)
+    return float(np.std(array, ddof=1)) if array.size > 1 else 0.0
+
+
+def coefficient_of_variation(values: Iterable[float]) -> float:
+    """Standard deviation over mean, the measure of how steady the rounds were."""
+    array = as_values(values)
+    centre = float(np.mean(array))
+    if centre == 0.0:
+        return 0.0 if stdev(array) == 0.0 else float("inf")
+    return stdev(array) / abs(centre)
+
+
+def percentiles(values: Iterable[float], which: Sequence[float]) -> list[float]:
+    """The given percentiles (0 to 100), interpolated linearly."""
+    for q in which:
+        if not 0.0 <= q <= 100.0:
+            raise ValueError(f"percentile must be within 0 and 100, got {q}")
+    return [float(v) for v in np.percentile(as_values(values), list(which))]
+
+
+def _median_of_rows(samples: Values) -> Values:
+    return np.asarray(np.median(samples, axis=-1), dtype=np.float64)
+
+
+def _interval(statistics: Values, confidence: float) -> tuple[float, float]:
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(statistics, [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def _resample(values: Values, seed: int, resamples: int) -> Values:
+    """Draws with replacement, [resamples, len(values)]."""
+    return values[np.random.default_rng(seed).integers(0, values.size, size=(resamples, values.size))]
+
+
+def bootstrap_interval(
+    values: Iterable[float],
+    statistic: Statistic = _median_of_rows,
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval (Efron 1979) of a statistic, by default the median."""
+    return _interval(statistic(_resample(as_values(values), seed, resamples)), confidence)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one list of rounds says. low and high bound the median."""
+
+    count: int
+    median: float
+    mean: float
+    stdev: float
+    cv: float
+    low: float
+    high: float
+    minimum: float
+    p5: float
+    p95: float
+    maximum: float
+
+
+def summarise(values: Iterable[float], *, seed: int = 0) -> Summary:
+    """Median with its interval, mean, spread and tails of one list of rounds."""
+    array = as_values(values)
+    low, high = bootstrap_interval(array, seed=seed)
+    p5, p95 = percentiles(array, (5.0, 95.0))
+    return Summary(
+        count=int(array.size),
+        median=median(array),
+        mean=mean(array),
+        stdev=stdev(array),
+        cv=coefficient_of_variation(array),
+        low=low,
+        high=high,
+        minimum=float(array.min()),
+        p5=p5,
+        p95=p95,
+        maximum=float(array.max()),
+    )
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times the first list is of the second, with a confidence interval."""
+
+    ratio: float
+    low: float
+    high: float
+    count: int
+    paired: bool
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.3f}x [{self.low:.3f}, {self.high:.3f}]"
+
+    @property
+    def separated(self) -> bool:
+        """Whether the interval leaves out 1, i.e. the two really differ."""
+        return self.low > 1.0 or self.high < 1.0
+
+
+def _positive(values: Values, name: str) -> Values:
+    if (values <= 0.0).any():
+        raise ValueError(f"{name} must be above 0 for a ratio, got {float(values.min())}")
+    return values
+
+
+def paired_ratio(first: Iterable[float], second: Iterable[float], *, seed: int = 0) -> Ratio:
+    """Ratio of interleaved rounds: round i of one against round i of the other, then the median of the pairs.
+
+    Pairing takes out what slows both at the same moment, which on a shared machine is most of the noise.
+    """
+    a, b = _positive(as_values(first, "first"), "first"), _positive(as_values(second, "second"), "second")
+    if a.size != b.size:
+        raise ValueError(f"paired rounds must be equally many, got {a.size} and {b.size}")
+    pairs = a / b
+    low, high = bootstrap_interval(pairs, seed=seed)
+    return Ratio(median(pairs), low, high, int(pairs.size), paired=True)
+
+
+def independent_ratio(first: Iterable[float], second: Iterable[float], *, seed: int = 0) -> Ratio:
+    """Ratio of the medians of two runs made at different times; both are resampled on their own."""
+    a, b = _positive(as_values(first, "first"), "first"), _positive(as_values(second, "second"), "second")
+    draws = _median_of_rows(_resample(a, seed, RESAMPLES)) / _median_of_rows(
+        _resample(b, seed + 1, RESAMPLES)
+    )
+    low, high = _interval(draws, CONFIDENCE)
+    return Ratio(median(a) / median(b), low, high, int(min(a.size, b.size)), paired=False)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One saved run in a series."""
+
+    file: str
+    phase: str
+    commit: str
+    date: str
+    shape: str  # only runs of the same shape are compared
+    median: float
+    cv: float
+
+
+def trend_lines(points: Sequence[Point]) -> list[str]:
+    """For each shape: every run with its ratio to the oldest, then each commit against the one before."""
+    lines: list[str] = []
+    for shape in dict.fromkeys(point.shape for point in points):
+        own = sorted(
+            (point for point in points if point.shape == shape), key=lambda point: (point.date, point.file)
+        )
+        rows = [
+            (
+                p.file[:24],
+                p.phase[:12],
+                p.commit,
+                short(p.median),
+                f"{100 * p.cv:.1f} %",
+                f"{p.median / own[0].median:.3f}x",
+            )
+            for p in own
+        ]
+        lines += ["", shape, *table(("file", "phase", "commit", "per CPU s", "CV", "to first"), rows, left=3)]
+        commits = {p.commit: median(q.median for q in own if q.commit == p.commit) for p in own}
+        best, before, steps = max(commits.values()), 0.0, []
+        for commit, value in commits.items():
+            change = f"{100 * (value / before - 1):+.1f} %" if before else ""
+            steps.append((commit, "#" * max(1, round(30 * value / best)), short(value), change))
+            before = value
+        lines += ["", *table(("trend by commit", "", "per CPU s", "change"), steps, left=2)]
+    return lines[1:]
+
+
+def short(value: float) -> str:
+    """A figure in at most about seven characters: 7.61 M, 182.4 k, 38.2."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(value) >= size:
+            return f"{value / size:.2f}{unit}" if abs(value) < 100 * size else f"{value / size:.1f}{unit}"
+    if value == int(value):
+        return f"{int(value)}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 world`, `4,096 worlds`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> list[str]:
+    """Plain lines with aligned columns: the first `left` to the left, the others to the right."""
+    lines = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
+    return [
+        "  ".join(
+            cell.ljust(w) if k < left else cell.rjust(w)
+            for k, (cell, w) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

@@ -1,0 +1,198 @@
+"""The command line: every command, errors that name the nearest right word, and a quick --help."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import gridmill
+from gridmill import cli
+from gridmill.workshop import machine
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, list(arguments))
+
+
+def test_version() -> None:
+    result = call("--version")
+    assert (result.exit_code, result.stdout) == (0, f"gridmill {gridmill.__version__}\n")
+
+
+def test_help_names_every_command() -> None:
+    result = call("--help")
+    assert result.exit_code == 0
+    for command in ("bench", "profile", "games", "show", "doctor", "--version"):
+        assert re.search(rf"^  {command}\s", result.stdout, re.MULTILINE), command
+
+
+@pytest.mark.parametrize("command", [["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]])
+def test_every_command_has_help(command: list[str]) -> None:
+    result = call(*command, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Usage: ")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_bench_step_has_every_documented_flag_and_default() -> None:
+    text = " ".join(call("bench", "step", "--help").stdout.split())
+    for flag, default in {
+        "--agents": "(20)",
+        "--map-size": "(40)",
+        "--density": "(0.04)",
+        "--iterations": "20000",
+        "--rounds": "20",
+        "--warmup": "150000",
+        "--seed": "42",
+        "--game": "toy",
+        "--worlds": "1",
+        "--threads": "1",
+        "--lanes": "1",
+    }.items():
+        assert re.search(rf"{flag} [^\[]*(\[:function\]\. )?\[default: {re.escape(default)}\]", text), flag
+    for flag in ("--profile", "--output", "--baseline", "--phase", "--report", "--peers"):
+        assert f" {flag} " in text
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """What makes --help slow is imports, so they are what is checked, not the clock."""
+    code = (
+        "import sys, json, gridmill; before = set(sys.modules)\n"
+        "from gridmill.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "print('\\n' + json.dumps([sorted(set(sys.modules) - before), sorted(sys.modules)]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    added, everything = json.loads(done.stdout.splitlines()[-1])
+    heavy = ("torch", "rich", "gymnasium", "pettingzoo", "matplotlib", "psutil", "pytest")
+    assert [name for name in everything if name.split(".")[0] in heavy] == []
+    assert [name for name in added if name.startswith(("numpy", "pydantic", "gridmill.workshop"))] == []
+
+
+def test_games_lists_every_game_with_a_line_of_its_own() -> None:
+    result = call("games")
+    assert result.exit_code == 0, result.output
+    header, *lines = result.stdout.splitlines()
+    assert header.split() == ["game", "agents", "map", "actions"]
+    assert [line.split()[0] for line in lines] == gridmill.games.names()
+    toy = next(line.split() for line in lines if line.startswith("toy "))
+    assert toy[:4] == ["toy", "20", "40x40", "9"]
+    assert len(toy) > 5  # the first line of the function's docstring
+
+
+def test_show_prints_the_world() -> None:
+    result = call("show", "toy")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == call("show", "toy").stdout
+    assert "#" * 40 in result.stdout
+    pictures = {
+        result.stdout,
+        call("show", "toy", "--seed", "1").stdout,
+        call("show", "toy", "--world", "1").stdout,
+        call("show", "toy", "--steps", "5").stdout,
+    }
+    assert len(pictures) == 4
+
+
+def test_show_writes_a_png(tmp_path: Path) -> None:
+    file = tmp_path / "world.png"
+    result = call("show", "toy", "--png", str(file), "--scale", "4", "--steps", "2")
+    assert result.exit_code == 0, result.output
+    data = file.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", data[16:24]) == (160, 160)
+
+
+def test_show_takes_a_game_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "tiny.py").write_text("import gridmill\ndef tiny(): return gridmill.games.toy(2, 8, 0.0)\n")
+    result = call("show", str(tmp_path / "tiny.py"))
+    assert result.exit_code == 0, result.output
+    assert "#" * 8 in result.stdout
+    assert "#" * 9 not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["show", "tyo"], "did you mean `toy`?"),
+        (["bench", "step", "--game", "tooy"], "did you mean `toy`?"),
+        (["show", "toy", "--scale", "0"], "--scale must be at least 1, got 0"),
+        (["show", "toy", "--world", "-1"], "--world must be at least 0, got -1"),
+        (["show", "toy", "--png", "no/such/folder/a.png"], "No such file or directory"),
+        (["bench", "step", "--agents", "-3"], "-3"),
+        (["bench", "step", "--worlds", "3", "--lanes", "2"], "3"),
+    ],
+)
+def test_errors_of_the_caller_are_one_line_on_stderr(arguments: list[str], text: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stderr.startswith("gridmill: ")
+    assert text in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_the_traceback_is_there_when_asked_for() -> None:
+    result = call("--traceback", "show", "tyo")
+    assert isinstance(result.exception, ValueError)
+
+
+@pytest.mark.parametrize("arguments", [["shwo", "toy"], ["bench", "step", "--roundz", "3"], ["bench", "step", "--rounds", "x"]])
+def test_unknown_words_end_with_2(arguments: list[str]) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+def test_doctor_says_what_works_and_what_is_missing() -> None:
+    result = call("doctor")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^ok       base: toy steps", result.stdout, re.MULTILINE)
+    for extra, needs in machine.extras().items():
+        state = "ok" if all(needs.values()) else "missing"
+        assert re.search(rf"^{state} +{extra}: ", result.stdout, re.MULTILINE), extra
+    assert {"train", "zoo", "plots"} <= set(machine.extras())
+
+
+def test_doctor_gives_the_command_for_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "version_of", lambda name: None if name == "torch" else "1.0")
+    text = " ".join(call("doctor").stdout.split())
+    assert re.search(r"missing train: \S*python -m pip install torch==", text)
+    assert re.search(r"ok zoo: pettingzoo 1\.0", text)
+
+
+def test_doctor_ends_with_1_when_the_base_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no core here")
+
+    monkeypatch.setattr(gridmill, "make", broken)
+    result = call("doctor")
+    assert result.exit_code == 1
+    assert "BROKEN   base: RuntimeError: no core here" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "text"),
+    [
+        ("perf_benchmark.py", ["--rounds", "2", "--iterations", "3", "--warmup", "0"], "gridmill bench step: toy"),
+        ("profile_multi_config.py", ["--steps", "5", "--warmup", "0"], "toy: 20 agents"),
+    ],
+)
+def test_the_scripts_are_doors_to_the_commands(script: str, arguments: list[str], text: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / script), *arguments], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode in (0, 1), done.stderr  # 1: three steps are too few to be steady
+    assert text in done.stdout
