@@ -37,7 +37,9 @@ def test_help_names_every_command() -> None:
         assert re.search(rf"^  {command}\s", result.stdout, re.MULTILINE), command
 
 
-@pytest.mark.parametrize("command", [["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]])
+@pytest.mark.parametrize(
+    "command", [["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]]
+)
 def test_every_command_has_help(command: list[str]) -> None:
     result = call(*command, "--help")
     assert result.exit_code == 0
@@ -74,7 +76,9 @@ def test_help_imports_nothing_heavy() -> None:
         "except SystemExit as end: assert end.code == 0\n"
         "print('\\n' + json.dumps([sorted(set(sys.modules) - before), sorted(sys.modules)]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     added, everything = json.loads(done.stdout.splitlines()[-1])
     heavy = ("torch", "rich", "gymnasium", "pettingzoo", "matplotlib", "psutil", "pytest")
     assert [name for name in everything if name.split(".")[0] in heavy] == []
@@ -149,7 +153,9 @@ def test_the_traceback_is_there_when_asked_for() -> None:
     assert isinstance(result.exception, ValueError)
 
 
-@pytest.mark.parametrize("arguments", [["shwo", "toy"], ["bench", "step", "--roundz", "3"], ["bench", "step", "--rounds", "x"]])
+@pytest.mark.parametrize(
+    "arguments", [["shwo", "toy"], ["bench", "step", "--roundz", "3"], ["bench", "step", "--rounds", "x"]]
+)
 def test_unknown_words_end_with_2(arguments: list[str]) -> None:
     result = call(*arguments)
     assert result.exit_code == 2
@@ -186,13 +192,20 @@ def test_doctor_ends_with_1_when_the_base_is_broken(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("script", "arguments", "text"),
     [
-        ("perf_benchmark.py", ["--rounds", "2", "--iterations", "3", "--warmup", "0"], "gridmill bench step: toy"),
+        (
+            "perf_benchmark.py",
+            ["--rounds", "2", "--iterations", "3", "--warmup", "0"],
+            "gridmill bench step: toy",
+        ),
         ("profile_multi_config.py", ["--steps", "5", "--warmup", "0"], "toy: 20 agents"),
     ],
 )
 def test_the_scripts_are_doors_to_the_commands(script: str, arguments: list[str], text: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / script), *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, str(ROOT / "scripts" / script), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode in (0, 1), done.stderr  # 1: three steps are too few to be steady
     assert text in done.stdout

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode
 import gridmill
 from gridmill import faces
 from gridmill.faces import GridmillEnv, GridmillVectorEnv, parallel_env, puffer_env
+from gridmill.grid import AgentType, Ascii, Game, ObjectType, Observation
 
 SMALL: dict[str, Any] = {"num_agents": 3, "map_size": 9, "max_steps": 10}
 
@@ -115,8 +116,8 @@ def test_single_env_others_act_as_told() -> None:
         seen = []
         for _ in range(9):
             env.step(0)
-            objects = env._world.env.inspect(0)["objects"]
-            seen.append([(o["row"], o["column"]) for o in objects if o["agent"] is not None])
+            agents = [o for o in env._world.env.inspect(0)["objects"] if o["agent"] is not None]
+            seen.append([(o["row"], o["column"]) for o in sorted(agents, key=lambda o: o["agent"])])
         return seen
 
     still = positions("noop")
@@ -344,12 +345,61 @@ def test_parallel_env_state_is_the_world() -> None:
     assert np.array_equal(state[..., 1] > 0, picture == "@")
     assert sorted(state[..., 1][state[..., 1] > 0].tolist()) == [1, 2, 3]
     assert set(state[..., 2][state[..., 1] > 0].tolist()) == {2}  # all face south after a reset
+    env = parallel_env("toy", **SMALL)
+    env.reset(seed=0)
     for _ in range(10):
         before = env.state()
-        env.step(dict.fromkeys(env.agents, 0))
+        env.step(dict.fromkeys(env.agents, 1))
     assert np.array_equal(
         env.state(), before
     )  # over: the state before the last action, not the next episode's
+
+
+def test_parallel_env_state_holds_vibes_and_amounts() -> None:
+    game = Game(
+        name="store",
+        num_agents=2,
+        resources=("ore", "coal"),
+        vibes=("calm", "angry"),
+        agent=AgentType(inventory={"coal": 300}, vibe="angry"),
+        objects={"wall": ObjectType(), "box": ObjectType(inventory={"ore": 2})},
+        map=Ascii(text="#####\n#1.b#\n#2..#\n#####", legend={"b": "box"}),
+        observation=Observation(num_tokens=1000),
+    )
+    env = parallel_env(game, render_mode="ansi")
+    env.reset()
+    assert env.render().splitlines()[1:-1] == ["#####", "#1.b#", "#2..#", "#####"]
+    assert env.state_names == ["type", "agent", "facing", "vibe", "inv:ore", "inv:coal"]
+    state = env.state()  # types in the order of their names: agent, box, wall
+    assert state[1].tolist() == [
+        [3, 0, 0, 0, 0, 0],
+        [1, 1, 2, 1, 0, 300],
+        [0, 0, 0, 0, 0, 0],
+        [2, 0, 0, 0, 2, 0],
+        [3, 0, 0, 0, 0, 0],
+    ]
+
+
+def test_a_game_whose_time_limit_terminates() -> None:
+    game = gridmill.games.toy(**SMALL).replace("time_limit", "termination").replace("max_steps", 1)
+    single = GridmillEnv(game)
+    single.reset(seed=0)
+    assert single.step(0)[2:4] == (True, False)
+    parallel = parallel_env(game)
+    parallel.reset()
+    _, _, terminated, truncated, _ = parallel.step(dict.fromkeys(parallel.agents, 0))
+    assert (set(terminated.values()), set(truncated.values()), parallel.agents) == ({True}, {False}, [])
+
+
+def test_a_closed_face_is_an_exception_and_not_a_crash() -> None:
+    for env in (GridmillEnv("toy", **SMALL), parallel_env("toy", **SMALL)):
+        env.reset()
+        env.close()
+        env.close()
+        with pytest.raises(RuntimeError, match="close"):
+            env.reset(seed=0)
+        with pytest.raises(RuntimeError, match="close"):
+            env.step(dict.fromkeys(env.agents, 0) if hasattr(env, "agents") else 0)
 
 
 # PufferLib ------------------------------------------------------------

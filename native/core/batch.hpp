@@ -72,7 +72,7 @@ class Batch {
     refuse_more_than_memory();
     const std::size_t rows = options_.num_worlds * shape_.num_agents;
     buffers_ = std::make_shared<Buffers<Obs>>(rows, shape_.obs_size(), shape_.num_actions, options_.masks, G::empty_obs);
-    blocks_.reset(allocate_zeroed(stride_ * options_.num_worlds));
+    blocks_ = Pages(stride_ * options_.num_worlds);
     records_.resize(rows * stats_.size());
     finished_.resize(options_.num_worlds);
     lane_steps_.resize(static_cast<std::size_t>(options_.lanes));
@@ -178,7 +178,7 @@ class Batch {
       if (in_flight_[static_cast<std::size_t>(lane)]) crew_->recv(lane);
     std::fill(in_flight_.begin(), in_flight_.end(), 0);
     crew_.reset();
-    blocks_.reset();
+    blocks_ = Pages();
     buffers_.reset();
     records_ = {};
     log_->clear();
@@ -422,18 +422,12 @@ class Batch {
     return 64 + G::state_bytes(*programs_[static_cast<std::size_t>(
                     reinterpret_cast<const WorldHeader*>(block(world))->program)]);
   }
-  std::byte* block(std::uint32_t world) const { return base() + stride_ * world; }
-  std::byte* base() const {
-    const auto misaligned = reinterpret_cast<std::uintptr_t>(blocks_.get()) % 64;
-    return blocks_.get() + (misaligned ? 64 - misaligned : 0);
-  }
+  std::byte* block(std::uint32_t world) const { return blocks_.data() + stride_ * world; }
   WorldHeader& header(std::uint32_t world) const { return *reinterpret_cast<WorldHeader*>(block(world)); }
 
   void grow_blocks(std::size_t stride) {
-    std::unique_ptr<std::byte, FreeBlock> bigger(allocate_zeroed(stride * options_.num_worlds));
-    const auto misaligned = reinterpret_cast<std::uintptr_t>(bigger.get()) % 64;
-    std::byte* to = bigger.get() + (misaligned ? 64 - misaligned : 0);
-    for (std::uint32_t w = 0; w < options_.num_worlds; ++w) std::memcpy(to + stride * w, block(w), stride_);
+    Pages bigger(stride * options_.num_worlds);
+    for (std::uint32_t w = 0; w < options_.num_worlds; ++w) std::memcpy(bigger.data() + stride * w, block(w), stride_);
     blocks_ = std::move(bigger);
     stride_ = stride;
   }
@@ -466,7 +460,7 @@ class Batch {
 
   Tick<G> tick_of(std::uint32_t world, WorkerState& worker) {
     WorldHeader& h = header(world);
-    return {*programs_[static_cast<std::size_t>(h.program)], h, block(world) + 64, rows_of(world), worker.game};
+    return {*programs_[static_cast<std::size_t>(h.program)], h, block(world) + 64, rows_of(world), worker.game, nullptr};
   }
 
   std::int32_t find_program(const std::string& fingerprint) const {
@@ -538,7 +532,7 @@ class Batch {
     } else if (options_.profiling) {
       step_timed(first, last, state, state.marks[static_cast<std::size_t>(lane)]);
     } else {
-      for (std::uint32_t w = first; w < last; ++w) guarded(w, [&] { step_world(w, state); });
+      for (std::uint32_t w = first; w < last; ++w) guarded(w, [&] { step_world(w, w + 1 < last, state); });
     }
   }
 
@@ -564,8 +558,11 @@ class Batch {
     (G::template phase<P>(tick), ...);
   }
 
-  void step_world(std::uint32_t world, WorkerState& state) {
+  void step_world(std::uint32_t world, bool more, WorkerState& state) {
     auto tick = tick_of(world, state);
+    // Worlds are taken one after the other and soon outgrow the caches, so the game may ask for the memory of the
+    // next one in this chunk (a further one may be another thread's).
+    if (more && header(world + 1).program == tick.header.program) tick.ahead = block(world + 1) + 64;
     run_phases(tick, std::make_index_sequence<kPhases>{});
     if (tick.header.ended) end_episode(world, tick, state);
   }
@@ -690,7 +687,7 @@ class Batch {
   StatTable stats_;
   std::size_t stride_ = 0;
   std::shared_ptr<Buffers<Obs>> buffers_;
-  std::unique_ptr<std::byte, FreeBlock> blocks_;
+  Pages blocks_;
   std::vector<double> records_;          // [world][agent][stat] of the episode that ended last
   std::vector<std::uint8_t> finished_;   // the world ended an episode in this step
   std::vector<EpisodeHead> ended_heads_ = std::vector<EpisodeHead>(options_.num_worlds);

@@ -2,25 +2,48 @@
 // alive, so an array someone holds stays readable after the batch is closed.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace gridmill {
 
-struct FreeBlock {
-  void operator()(void* p) const { std::free(p); }
-};
+// Zeroed memory straight from the kernel: pages nobody touches (final_obs) cost nothing, and large blocks ask for
+// huge pages, because thousands of worlds stepped in turn would otherwise miss the TLB all the time.
+class Pages {
+ public:
+  Pages() = default;
+  explicit Pages(std::size_t bytes) {
+    constexpr std::size_t kHuge = std::size_t{2} << 20;
+    const bool huge = bytes >= kHuge;
+    size_ = (bytes + kHuge + 4095) / 4096 * 4096;
+    void* p = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    mapped_ = static_cast<std::byte*>(p);
+    const auto misaligned = reinterpret_cast<std::uintptr_t>(mapped_) % kHuge;
+    data_ = mapped_ + (huge && misaligned ? kHuge - misaligned : 0);
+#ifdef MADV_HUGEPAGE
+    if (huge) madvise(data_, bytes / kHuge * kHuge, MADV_HUGEPAGE);  // a wish; without it everything still works
+#endif
+  }
+  ~Pages() {
+    if (mapped_) munmap(mapped_, size_);
+  }
+  Pages(Pages&& other) noexcept { *this = std::move(other); }
+  Pages& operator=(Pages&& other) noexcept {
+    std::swap(mapped_, other.mapped_), std::swap(data_, other.data_), std::swap(size_, other.size_);
+    return *this;
+  }
+  std::byte* data() const { return data_; }
 
-inline std::byte* allocate_zeroed(std::size_t bytes) {
-  // calloc leaves fresh pages to the kernel, so arrays nobody touches (final_obs) cost nothing.
-  const std::size_t padded = bytes + 64;
-  void* p = std::calloc(1, padded);
-  if (p == nullptr) throw std::bad_alloc();
-  return static_cast<std::byte*>(p);
-}
+ private:
+  std::byte *mapped_ = nullptr, *data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 template <class Obs>
 class Buffers {
@@ -38,9 +61,8 @@ class Buffers {
                       u = place(rows), m = with_masks ? place(rows * num_actions) : 0,
                       n = place(rows * sizeof(std::uint16_t));
     bytes = at;
-    block_ = allocate_zeroed(at + 64);
-    const auto misaligned = reinterpret_cast<std::uintptr_t>(block_) % 64;
-    std::byte* base = block_ + (misaligned ? 64 - misaligned : 0);
+    pages_ = Pages(at);
+    std::byte* base = pages_.data();
     obs = reinterpret_cast<Obs*>(base + o);
     final_obs = reinterpret_cast<Obs*>(base + f);
     actions = reinterpret_cast<std::int32_t*>(base + a);
@@ -51,7 +73,6 @@ class Buffers {
     used = reinterpret_cast<std::uint16_t*>(base + n);
     std::fill_n(obs, rows * obs_size, empty);
   }
-  ~Buffers() { std::free(block_); }
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
@@ -68,7 +89,7 @@ class Buffers {
   std::uint16_t* used;  // how much of each obs row the last observation filled; the core's own
 
  private:
-  std::byte* block_;
+  Pages pages_;
 };
 
 // The rows of one world.

@@ -57,6 +57,7 @@ struct Tick {
   std::byte* state;  // the game's part of the block
   Rows<typename G::Obs> rows;
   typename G::Worker& worker;
+  const std::byte* ahead;  // state of the world stepped next if it plays the same game: memory worth asking for
 };
 
 template <class G>

@@ -2,6 +2,7 @@
 #include "grid/maps.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include "grid/streams.hpp"
@@ -114,11 +115,11 @@ class Layer {
     const Type& kind = p_.types[type];
     std::uint16_t code = kind.code;
     if (!kind.terrain) code = start_object(next_object_++, type, r, c);
-    w_.grid[w_.cell_at(r, c)] = code;
+    w_.set_code(w_.cell_at(r, c), code);
     w_.set_occupied(r, c);
   }
   void put_agent(std::uint32_t agent, std::uint32_t r, std::uint32_t c, std::uint8_t group) {
-    w_.grid[w_.cell_at(r, c)] = start_object(agent, static_cast<std::uint16_t>(p_.agent_type), r, c);
+    w_.set_code(w_.cell_at(r, c), start_object(agent, static_cast<std::uint16_t>(p_.agent_type), r, c));
     w_.set_occupied(r, c);
     w_.group[agent] = group;
     w_.spawn_row[agent] = static_cast<std::uint16_t>(r);
@@ -143,9 +144,10 @@ class Layer {
 };
 
 void clear_map(const Program& p, World& w) {
-  std::fill_n(w.grid, std::size_t{p.height + 2} * p.stride, kOutside);
-  for (std::uint32_t r = 0; r < p.height; ++r) std::fill_n(w.grid + w.cell_at(r, 0), p.width, kEmpty);
-  std::fill_n(w.occupied, std::size_t{p.num_strips + 1} * p.plane_rows, 0);
+  const std::size_t cells = std::size_t{p.height + 2} * p.stride, size = p.narrow_grid ? 1 : 2;
+  std::memset(w.grid8, 0xFF, cells * size);  // outside
+  for (std::uint32_t r = 0; r < p.height; ++r) std::memset(w.grid8 + w.cell_at(r, 0) * size, kEmpty, p.width * size);
+  std::fill_n(w.occupied, 1 + std::size_t{p.num_strips} * p.plane_rows, 0);
 }
 
 void draw_ascii(const Program& p, World& w, const Key& key, MapScratch& scratch) {
@@ -174,7 +176,7 @@ std::uint32_t label_components(const Program& p, const World& w, MapScratch& s) 
   for (std::uint32_t r = 0; r < p.height; ++r)
     for (std::uint32_t c = 0; c < p.width; ++c) {
       const std::uint32_t start = w.cell_at(r, c);
-      if (w.grid[start] != kEmpty || s.component[start]) continue;
+      if (w.code_at(start) != kEmpty || s.component[start]) continue;
       const std::uint32_t label = ++labels;
       std::size_t head = 0, tail = 0;
       s.queue[tail++] = start;
@@ -183,7 +185,7 @@ std::uint32_t label_components(const Program& p, const World& w, MapScratch& s) 
         const std::uint32_t cell = s.queue[head++];
         for (const std::int32_t step : steps) {
           const auto next = static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) + step);
-          if (w.grid[next] == kEmpty && !s.component[next]) s.component[next] = label, s.queue[tail++] = next;
+          if (w.code_at(next) == kEmpty && !s.component[next]) s.component[next] = label, s.queue[tail++] = next;
         }
       }
       if (tail > best_size) best_size = static_cast<std::uint32_t>(tail), best = label;

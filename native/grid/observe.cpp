@@ -60,7 +60,7 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
   Worker& worker = tick.worker;
   ObserveJob job{};
   job.window = &p.window;
-  job.grid = w.grid, job.occupied = w.occupied, job.slots = w.slots, job.slot_counts = w.slot_counts;
+  job.grid = w.grid8, job.narrow_grid = p.narrow_grid, job.occupied = w.occupied, job.slots = w.slots, job.slot_counts = w.slot_counts;
   job.cell = w.cell, job.row = w.row, job.column = w.column;
   job.last_action = w.last_action, job.reward_token = w.reward_token;
   const std::uint64_t global = 0xFE;
@@ -76,8 +76,7 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
   job.num_agents = p.num_agents, job.plane_rows = p.plane_rows, job.slot_shift = p.slot_shift;
   job.num_tokens = static_cast<std::uint32_t>(p.config.observation.num_tokens);
   job.obs = tick.rows.obs, job.used = tick.rows.used;
-  job.counter_stride = static_cast<std::uint32_t>(p.counters.size);
-  job.written = w.counters + p.counters.written, job.dropped = w.counters + p.counters.dropped;
+  job.written = w.tally(Tally::written), job.dropped = w.tally(Tally::dropped);
   return job;
 }
 
@@ -90,8 +89,8 @@ void observe_slowly(const Grid::T& tick, World& w, std::uint8_t* obs, std::uint1
     const auto budget = static_cast<std::uint32_t>(p.config.observation.num_tokens);
     used[agent] = static_cast<std::uint16_t>(std::min(needed[agent], budget));
     if (!count) continue;
-    w.counters_of(agent)[p.counters.written] += used[agent];
-    w.counters_of(agent)[p.counters.dropped] += needed[agent] - used[agent];
+    w.tally(Tally::written)[agent] += used[agent];
+    w.tally(Tally::dropped)[agent] += needed[agent] - used[agent];
   }
 }
 
@@ -126,7 +125,7 @@ void observe_both(const Grid::T& tick, World& w, const ObserveJob& job) {
     std::memset(worker.shadow.data(), 0xFF, bytes);
     std::fill(worker.shadow_used.begin(), worker.shadow_used.end(), std::uint16_t{0});
     shadow.obs = worker.shadow.data(), shadow.used = worker.shadow_used.data();
-    shadow.written = counters.data(), shadow.dropped = counters.data() + job.num_agents, shadow.counter_stride = 1;
+    shadow.written = counters.data(), shadow.dropped = counters.data() + job.num_agents;
     worker.fast(shadow);
   }
   const std::int64_t end = steady_ns();
@@ -138,7 +137,7 @@ void observe_both(const Grid::T& tick, World& w, const ObserveJob& job) {
 void refuse_overflow(const Grid::T& tick, const World& w) {
   const Program& p = tick.program;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
-    if (const std::uint32_t dropped = w.counters_of(agent)[p.counters.dropped])
+    if (const std::uint32_t dropped = w.tally(Tally::dropped)[agent])
       throw std::runtime_error("agent " + std::to_string(agent) + " sees " + std::to_string(dropped) +
                                " tokens more than num_tokens = " + std::to_string(p.config.observation.num_tokens) +
                                "; raise observation.num_tokens or set observation.overflow to 'drop'");
@@ -153,6 +152,11 @@ void observe_world(Grid::T& tick, World& w) {
   for (std::uint32_t word = 0; word < (p.num_objects + 63) / 64; ++word)
     for (; w.dirty[word] != 0; w.dirty[word] &= w.dirty[word] - 1)
       refresh_object(p, w, 64 * word + static_cast<std::uint32_t>(__builtin_ctzll(w.dirty[word])));
+  if (tick.ahead != nullptr) {
+    const World next(p, const_cast<std::byte*>(tick.ahead));  // its positions came with the actions phase
+    for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
+      __builtin_prefetch(next.visited_word(agent, next.row[agent], next.column[agent]), 1, 2);
+  }
   Worker& worker = tick.worker;
   if (!worker.options.validate && worker.options.fast) {
     worker.fast(make_job(tick, w));

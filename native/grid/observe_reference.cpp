@@ -94,7 +94,7 @@ void observe_reference(const Program& p, const World& w, const WorldHeader& head
     for (const auto& [dr, dc] : cells) {
       const int row = w.row[agent] + dr, column = w.column[agent] + dc;
       if (row < 0 || column < 0 || row >= static_cast<int>(p.height) || column >= static_cast<int>(p.width)) continue;
-      const std::uint16_t code = w.grid[w.cell_at(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column))];
+      const std::uint16_t code = w.code_at(w.cell_at(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column)));
       if (code == kEmpty) continue;
       const int top = dr + p.config.observation.height / 2, left = dc + p.config.observation.width / 2;
       for (Token token : tokens_of_object(p, w, code)) {

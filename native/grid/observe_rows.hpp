@@ -44,10 +44,13 @@ inline void put_rest(RowWriter& row, const std::uint8_t* slot, std::uint32_t cou
   }
 }
 
-template <class Ranks>
+template <class Ranks, class Code>
 inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
   const Window& window = *job.window;
   std::uint8_t* const begin = job.obs + std::size_t{agent} * job.num_tokens * 3;
+  // The same agent's row in the next world: thousands of worlds do not fit the caches.
+  __builtin_prefetch(begin + std::size_t{job.num_agents} * job.num_tokens * 3, 1, 2);
+  __builtin_prefetch(begin + std::size_t{job.num_agents} * job.num_tokens * 3 + 64, 1, 2);
   RowWriter row{begin, begin + std::size_t{job.num_tokens} * 3, 0};
   const std::uint64_t action = job.last_action[agent], reward = job.reward_token[agent];
   const Pair globals = {job.globals_low | job.progress << 16 | action << 40, job.globals_high | reward};
@@ -63,10 +66,10 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
 
   std::uint64_t ranks[4];
   const std::uint32_t column = job.column[agent];
-  const std::uint64_t* rows = job.occupied + std::size_t{(column >> 5) + 1} * job.plane_rows + job.row[agent];
+  const std::uint64_t* rows = job.occupied + 1 + std::size_t{column >> 5} * job.plane_rows + job.row[agent];
   Ranks::find(window, rows, column & 31, ranks);
 
-  const std::uint16_t* here = job.grid + job.cell[agent];
+  const Code* here = static_cast<const Code*>(job.grid) + job.cell[agent];
   const std::uint8_t* const slots = job.slots;
   const std::uint32_t shift = job.slot_shift;
   for (std::uint32_t word = 0; word < window.num_words; ++word) {
@@ -91,25 +94,28 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
     }
   }
 
-  // Clear what the last observation used and this one did not: mostly a few tokens, so 64 bytes without asking.
+  // Clear what the last observation used and this one did not; beyond that the row is empty already.
   const auto now = static_cast<std::uint32_t>(row.out - begin);
   const std::uint32_t before = std::uint32_t{job.used[agent]} * 3;
-  if (__builtin_expect(row.out + 64 <= row.end, 1)) {
-    const Pair ones = {~std::uint64_t{0}, ~std::uint64_t{0}};
-    for (int i = 0; i < 4; ++i) store16(row.out + 16 * i, ones);
-    if (__builtin_expect(before > now + 64, 0)) std::memset(row.out + 64, 0xFF, before - now - 64);
-  } else {
+  const Pair ones = {~std::uint64_t{0}, ~std::uint64_t{0}};
+  std::uint8_t* const stale = begin + before;
+  if (__builtin_expect(stale + 16 <= row.end, 1)) {
+    for (std::uint8_t* out = row.out; out < stale; out += 16) store16(out, ones);
+  } else if (row.out < row.end) {
     std::memset(row.out, 0xFF, static_cast<std::size_t>(row.end - row.out));
   }
   const std::uint32_t tokens = now / 3;
   job.used[agent] = static_cast<std::uint16_t>(tokens);
-  job.written[std::size_t{agent} * job.counter_stride] += tokens;
-  job.dropped[std::size_t{agent} * job.counter_stride] += row.dropped;
+  job.written[agent] += tokens;
+  job.dropped[agent] += row.dropped;
 }
 
 template <class Ranks>
 inline void observe_rows(const ObserveJob& job) {
-  for (std::uint32_t agent = 0; agent < job.num_agents; ++agent) observe_row<Ranks>(job, agent);
+  if (job.narrow_grid)
+    for (std::uint32_t agent = 0; agent < job.num_agents; ++agent) observe_row<Ranks, std::uint8_t>(job, agent);
+  else
+    for (std::uint32_t agent = 0; agent < job.num_agents; ++agent) observe_row<Ranks, std::uint16_t>(job, agent);
 }
 
 }  // namespace

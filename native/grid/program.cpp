@@ -50,11 +50,7 @@ void compile_actions(Program& p) {
       for (const auto& vibe : p.config.vibes)
         if (name == "change_vibe_" + vibe) entry.kind = ActionKind::change_vibe, entry.vibe = words.vibe(vibe);
   }
-  p.counters.invalid = 2 * words.actions.size();
-  p.counters.visited = p.counters.invalid + 1;  // an invalid action never succeeds, so its second counter is free
-  p.counters.written = p.counters.invalid + 2;
-  p.counters.dropped = p.counters.invalid + 3;
-  p.counters.size = p.counters.invalid + 4;
+  p.num_outcomes = static_cast<std::uint32_t>(2 * words.actions.size() + 1);
 }
 
 void compile_value(const Program& p, const GameValue& value, const std::string& path, CompiledValue& out) {
@@ -76,8 +72,10 @@ void compile_value(const Program& p, const GameValue& value, const std::string& 
           const auto& resources = p.config.resources;
           if (at == 0) {
             out.push_back({ValueOp::reward_sum});
-          } else if (at <= p.counters.size) {
-            out.push_back({ValueOp::counter, static_cast<std::uint16_t>(at - 1)});
+          } else if (at <= p.num_outcomes) {
+            out.push_back({ValueOp::outcome, static_cast<std::uint16_t>(at - 1)});
+          } else if (at <= p.num_outcomes + kTallies) {
+            out.push_back({ValueOp::tally, static_cast<std::uint16_t>(at - 1 - p.num_outcomes)});
           } else {
             const std::string resource = item.name.substr(0, item.name.size() - std::strlen(".amount"));
             const auto found = std::find(resources.begin(), resources.end(), resource);
@@ -196,7 +194,7 @@ void compile_layout(Program& p) {
     at += count * size;
     return here;
   };
-  // What every tick touches first, side by side.
+  // What every tick touches, side by side and in few lines; Batch asks for it ahead.
   l.cell = place(objects, 4);
   l.row = place(objects, 2);
   l.column = place(objects, 2);
@@ -205,11 +203,13 @@ void compile_layout(Program& p) {
   l.reward_token = place(agents, 1);
   l.facing = place(agents, 1);
   l.slot_counts = place(p.num_slots, 1);
-  l.occupied = place(std::size_t{p.num_strips + 1} * p.plane_rows + 16, 8);  // the vector path reads 16 rows
+  l.tallies = place(agents * kTallies, 4);
+  l.occupied = place(1 + std::size_t{p.num_strips} * p.plane_rows + 16, 8);  // the vector path reads 16 rows
   at = (at + 15) / 16 * 16;
   l.slots = place(std::size_t{p.num_slots} << p.slot_shift, 1);
-  l.grid = place(std::size_t{p.height + 2} * p.stride, 2);
-  l.counters = place(agents * p.counters.size, 4);
+  l.grid = place(std::size_t{p.height + 2} * p.stride, p.narrow_grid ? 1 : 2);
+  l.outcomes = place(agents * p.num_outcomes, p.narrow_outcomes ? 2 : 4);
+  l.hot = at;
   l.visited = place(agents * p.visited_words, 8);
   l.reward_sum = place(agents, 8);
   l.term_state = place(agents * p.terms.size() * 2, 8);
@@ -247,9 +247,12 @@ Program compile(const Vocabulary& words, const Value& game) {
     if (type.terrain) type.code = static_cast<std::uint16_t>(code++);
   if (code >= kMaxObjects) refuse("$.map", "expected at most 65535 objects, got " + std::to_string(code));
   p.num_slots = code;
+  p.narrow_grid = code < 255;
+  p.narrow_outcomes = p.config.max_steps <= 65'535;
   p.plane_rows = p.height + 2 * static_cast<std::uint32_t>(p.window.radius_rows);
   p.num_strips = ((p.width + 2 * static_cast<std::uint32_t>(p.window.radius_columns) - 1) >> 5) + 1;
-  p.visited_words = (p.height * p.width + 63) / 64;
+  p.visited_tiles = (p.width + 7) / 8;
+  p.visited_words = p.visited_tiles * ((p.height + 7) / 8);
   for (std::size_t i = 0; i < p.config.rewards.size(); ++i) {
     const RewardTerm& term = p.config.rewards[i];
     const RewardMode mode = term.mode == "change"   ? RewardMode::change

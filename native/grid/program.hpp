@@ -22,16 +22,15 @@ struct ActionEntry {
   std::uint8_t vibe = 0;
 };
 
-// Counters of one agent, in this order; two per action (failed, success) come first.
-struct Counters {
-  std::size_t invalid = 0, visited = 0, written = 0, dropped = 0, size = 0;
-};
+// Counted per agent: outcomes (failed and success of every action, then invalid), and four sums of their own.
+enum class Tally : std::uint8_t { visited, written, dropped };
+constexpr std::size_t kTallies = 3;
 
 // A game value in postfix order over a small stack.
 struct ValueOp {
-  enum Code : std::uint8_t { inventory, counter, reward_sum, constant, sum, ratio, least, most, log_one_plus };
+  enum Code : std::uint8_t { inventory, outcome, tally, reward_sum, constant, sum, ratio, least, most, log_one_plus };
   Code code;
-  std::uint16_t arg = 0;  // resource, counter, or how many operands
+  std::uint16_t arg = 0;  // resource, outcome, tally, or how many operands
   double number = 0;
 };
 using CompiledValue = std::vector<ValueOp>;
@@ -73,7 +72,7 @@ struct Map {
 // Where each array of a world begins, in bytes from the start of its state.
 struct Layout {
   std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
-      spawn_row, spawn_column, visited, counters, reward_sum, term_state, slots, slot_counts, dirty, bytes;
+      spawn_row, spawn_column, visited, outcomes, tallies, reward_sum, term_state, slots, slot_counts, dirty, hot, bytes;
 };
 
 struct ShownValue {
@@ -90,9 +89,12 @@ struct Program {
   std::uint32_t num_agents = 0, num_objects = 0, num_resources = 0;  // objects with state, agents first
   std::uint32_t height = 0, width = 0, stride = 0;                   // stride of the padded grid
   std::uint32_t plane_rows = 0, num_strips = 0;                      // of the occupancy bitmap
-  std::uint32_t visited_words = 0;
+  std::uint32_t visited_words = 0, visited_tiles = 0;                // words of 8 x 8 cells, words per row of tiles
   std::vector<ActionEntry> actions;  // one per action of the batch, and a last one for invalid indices
-  Counters counters;
+  std::uint32_t num_outcomes = 0;
+  // Small numbers in few bytes: thousands of worlds are limited by memory, not by arithmetic.
+  bool narrow_grid = false;      // codes fit 8 bits
+  bool narrow_outcomes = false;  // counts of an episode fit 16 bits
   Window window;
   Map map;
   std::uint32_t slot_shift = 4, num_slots = 0;

@@ -34,20 +34,19 @@ void act(const Program& p, World& w, std::uint32_t agent, std::int32_t action) {
   const ActionEntry& entry = p.actions[index];
   const std::uint32_t cell = w.cell[agent], row = w.row[agent], column = w.column[agent];
   const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) + entry.delta);
-  const std::uint32_t moved = w.grid[target] == kEmpty;
+  const std::uint32_t moved = w.code_at(target) == kEmpty;
   const std::uint32_t new_cell = moved ? target : cell;
   const auto new_row = row + static_cast<std::uint32_t>(moved ? entry.row : 0);
   const auto new_column = column + static_cast<std::uint32_t>(moved ? entry.column : 0);
-  w.grid[cell] = kEmpty;
-  w.grid[new_cell] = static_cast<std::uint16_t>(agent + 1);
+  w.set_code(cell, kEmpty);
+  w.set_code(new_cell, static_cast<std::uint16_t>(agent + 1));
   w.clear_occupied(row, column);
   w.set_occupied(new_row, new_column);
   w.cell[agent] = new_cell;
   w.row[agent] = static_cast<std::uint16_t>(new_row);
   w.column[agent] = static_cast<std::uint16_t>(new_column);
   w.facing[agent] = entry.facing < 0 ? w.facing[agent] : static_cast<std::uint8_t>(entry.facing);
-  std::uint32_t* counters = w.counters_of(agent);
-  counters[p.counters.visited] += w.visit(agent, new_row, new_column);
+  w.tally(Tally::visited)[agent] += w.visit(agent, new_row, new_column);
   std::uint32_t success = moved | (entry.kind == ActionKind::noop);
   if (entry.kind == ActionKind::change_vibe) {
     success = 1;
@@ -55,7 +54,7 @@ void act(const Program& p, World& w, std::uint32_t agent, std::int32_t action) {
   }
   // An action of the batch that this game does not have counts as invalid, like an index out of range.
   const std::uint32_t slot = entry.kind == ActionKind::invalid ? last : index;
-  ++counters[2 * slot + success];
+  w.count_outcome(agent, 2 * slot + success);
   w.last_action[agent] = static_cast<std::uint8_t>(success ? index : 0);
 }
 
@@ -64,7 +63,14 @@ void act_in_shuffled_order(Grid::T& tick) {
   std::uint16_t* order = tick.worker.order.data();
   const std::uint32_t n = tick.program.num_agents;
   shuffle(order, n, tick.header);
-  for (std::uint32_t i = 0; i < n; ++i) act(tick.program, w, order[i], tick.rows.actions[order[i]]);
+  // The next world's hot bytes, asked for a few lines at a time while this world's agents act.
+  const std::size_t share = (tick.program.layout.hot / 64 + n) / n * 64;
+  const std::byte* ahead = tick.ahead;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (ahead != nullptr)
+      for (std::size_t at = i * share; at < (i + 1) * share; at += 64) __builtin_prefetch(ahead + at, 1, 2);
+    act(tick.program, w, order[i], tick.rows.actions[order[i]]);
+  }
 }
 
 std::uint8_t reward_token(double reward, double scale) {
@@ -169,7 +175,7 @@ void Grid::reset(T& tick) {
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     w.facing[agent] = 1;  // south
     w.reward_token[agent] = 128;
-    w.counters_of(agent)[p.counters.visited] += w.visit(agent, w.row[agent], w.column[agent]);
+    w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
   }
   start_terms(p, w);
 }
@@ -184,13 +190,14 @@ Shape Grid::shape(const Program& p) {
   return {p.num_agents, {static_cast<std::size_t>(p.config.observation.num_tokens), 3}, p.words->actions.size()};
 }
 
-// In the order of Vocabulary::stats(): reward, two per action, the four counters, amounts.
+// In the order of Vocabulary::stats(): reward, two per action, invalid, the tallies, amounts.
 void Grid::record(const T& tick, double* out) {
   const Program& p = tick.program;
   const World w(p, tick.state);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     *out++ = w.reward_sum[agent];
-    for (std::size_t c = 0; c < p.counters.size; ++c) *out++ = w.counters_of(agent)[c];
+    for (std::uint32_t i = 0; i < p.num_outcomes; ++i) *out++ = w.outcome(agent, i);
+    for (std::size_t i = 0; i < kTallies; ++i) *out++ = w.tallies[i * p.num_agents + agent];
     for (const auto& name : p.words->resources) {
       const auto& own = p.config.resources;
       const auto at = static_cast<std::size_t>(std::find(own.begin(), own.end(), name) - own.begin());
@@ -222,7 +229,8 @@ double evaluate(const CompiledValue& value, const Program& p, const World& w, st
     double result = 0;
     switch (op.code) {
       case ValueOp::inventory: result = w.inventory[std::size_t{agent} * p.num_resources + op.arg]; break;
-      case ValueOp::counter: result = w.counters_of(agent)[op.arg]; break;
+      case ValueOp::outcome: result = w.outcome(agent, op.arg); break;
+      case ValueOp::tally: result = w.tallies[std::size_t{op.arg} * p.num_agents + agent]; break;
       case ValueOp::reward_sum: result = w.reward_sum[agent]; break;
       case ValueOp::constant: result = op.number; break;
       case ValueOp::sum:
@@ -245,7 +253,7 @@ void write_masks(const Program& p, const World& w, std::uint8_t* masks) {
     for (std::size_t a = 0; a < n; ++a) {
       const ActionEntry& entry = p.actions[a];
       const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(w.cell[agent]) + entry.delta);
-      masks[a] = entry.kind == ActionKind::move ? w.grid[target] == kEmpty : entry.kind != ActionKind::invalid;
+      masks[a] = entry.kind == ActionKind::move ? w.code_at(target) == kEmpty : entry.kind != ActionKind::invalid;
     }
 }
 

@@ -63,7 +63,7 @@ std::vector<SeenObject> inspect_world(const Program& p, const World& w) {
   std::vector<SeenObject> objects;
   for (std::uint32_t r = 0; r < p.height; ++r)
     for (std::uint32_t c = 0; c < p.width; ++c) {
-      const std::uint16_t code = w.grid[w.cell_at(r, c)];
+      const std::uint16_t code = w.code_at(w.cell_at(r, c));
       if (code == kEmpty) continue;
       SeenObject seen{{}, {}, {}, static_cast<int>(r), static_cast<int>(c), -1, -1, {}, {}};
       std::size_t type = 0;

@@ -23,7 +23,8 @@ struct alignas(64) Window {
 // One world's observation job for the fast path: raw pointers only.
 struct ObserveJob {
   const Window* window;
-  const std::uint16_t* grid;
+  const void* grid;  // of uint8 or uint16 codes
+  bool narrow_grid;
   const std::uint64_t* occupied;
   const std::uint8_t* slots;
   const std::uint8_t* slot_counts;
@@ -40,9 +41,7 @@ struct ObserveJob {
   std::uint32_t num_agents, plane_rows, slot_shift, num_tokens;
   std::uint8_t* obs;
   std::uint16_t* used;
-  std::uint32_t* written;  // counters, `counter_stride` apart per agent
-  std::uint32_t* dropped;
-  std::uint32_t counter_stride;
+  std::uint32_t *written, *dropped;  // tallies per agent
 };
 
 void observe_portable(const ObserveJob& job);

@@ -9,52 +9,70 @@
 
 namespace gridmill::grid {
 
-constexpr std::uint16_t kEmpty = 0, kOutside = 0xFFFF;  // object i has code i + 1, terrain follows
+constexpr std::uint16_t kEmpty = 0;  // object i has code i + 1, terrain follows, then what lies outside the map
 
 struct World {
   World(const Program& p, std::byte* state) : program(p) {
     const Layout& l = p.layout;
     const auto at = [state]<class T>(std::size_t offset, T*& pointer) { pointer = reinterpret_cast<T*>(state + offset); };
-    at(l.grid, grid), at(l.occupied, occupied), at(l.type, type), at(l.cell, cell), at(l.row, row);
+    at(l.grid, grid8), at(l.grid, grid16), at(l.occupied, occupied), at(l.type, type), at(l.cell, cell), at(l.row, row);
     at(l.column, column), at(l.vibe, vibe), at(l.inventory, inventory), at(l.group, group), at(l.facing, facing);
     at(l.last_action, last_action), at(l.reward_token, reward_token), at(l.spawn_row, spawn_row);
-    at(l.spawn_column, spawn_column), at(l.visited, visited), at(l.counters, counters), at(l.reward_sum, reward_sum);
+    at(l.spawn_column, spawn_column), at(l.visited, visited), at(l.outcomes, outcomes16), at(l.outcomes, outcomes32);
+    at(l.tallies, tallies), at(l.reward_sum, reward_sum);
     at(l.term_state, term_state), at(l.slots, slots), at(l.slot_counts, slot_counts), at(l.dirty, dirty);
   }
 
   std::uint32_t cell_at(std::uint32_t r, std::uint32_t c) const { return (r + 1) * program.stride + c + 1; }
 
+  std::uint16_t code_at(std::uint32_t at) const { return program.narrow_grid ? grid8[at] : grid16[at]; }
+  void set_code(std::uint32_t at, std::uint16_t code) {
+    if (program.narrow_grid) grid8[at] = static_cast<std::uint8_t>(code);
+    else grid16[at] = code;
+  }
+
   // The occupancy bitmap: overlapping vertical strips of 64 columns, one every 32, so that any window's rows are
-  // consecutive words of one strip. Strip -1 exists so that every column lies in two.
+  // consecutive words of one strip. Every column lies in two strips; the first 32 lie in one and a word nobody reads.
   void set_occupied(std::uint32_t r, std::uint32_t c) {
-    const std::uint32_t x = c + static_cast<std::uint32_t>(program.window.radius_columns);
-    const std::uint32_t y = r + static_cast<std::uint32_t>(program.window.radius_rows);
-    const std::uint32_t strip = x >> 5, bit = x & 31;
-    occupied[(strip + 1) * program.plane_rows + y] |= std::uint64_t{1} << bit;
-    occupied[strip * program.plane_rows + y] |= std::uint64_t{1} << (bit + 32);
+    const auto [left, right, bit] = occupied_words(r, c);
+    *right |= std::uint64_t{1} << bit;
+    *left |= std::uint64_t{1} << (bit + 32);
   }
   void clear_occupied(std::uint32_t r, std::uint32_t c) {
-    const std::uint32_t x = c + static_cast<std::uint32_t>(program.window.radius_columns);
-    const std::uint32_t y = r + static_cast<std::uint32_t>(program.window.radius_rows);
-    const std::uint32_t strip = x >> 5, bit = x & 31;
-    occupied[(strip + 1) * program.plane_rows + y] &= ~(std::uint64_t{1} << bit);
-    occupied[strip * program.plane_rows + y] &= ~(std::uint64_t{1} << (bit + 32));
+    const auto [left, right, bit] = occupied_words(r, c);
+    *right &= ~(std::uint64_t{1} << bit);
+    *left &= ~(std::uint64_t{1} << (bit + 32));
   }
   void mark_dirty(std::uint32_t object) { dirty[object >> 6] |= std::uint64_t{1} << (object & 63); }
-  std::uint32_t* counters_of(std::uint32_t agent) const { return counters + agent * program.counters.size; }
 
-  // 1 where the agent had not yet stood on this cell in this episode.
+  void count_outcome(std::uint32_t agent, std::uint32_t outcome) {
+    const std::size_t at = std::size_t{agent} * program.num_outcomes + outcome;
+    if (program.narrow_outcomes) ++outcomes16[at];
+    else ++outcomes32[at];
+  }
+  std::uint32_t outcome(std::uint32_t agent, std::uint32_t which) const {
+    const std::size_t at = std::size_t{agent} * program.num_outcomes + which;
+    return program.narrow_outcomes ? outcomes16[at] : outcomes32[at];
+  }
+  std::uint32_t* tally(Tally which) const { return tallies + static_cast<std::size_t>(which) * program.num_agents; }
+
+  std::uint64_t* visited_word(std::uint32_t agent, std::uint32_t r, std::uint32_t c) const {
+    return visited + std::size_t{agent} * program.visited_words + (r >> 3) * program.visited_tiles + (c >> 3);
+  }
+  // 1 where the agent had not yet stood on this cell in this episode. A word is a tile of 8 x 8 cells, so that an
+  // agent stays in one cache line while it wanders.
   std::uint32_t visit(std::uint32_t agent, std::uint32_t r, std::uint32_t c) {
-    const std::uint32_t index = r * program.width + c;
-    std::uint64_t& word = visited[agent * program.visited_words + (index >> 6)];
-    const auto seen = static_cast<std::uint32_t>(word >> (index & 63)) & 1u;
-    word |= std::uint64_t{1} << (index & 63);
+    std::uint64_t& word = *visited_word(agent, r, c);
+    const std::uint32_t bit = (r & 7) << 3 | (c & 7);
+    const auto seen = static_cast<std::uint32_t>(word >> bit) & 1u;
+    word |= std::uint64_t{1} << bit;
     return seen ^ 1u;
   }
 
   const Program& program;
-  std::uint16_t* grid;       // codes, padded by one cell of kOutside
-  std::uint64_t* occupied;
+  std::uint8_t* grid8;       // codes, padded by one cell of what is outside; one of the two views is in use
+  std::uint16_t* grid16;
+  std::uint64_t* occupied;   // the word nobody reads, then strips of plane_rows words
   std::uint16_t* type;       // per object
   std::uint32_t* cell;
   std::uint16_t *row, *column;
@@ -63,12 +81,27 @@ struct World {
   std::uint8_t *group, *facing, *last_action, *reward_token;  // per agent
   std::uint16_t *spawn_row, *spawn_column;
   std::uint64_t* visited;
-  std::uint32_t* counters;
+  std::uint16_t* outcomes16;  // [agent][outcome]; one of the two views is in use
+  std::uint32_t* outcomes32;
+  std::uint32_t* tallies;     // [tally][agent]
   double* reward_sum;
   double* term_state;        // [agent][term][2]: value before, running sum of rises
   std::uint8_t* slots;       // what each code emits, location 0, padded with 0xFF
   std::uint8_t* slot_counts;
   std::uint64_t* dirty;      // objects whose emission must be rebuilt before the next observation
+
+ private:
+  struct Words {
+    std::uint64_t *left, *right;
+    std::uint32_t bit;
+  };
+  Words occupied_words(std::uint32_t r, std::uint32_t c) const {
+    const std::uint32_t x = c + static_cast<std::uint32_t>(program.window.radius_columns);
+    const std::uint32_t y = r + static_cast<std::uint32_t>(program.window.radius_rows);
+    const std::uint32_t strip = x >> 5;
+    std::uint64_t* right = occupied + 1 + std::size_t{strip} * program.plane_rows + y;
+    return {strip == 0 ? occupied : right - program.plane_rows, right, x & 31};
+  }
 };
 
 }  // namespace gridmill::grid

@@ -21,7 +21,7 @@ from gymnasium import spaces
 from gridmill.env import Env
 
 FIELDS = ("observation", "reward", "terminated", "truncated", "info")
-KEPT = 64  # outcomes per seed held and looked at again: longer than any ring of buffers one would write
+KEPT = 16  # the first outcomes of each seed's run are held: no later one may reuse or change them
 
 
 class CheckFailed(AssertionError):
@@ -205,9 +205,7 @@ class _ParallelFace(_Face):
     def check_values(self, outcome: Outcome, failure: Callable[[str], CheckFailed]) -> None:
         obs, rewards, terminated, truncated, _ = outcome
         for agent, seen in obs.items():
-            _check_in_space(
-                self.env.observation_space(agent), seen, lambda text, who=agent: failure(f"{who}: {text}")
-            )
+            _check_in_space(self.env.observation_space(agent), seen, failure, f"observation of {agent}")
             if rewards is not None:
                 _check_signals(rewards[agent], (terminated[agent], truncated[agent]), failure)
 
@@ -256,18 +254,20 @@ def _sample(space: Any, generator: np.random.Generator) -> Any:
     return space.sample()
 
 
-def _check_in_space(space: Any, obs: Any, failure: Callable[[str], CheckFailed]) -> None:
+def _check_in_space(
+    space: Any, obs: Any, failure: Callable[[str], CheckFailed], what: str = "observation"
+) -> None:
     """Stricter than `space.contains`, which lets through every dtype that could be cast."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
         for key, part in parts:
-            _check_in_space(part, obs[key], failure)
+            _check_in_space(part, obs[key], failure, f"{what}[{key!r}]")
     elif isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
         got = (getattr(obs, "dtype", type(obs).__name__), getattr(obs, "shape", None))
         if got != (space.dtype, space.shape):
-            raise failure(f"observation must be {space.dtype} {space.shape}, got {got[0]} {got[1]}")
+            raise failure(f"{what} must be {space.dtype} {space.shape}, got {got[0]} {got[1]}")
     if not space.contains(obs):
-        raise failure(f"observation must lie in {space}, got {_short(obs)}")
+        raise failure(f"{what} must lie in {space}, got {_short(obs)}")
 
 
 def _check_signals(reward: Any, flags: Sequence[Any], failure: Callable[[str], CheckFailed]) -> None:

@@ -202,7 +202,7 @@ def games() -> None:
             env.reset()
             world = env.inspect(0)
             rows.append((name, env.num_agents, f"{world['height']}x{world['width']}", env.num_actions))
-        text = (getattr(gridmill.games, name).__doc__ or "").strip()
+        text = (gridmill.games.maker(name).__doc__ or "").strip()
         says.append(text.splitlines()[0] if text else "")
     header, *lines = table(("game", "agents", "map", "actions"), rows)
     typer.echo(header)

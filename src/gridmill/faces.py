@@ -37,7 +37,7 @@ Others = Callable[[Obs, np.random.Generator], NDArray[np.integer[Any]]]
 The learning agent's entry is not used. Draw from the generator, so that a seed means the same episode."""
 
 
-def observation_space(num_tokens: int) -> spaces.Box:
+def observation_space(num_tokens: int) -> spaces.Box[np.uint8]:
     """Tokens of location, feature and value, nearest first; 255 255 255 is an empty token."""
     return spaces.Box(0, 255, (num_tokens, 3), np.uint8)
 
@@ -85,7 +85,7 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
     ) -> tuple[Obs, dict[str, Any]]:
         super().reset(seed=seed)
         self._world.start(int(self.np_random.integers(1 << 63)) if seed is None else seed)
-        return self._world.obs()[self._agent].copy(), self._info()
+        return self._world.obs(self._agent), self._info()
 
     def step(self, action: SupportsIndex) -> tuple[Obs, float, bool, bool, dict[str, Any]]:
         actions = self._actions_of_all()
@@ -93,7 +93,7 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
         self._world.step(actions)
         env = self._world.env
         return (
-            self._world.obs()[self._agent].copy(),
+            self._world.obs(self._agent),
             float(env.rewards[self._agent]),
             bool(env.terminals[self._agent]),
             bool(env.truncations[self._agent]),

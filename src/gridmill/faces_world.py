@@ -7,8 +7,7 @@ Gymnasium nor PettingZoo. Arrays it hands out are copies: they stay as they are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,14 +39,24 @@ def check_render_mode(render_mode: str | None) -> None:
 
 
 class OneWorld:
-    """An env of one world, one episode at a time; `start` before `step`, and again after an episode's end."""
+    """An env of one world, one episode at a time; `start` before `step`, and again after an episode's end.
+
+    `look_back` keeps the state before each step (a few microseconds), so that `shown` works after an end; it
+    is on wherever there is a render mode.
+    """
 
     def __init__(
-        self, game: Game | str, sizes: Mapping[str, Any], masks: bool, render_mode: str | None
+        self,
+        game: Game | str,
+        sizes: Mapping[str, Any],
+        masks: bool,
+        render_mode: str | None,
+        look_back: bool = False,
     ) -> None:
         check_render_mode(render_mode)
         self.env: Env = make(build_game(game, sizes), num_worlds=1, masks=masks)
         self.render_mode = render_mode
+        self.look_back = look_back or render_mode is not None
         self.running = False
         self.ended = False
         self._before_end: bytes | None = None
@@ -61,15 +70,15 @@ class OneWorld:
         if not self.running:
             state = "is over" if self.ended else "has not begun"
             raise RuntimeError(f"the episode {state}: call reset() before step()")
-        before = self.env.save()
+        before = self.env.save() if self.look_back else None
         self.env.step(actions)
         self.ended = bool((self.env.terminals | self.env.truncations).any())
         if self.ended:
             self.running, self._before_end = False, before
 
-    def obs(self) -> NDArray[np.uint8]:
-        """[agents, tokens, 3]: what every agent sees now; after the end, the last thing it saw."""
-        return (self.env.final_obs if self.ended else self.env.obs).copy()
+    def obs(self, agents: int | slice = slice(None)) -> NDArray[np.uint8]:
+        """What all agents see (or one), [agents, tokens, 3]; after the end, the last thing they saw."""
+        return (self.env.final_obs if self.ended else self.env.obs)[agents].copy()
 
     def masks(self) -> NDArray[np.int8] | None:
         """[agents, actions], in the int8 that Gymnasium's `sample(mask)` asks for; none after the end."""
@@ -86,26 +95,18 @@ class OneWorld:
             stats[int(agent)] = {name: float(record[name][position]) for name in names}
         return stats
 
-    @contextmanager
-    def shown(self) -> Iterator[Env]:
+    def shown(self) -> Env:
         """The env as people should see it. After the end the batch already holds the next episode, so the
-        state just before the last action is put back for the look (the end itself is in `obs`)."""
-        if not self.ended or self._before_end is None:
-            yield self.env
-            return
-        now = self.env.save()
-        self.env.restore(self._before_end)
-        try:
-            yield self.env
-        finally:
-            self.env.restore(now)
+        state just before the last action is put back (what agents saw at the end was returned by then)."""
+        if self.ended and self._before_end is not None:
+            self.env.restore(self._before_end)
+            self._before_end = None
+        return self.env
 
     def render(self) -> str | NDArray[np.uint8] | None:
         if self.render_mode is None:
             return None
-        with self.shown() as env:
-            return render.ascii(env) if self.render_mode == "ansi" else render.rgb(env)
+        return render.ascii(self.shown()) if self.render_mode == "ansi" else render.rgb(self.shown())
 
     def close(self) -> None:
-        self.running = False
         self.env.close()

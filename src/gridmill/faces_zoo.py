@@ -37,7 +37,7 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
     def __init__(
         self, game: Game | str, seed: int, masks: bool, render_mode: str | None, sizes: Mapping[str, Any]
     ) -> None:
-        self._world = OneWorld(game, sizes, masks, render_mode)
+        self._world = OneWorld(game, sizes, masks, render_mode, look_back=True)
         env = self._world.env
         name = game if isinstance(game, str) else game.name
         self.metadata = {
@@ -64,7 +64,7 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
             0, 65535, (view["height"], view["width"], len(self.state_names)), np.uint16
         )
 
-    def observation_space(self, agent: str) -> spaces.Box:
+    def observation_space(self, agent: str) -> spaces.Box[np.uint8]:
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete:
@@ -128,16 +128,15 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
         state = np.zeros(self.state_space.shape, np.uint16)
         facings = {name: 1 + place for place, name in enumerate(FACINGS)}
         vibes = {name: place for place, name in enumerate(self._world.env.vibes)}
-        with self._world.shown() as env:
-            for thing in env.inspect(0)["objects"]:
-                cell = state[thing["row"], thing["column"]]
-                cell[0] = 1 + self._types.index(thing["type"])
-                if thing["agent"] is not None:
-                    cell[1] = 1 + thing["agent"]
-                    cell[2] = facings[thing["facing"]]
-                cell[3] = vibes.get(thing["vibe"], 0)
-                for resource, amount in thing["inventory"].items():
-                    cell[self._planes[f"inv:{resource}"]] = amount
+        for thing in self._world.shown().inspect(0)["objects"]:
+            cell = state[thing["row"], thing["column"]]
+            cell[0] = 1 + self._types.index(thing["type"])
+            if thing["agent"] is not None:
+                cell[1] = 1 + thing["agent"]
+                cell[2] = facings[thing["facing"]]
+            cell[3] = vibes.get(thing["vibe"], 0)
+            for resource, amount in thing["inventory"].items():
+                cell[self._planes[f"inv:{resource}"]] = amount
         return state
 
     def render(self) -> str | NDArray[np.uint8] | None:

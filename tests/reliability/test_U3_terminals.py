@@ -17,11 +17,27 @@ from collections.abc import Mapping, Sequence
 
 COMMAND = [sys.executable, "-m", "gridmill.cli"]
 QUICK_BENCH = ["bench", "step", "--rounds", "2", "--iterations", "2", "--warmup", "0"]
-ALL = [["--help"], ["games"], ["show", "toy"], ["doctor"], QUICK_BENCH, ["profile", "--steps", "2", "--warmup", "0"]]
+ALL = [
+    ["--help"],
+    ["games"],
+    ["show", "toy"],
+    ["doctor"],
+    QUICK_BENCH,
+    ["profile", "--steps", "2", "--warmup", "0"],
+]
 
 
 def environment(**changes: str) -> dict[str, str]:
-    dropped = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONUTF8", "PYTHONIOENCODING", "LC_ALL", "LANG", "PAGER")
+    dropped = (
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "COLUMNS",
+        "PYTHONUTF8",
+        "PYTHONIOENCODING",
+        "LC_ALL",
+        "LANG",
+        "PAGER",
+    )
     return {**{k: v for k, v in os.environ.items() if k not in dropped}, **changes}
 
 
@@ -81,7 +97,10 @@ def test_U3_no_color() -> None:
 
 def test_U3_a_reader_that_leaves() -> None:
     child = subprocess.Popen(
-        [*COMMAND, "show", "toy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(LC_ALL="C.UTF-8")
+        [*COMMAND, "show", "toy"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(LC_ALL="C.UTF-8"),
     )
     assert child.stdout is not None
     assert child.stderr is not None

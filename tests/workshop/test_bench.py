@@ -99,7 +99,9 @@ def test_mismatches_end_with_2_and_win_over_1(
     assert "result: the fast observations differ from the reference" in result.stdout
 
 
-def test_validation_is_reported_and_clean(run: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_validation_is_reported_and_clean(
+    run: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("GRIDMILL_OBS_VALIDATION", "1")
     result = run("--output", str(tmp_path / "run.json"))
     assert result.exit_code == 0, result.output
@@ -118,8 +120,9 @@ def test_defaults_are_the_documented_ones() -> None:
     assert (settings.iterations, settings.rounds, settings.warmup) == (20_000, 20, 150_000)
     load = settings.load
     assert (load.game, load.seed, load.worlds, load.threads, load.lanes) == ("toy", 42, 1, 1, 1)
-    by_default, spelled_out = profile.build_game("toy"), profile.build_game(
-        "toy", {"num_agents": 20, "map_size": 40, "density": 0.04}
+    by_default, spelled_out = (
+        profile.build_game("toy"),
+        profile.build_game("toy", {"num_agents": 20, "map_size": 40, "density": 0.04}),
     )
     assert by_default == spelled_out
 
@@ -268,7 +271,12 @@ def test_overhead_compares_profiling_off_and_on(run: Bench, tmp_path: Path) -> N
 
 def test_a_report_has_table_trend_and_plot(run: Bench, tmp_path: Path) -> None:
     for name, cost in (("a", 2.0), ("b", 1.0)):
-        assert run("--phase", f"step {name}", "--output", str(tmp_path / f"{name}.json"), costs=(cost,)).exit_code == 0
+        assert (
+            run(
+                "--phase", f"step {name}", "--output", str(tmp_path / f"{name}.json"), costs=(cost,)
+            ).exit_code
+            == 0
+        )
     result = run("--report", str(tmp_path), tiny=False)
     assert result.exit_code == 0, result.output
     assert "toy, 4 agents, 1 world, 1 thread, 1 lane" in result.stdout
@@ -338,7 +346,11 @@ def test_peers_take_turns_and_the_ratio_is_printed(run: Bench, peers: Callable[.
     result = run("--peers", "--output", "run.json", costs=(0.1,))
     assert result.exit_code == 0, result.output
     disc, peer, square = saved(folder / "run.json")["runs"]
-    assert [r["label"] for r in (disc, peer, square)] == ["gridmill disc", "slowgrid 1.2 disc", "gridmill square"]
+    assert [r["label"] for r in (disc, peer, square)] == [
+        "gridmill disc",
+        "slowgrid 1.2 disc",
+        "gridmill square",
+    ]
     asked = peer["peer"]["asked"]
     assert (asked["agents"], asked["map_size"], asked["density"], asked["seed"]) == ("4", "12", "0.04", "42")
     assert (asked["window"], asked["tokens"], asked["view"]) == ("disc", "200", "11")
@@ -446,10 +458,19 @@ def test_instructions_are_the_difference_of_two_children(
         (["--rounds", "0"], "--rounds must be at least 1, got 0"),
         (["--warmup", "-1"], "--warmup must be at least 0, got -1"),
         (["--worlds", "0"], "--worlds must be at least 1, got 0"),
-        (["--peers", "--overhead"], "--peers, --sweep and --overhead are different comparisons; give one of them"),
+        (
+            ["--peers", "--overhead"],
+            "--peers, --sweep and --overhead are different comparisons; give one of them",
+        ),
         (["--peers", "--game", "arena"], "--peers compares the game toy alone, got --game arena"),
-        (["--sweep", "wrlds=1,2"], "--sweep takes one of worlds, agents, threads, lanes, map_size as NAME=N,N,...,"),
-        (["--sweep", "worlds=4"], "--sweep worlds takes two or more different numbers of at least 1, got `4`"),
+        (
+            ["--sweep", "wrlds=1,2"],
+            "--sweep takes one of worlds, agents, threads, lanes, map_size as NAME=N,N,...,",
+        ),
+        (
+            ["--sweep", "worlds=4"],
+            "--sweep worlds takes two or more different numbers of at least 1, got `4`",
+        ),
         (["--report", "nowhere"], "--report takes a folder of saved runs, and `nowhere` is none"),
         (["--report", ".", "--peers"], "--report measures nothing, so it goes with no option but itself"),
         (["stray.json"], "unexpected argument `stray.json`; only --baseline takes several files"),

@@ -308,14 +308,14 @@ def subject_lines(run_: Mapping[str, Any]) -> list[str]:
     else:
         text = f"{counted['per_agent_step']:.0f} ({counted['tool']}, {counted['path']} path)"
         facts.append(("instructions per agent-step", text))
-    lines = table(("agent-steps", "median", "mean", "CV", "95 % of the median"), rates)
-    lines += ["", *(f"{name:<30}{text}" for name, text in facts)]
-    if "reason" in counted:
-        lines += textwrap.wrap(f"({counted['reason']})", 78)
     seen = run_["validation"]
     if seen is not None:
         facts.append(("observations compared", f"{seen['comparisons']:,}, {seen['mismatches']:,} differ"))
         facts.append(("reference / fast time", f"{seen['ratio']:.2f}x"))
+    lines = table(("agent-steps", "median", "mean", "CV", "95 % of the median"), rates)
+    lines += ["", *(f"{name:<30}{text}" for name, text in facts)]
+    if "reason" in counted:
+        lines += textwrap.wrap(f"({counted['reason']})", 78)
     if seen is not None and seen["first_mismatch"]:
         lines += textwrap.wrap(f"first mismatch: {seen['first_mismatch']}", 78)
     return lines

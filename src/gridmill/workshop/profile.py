@@ -161,9 +161,10 @@ class Runner:
         wall, cpu = time.perf_counter(), time.process_time()
         walk(steps)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        allocations = _native.allocations() - allocations
         after = self._phase_totals()
         spent = None if phases is None or after is None else {k: after[k] - phases[k] for k in phases}
-        return Round(steps, steps * self.rows, cpu, wall, _native.allocations() - allocations, spent)
+        return Round(steps, steps * self.rows, cpu, wall, allocations, spent)
 
     def _walk(self, steps: int) -> None:
         actions, step = self.env.actions, self.env.step
