@@ -73,20 +73,24 @@ inline BatchOptions batch_options(std::int64_t num_worlds, std::uint64_t seed, s
           desync_episodes, min_first_episode, profiling, {fast, validation}};
 }
 
+// Through the buffer protocol, because it allocates nothing: int32 or int64 of shape [rows], any stride.
 template <class G>
-void write_actions(Batch<G>& batch, const nb::ndarray<nb::device::cpu, nb::ro>& actions) {
+void write_actions(Batch<G>& batch, nb::handle actions) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(actions.ptr(), &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) throw nb::python_error();
+  const std::unique_ptr<Py_buffer, decltype(&PyBuffer_Release)> release(&view, &PyBuffer_Release);
+  const std::string_view format = view.format == nullptr ? "B" : view.format;
+  const bool is_int = format == "i" || format == "l" || format == "q";
+  if (!is_int || (view.itemsize != 4 && view.itemsize != 8))
+    throw TypeMismatch("actions must be int32 or int64, got items of format '" + std::string(format) + "'");
   const std::size_t rows = batch.options().num_worlds * batch.shape().num_agents;
-  const nb::dlpack::dtype type = actions.dtype();
-  const bool fits = type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Int) && type.lanes == 1 &&
-                    (type.bits == 32 || type.bits == 64);
-  if (!fits) throw TypeMismatch("actions must be int32 or int64, got another dtype");
-  if (actions.ndim() != 1 || actions.shape(0) != rows) {
+  if (view.ndim != 1 || static_cast<std::size_t>(view.shape[0]) != rows) {
     std::string got;
-    for (std::size_t i = 0; i < actions.ndim(); ++i) got += (i ? ", " : "") + std::to_string(actions.shape(i));
+    for (int i = 0; i < view.ndim; ++i) got += (i ? ", " : "") + std::to_string(view.shape[i]);
     throw std::invalid_argument("actions must have shape [" + std::to_string(rows) + "], got [" + got + "]");
   }
-  if (type.bits == 32) batch.load_actions(static_cast<const std::int32_t*>(actions.data()), actions.stride(0));
-  else batch.load_actions(static_cast<const std::int64_t*>(actions.data()), actions.stride(0));
+  if (view.itemsize == 4) batch.template load_actions<std::int32_t>(view.buf, view.strides[0]);
+  else batch.template load_actions<std::int64_t>(view.buf, view.strides[0]);
 }
 
 template <class G>

@@ -140,15 +140,16 @@ class Batch {
     raise_fault();
   }
 
-  // Checked rows of actions, `stride` items apart; what does not fit 32 bits becomes an invalid index.
+  // Checked rows of actions, `stride` bytes apart; what does not fit 32 bits becomes an invalid index.
   template <class Int>
-  void load_actions(const Int* actions, std::int64_t stride) {
+  void load_actions(const void* actions, std::int64_t stride) {
     const Call call(*this);
     refuse_in_flight("step(actions)");
     require_ready();
     std::int32_t* out = buffers_->actions;
     for (std::size_t row = 0; row < buffers_->rows; ++row) {
-      const Int action = actions[static_cast<std::int64_t>(row) * stride];
+      Int action;
+      std::memcpy(&action, static_cast<const char*>(actions) + static_cast<std::int64_t>(row) * stride, sizeof action);
       out[row] = static_cast<Int>(static_cast<std::int32_t>(action)) == action ? static_cast<std::int32_t>(action) : -1;
     }
   }
@@ -539,14 +540,16 @@ class Batch {
   // Runs one world's work and keeps the exception of the lowest world.
   template <class Work>
   void guarded(std::uint32_t world, Work work) noexcept {
-    std::string what = "unknown exception";
     try {
       work();
-      return;
     } catch (const std::exception& error) {
-      what = error.what();
+      keep_fault(world, error.what());
     } catch (...) {
+      keep_fault(world, "an exception that is no std::exception");
     }
+  }
+
+  void keep_fault(std::uint32_t world, const char* what) {
     const std::lock_guard lock(fault_mutex_);
     if (!fault_ || fault_->world > world) fault_.emplace(world, header(world).tick, header(world).key, what);
     header(world).ended = 0;

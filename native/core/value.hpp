@@ -136,8 +136,10 @@ void decode_into(T& out, const Value& value, const std::string& path, const Allo
     out = decode_bool(value, path);
   } else if constexpr (std::is_integral_v<T>) {
     Allowed fit = allowed;
-    fit.low = std::max(fit.low, static_cast<double>(std::numeric_limits<T>::min()));
-    fit.high = std::min(fit.high, static_cast<double>(std::numeric_limits<T>::max()));
+    if constexpr (sizeof(T) < 8) {
+      fit.low = std::max(fit.low, static_cast<double>(std::numeric_limits<T>::min()));
+      fit.high = std::min(fit.high, static_cast<double>(std::numeric_limits<T>::max()));
+    }
     out = static_cast<T>(decode_int(value, path, fit));
   } else if constexpr (std::is_floating_point_v<T>) {
     out = decode_number(value, path, allowed);

@@ -1,14 +1,42 @@
-"""gridmill: a high-throughput multi-agent grid world with a native core."""
+"""gridmill: a high-throughput multi-agent grid world with a native core.
 
-from importlib.metadata import version
+The public names. They are loaded on first use, so that `gridmill --help` does not wait for NumPy.
+"""
 
-from gridmill import games
-from gridmill.config import Config, ConfigError
-from gridmill.env import Env, Feature, Token, TokenBudgetWarning, make
-from gridmill.grid import Game
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("gridmill")
+if TYPE_CHECKING:
+    from gridmill import games as games
+    from gridmill.config import Config as Config
+    from gridmill.config import ConfigError as ConfigError
+    from gridmill.env import Env as Env
+    from gridmill.env import Feature as Feature
+    from gridmill.env import Token as Token
+    from gridmill.env import TokenBudgetWarning as TokenBudgetWarning
+    from gridmill.env import make as make
+    from gridmill.grid import Game as Game
 
-__all__ = [
-    "Config", "ConfigError", "Env", "Feature", "Game", "Token", "TokenBudgetWarning", "games", "make",
-]  # fmt: skip
+    __version__: str
+
+_HOMES = {
+    "gridmill.config": ("Config", "ConfigError"),
+    "gridmill.env": ("Env", "Feature", "Token", "TokenBudgetWarning", "make"),
+    "gridmill.grid": ("Game",),
+}
+__all__ = ["Config", "ConfigError", "Env", "Feature", "Game", "Token", "TokenBudgetWarning", "games", "make"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("gridmill")
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    if name in ("games", "grid", "_native"):
+        return import_module(f"gridmill.{name}")
+    raise AttributeError(f"module 'gridmill' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -237,6 +238,7 @@ def show(
         if png is None:
             typer.echo(render.ascii(env, world))
         else:
+            png.parent.mkdir(parents=True, exist_ok=True)
             render.write_png(png, render.rgb(env, world, scale))
             typer.echo(f"wrote {png}")
 
@@ -254,8 +256,8 @@ def doctor() -> None:
         missing = [need for need, version in needs.items() if version is None]
         present = ", ".join(f"{machine.name_of(need)} {v}" for need, v in needs.items() if v is not None)
         typer.echo(_finding(not missing, extra, present if not missing else machine.install_command(missing)))
-    for tool, (present, command) in machine.tools().items():
-        typer.echo(_finding(present is not None, tool, present or command))
+    for tool, (said, command) in machine.tools().items():
+        typer.echo(_finding(said is not None, tool, said or command))
     raise typer.Exit(0 if works else 1)
 
 
@@ -281,6 +283,8 @@ def _try_the_base() -> tuple[bool, str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; ends the process with the command's exit code."""
+    # A warning is for the caller too: one line, without the place in our source.
+    warnings.formatwarning = lambda message, *_, **__: f"gridmill: warning: {message}\n"
     app(args=None if arguments is None else list(arguments), prog_name="gridmill")
 
 

@@ -22,6 +22,14 @@ V = TypeVar("V")
 class ConfigError(ValueError):
     """A setting that cannot be used: one line, ending in the path of the setting."""
 
+    def __init__(self, what: str, path: str = "$") -> None:
+        super().__init__(f"{what} - at `{path}`")
+        self.what = what
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConfigError, (self.what, self.path)
+
 
 class FrozenDict(Mapping[K, V]):
     """A mapping that cannot be changed and keeps its order of declaration."""
@@ -91,19 +99,19 @@ class Config(BaseModel):
         try:
             super().__init__(**data)
         except ValidationError as error:
-            raise ConfigError(explain_error(error, type(self))) from None
+            raise explain_error(error, type(self)) from None
 
     @classmethod
     def load(cls, data: Any) -> Self:
         """From plain data (JSON or TOML): lists become tuples, whole numbers may stand for floats."""
         try:
-            return cls.model_validate_json(json.dumps(data))
+            text = json.dumps(data, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ConfigError(f"expected plain data (text, finite numbers, lists, dicts), got {error}") from None
+        try:
+            return cls.model_validate_json(text)
         except ValidationError as error:
-            raise ConfigError(explain_error(error, cls)) from None
-        except (TypeError, ValueError) as error:
-            if isinstance(error, ConfigError):
-                raise
-            raise ConfigError(f"expected plain data (text, numbers, lists, dicts), got {error} - at `$`") from None
+            raise explain_error(error, cls) from None
 
     def tree(self) -> dict[str, Any]:
         """Plain data: what crosses to the core and what a file holds."""
@@ -122,7 +130,7 @@ class Config(BaseModel):
                 key = name
             else:
                 known = [str(k) for k in spot] if isinstance(spot, dict) else []
-                raise ConfigError(f"unknown setting `{name}`{did_you_mean(name, known)} - at `{here}`")
+                raise ConfigError(f"unknown setting `{name}`{did_you_mean(name, known)}", here)
             if depth == len(names) - 1:
                 spot[key] = _plain(value)
             else:
@@ -179,48 +187,59 @@ def _show(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def explain_error(error: ValidationError, model: type[BaseModel]) -> str:
+def explain_error(error: ValidationError, model: type[BaseModel]) -> ConfigError:
     """The first problem as one line: what was expected, what came, where."""
     first = error.errors(include_url=False)[0]
-    where, spot = "$", model
-    known: list[str] = []
-    for part in first["loc"]:
-        if isinstance(part, int):
-            where += f"[{part}]"
-            continue
+    kind, context, location = first["type"], first.get("ctx", {}), list(first["loc"])
+    unknown = str(location.pop()) if kind == "extra_forbidden" else ""
+    where, spot = _walk(model, location)
+    if isinstance(context.get("error"), ConfigError):  # a part refused itself: its path continues ours
+        inner: ConfigError = context["error"]
+        return ConfigError(inner.what, where + inner.path[1:])
+    if unknown:
         known = list(getattr(spot, "model_fields", {}))
-        if first["type"] == "extra_forbidden" and part is first["loc"][-1]:
-            break
-        where += f".{part}"
-        field = getattr(spot, "model_fields", {}).get(part)
-        spot = _model_of(field.annotation if field else spot, part)
-    if first["type"] == "extra_forbidden":
-        name = str(first["loc"][-1])
-        return f"unknown setting `{name}`{did_you_mean(name, known)} - at `{where}`"
-    if first["type"] == "missing":
-        return f"expected a value, got nothing - at `{where}`"
-    if first["type"] == "value_error":
-        return f"{first['ctx']['error']} - at `{where}`"
+        return ConfigError(f"unknown setting `{unknown}`{did_you_mean(unknown, known)}", where)
+    if kind == "missing":
+        return ConfigError("expected a value, got nothing", where)
+    if kind == "union_tag_invalid":
+        tags = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
+        listed = ", ".join(f"`{tag}`" for tag in tags)
+        close = did_you_mean(context["tag"], tags)
+        return ConfigError(f"expected a kind among {listed}, got `{context['tag']}`{close}", where + ".kind")
+    if kind == "union_tag_not_found":
+        return ConfigError("expected a `kind`, got none", where)
     message = first["msg"]
     for lead in ("Input should be ", "Value should "):
-        if message.startswith(lead):
-            message = message[len(lead) :]
-    return f"expected {message}, got {_show(first['input'])} - at `{where}`"
+        message = message.removeprefix(lead)
+    return ConfigError(f"expected {message}, got {_show(first['input'])}", where)
 
 
-def _model_of(annotation: Any, part: str) -> Any:
-    """The config class a field leads to, through tuples, dicts, unions; `part` may name a union's member."""
-    found: list[Any] = []
+def _walk(model: Any, location: list[int | str]) -> tuple[str, Any]:
+    """The path of an error and the config class it lies in; names of union members are not part of a path."""
+    where, spot = "$", model
+    for part in location:
+        member = next((m for m in _models_of(spot) if _kind_of(m) == part), None)
+        if isinstance(part, int):
+            where += f"[{part}]"
+        elif member is not None and not (isinstance(spot, type) and part in spot.model_fields):
+            spot = member
+        else:
+            where += f".{part}"
+            fields = getattr(spot, "model_fields", {})
+            spot = fields[part].annotation if part in fields else spot
+        found = _models_of(spot)
+        if len(found) == 1:
+            spot = found[0]
+    return where, spot
 
-    def walk(node: Any) -> None:
-        if isinstance(node, type) and issubclass(node, Config):
-            found.append(node)
-        for argument in getattr(node, "__args__", ()):
-            walk(argument)
 
-    walk(annotation)
-    for model in found:
-        kind = model.model_fields.get("kind")
-        if kind is not None and kind.default == part:
-            return model
-    return found[0] if len(found) == 1 else annotation
+def _kind_of(model: type[Config]) -> Any:
+    field = model.model_fields.get("kind")
+    return None if field is None else field.default
+
+
+def _models_of(annotation: Any) -> list[type[Config]]:
+    """The config classes an annotation mentions, through tuples, dicts and unions."""
+    if isinstance(annotation, type) and issubclass(annotation, Config):
+        return [annotation]
+    return [model for argument in getattr(annotation, "__args__", ()) for model in _models_of(argument)]

@@ -249,7 +249,7 @@ def puffer_env(
     **sizes: Any,
 ) -> GridmillPufferEnv:
     """A batch as a native PufferLib env, for `pufferlib.vector.make(puffer_env, ...)`; see `faces_puffer`."""
-    puffer = _face("gridmill.faces_puffer", "pufferlib", "pip install pufferlib-core")
+    puffer = _face("gridmill.faces_puffer", "pufferlib", "pip install pufferlib-core (it pins its own torch)")
     made: GridmillPufferEnv = puffer.GridmillPufferEnv(game, num_worlds, threads, seed, buf, sizes)
     return made
 

@@ -1,2 +1,20 @@
-#include <cstdio>
-int main() { std::puts("0 passed, 0 failed"); return 0; }
+// Runs every native test, or those whose name contains the first argument.
+#include <cstring>
+
+#include "check.hpp"
+
+int main(int argc, char** argv) {
+  int passed = 0, failed = 0;
+  for (const auto& test : check::cases()) {
+    if (argc > 1 && std::strstr(test.name, argv[1]) == nullptr) continue;
+    try {
+      test.run();
+      ++passed;
+    } catch (const std::exception& error) {
+      ++failed;
+      std::printf("FAILED %s\n  %s\n", test.name, error.what());
+    }
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed != 0 || passed == 0;
+}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ class Clock:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def run(monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Call the command with a clock whose rounds cost the given seconds, warm-up first."""
     monkeypatch.setattr(profile, "MEMCPY_SECONDS", 0.01)
     monkeypatch.setattr(machine, "perf_works", lambda: False)
@@ -56,7 +56,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         monkeypatch.setattr(profile, "time", Clock(list(costs)))
         return CliRunner().invoke(app, ["bench", "step", *(TINY if tiny else ()), *arguments])
 
-    yield call
+    return call
 
 
 def saved(path: Path) -> dict[str, Any]:
@@ -401,15 +401,16 @@ def test_without_the_peers_venv_one_line_says_the_command(
 COUNTER = """#!{python}
 import subprocess, sys
 words = sys.argv[1:]
-split = words.index("--") + 1 if "--" in words else next(i for i, w in enumerate(words) if not w.startswith("-"))
-command = words[split:]
+command = words[words.index("--") + 1 :] if "--" in words else words[2:]
 code = subprocess.run(command).returncode
 steps = int(command[-1]) if command[-1].isdigit() else 0
 {report}
 sys.exit(code)
 """
-PERF = 'open(words[words.index("-o") + 1], "w").write(f"{5_000_000 + 4000 * steps},,instructions:u,1,100.00,,\\n")'
-NO_PERF = 'open(words[words.index("-o") + 1], "w").write("<not supported>,,instructions:u,0,100.00,,\\n")'
+PERF = (
+    'print(f"{5_000_000 + 4000 * steps},,instructions:u,1,,", file=open(words[words.index("-o") + 1], "w"))'
+)
+NO_PERF = 'print("<not supported>,,instructions:u,0,,", file=open(words[words.index("-o") + 1], "w"))'
 CALLGRIND = 'print(f"==1== Collected : {7_000_000 + 6000 * steps}", file=sys.stderr)'
 
 

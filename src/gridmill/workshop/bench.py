@@ -108,8 +108,8 @@ def start_peers(load: Load, num_tokens: int, view: int) -> tuple[list[Peer], lis
         raise ValueError("no folder bench/peers here or in the checkout; run from a checkout of gridmill")
     if python is None:
         raise ValueError("the peers' own environment .venv-peers is missing; make it with `make peers`")
-    sizes = {"agents": load.agents, "map-size": load.map_size, "density": load.density, "seed": load.seed}
-    sizes |= {"window": load.window, "tokens": num_tokens, "view": view}
+    sizes: dict[str, Any] = {"agents": load.agents, "map-size": load.map_size, "density": load.density}
+    sizes |= {"seed": load.seed, "window": load.window, "tokens": num_tokens, "view": view}
     arguments = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
     started: list[Peer] = []
     reasons: list[str] = []
@@ -197,7 +197,8 @@ def run_record(label: str, stepper: Stepper, rounds: Sequence[Round], settings: 
         "validation": stepper.validation(),
     }
     if settings.peers:
-        record["resident_per_world"] = resident_per_world(stepper.load)
+        # Memory the process already had may be used again and not show, so never less than what is known.
+        record["resident_per_world"] = max(resident_per_world(stepper.load), sum(record["memory"].values()))
     return record
 
 

@@ -146,7 +146,9 @@ def tools() -> dict[str, tuple[str | None, str]]:
     valgrind = _output_of("valgrind", "--version")
     perf = "counts instructions" if perf_works() else None
     peers = "mettagrid and others in .venv-peers" if beside(".venv-peers/bin/python") else None
+    torch = next((need for needs in extras().values() for need in needs if name_of(need) == "torch"), "torch")
     return {
+        "torch": (version_of("torch"), f"{install_command([torch])} (needed to train)"),
         "compiler": (said.splitlines()[0] if said else None, "apt-get install g++ (needed to build only)"),
         "perf": (perf, "no instruction counter here; `bench step --instructions` uses valgrind instead"),
         "valgrind": (valgrind, "apt-get install valgrind (needed by `bench step --instructions`)"),

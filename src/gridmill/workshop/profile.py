@@ -74,7 +74,8 @@ def swept(load: Load, sweep: str) -> dict[str, Load]:
         values = []
     if len(values) < 2 or min(values) < 1 or len(set(values)) < len(values):
         raise ValueError(f"--sweep {name} takes two or more different numbers of at least 1, got `{listed}`")
-    return {f"{name}={value}": replace(load, **{name: value}) for value in values}
+    changes: list[dict[str, Any]] = [{name: value} for value in values]
+    return {f"{name}={change[name]}": replace(load, **change) for change in changes}
 
 
 @dataclass(frozen=True)

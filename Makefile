@@ -1,0 +1,103 @@
+# The list of commands. Each sets up what it needs in a fresh clone and does nothing twice.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(shell find native -name '*.[ch]pp') CMakeLists.txt
+NATIVE_TESTS := $(shell find tests/native -name '*.[ch]pp')
+PACKAGE := $(shell find src scripts bench examples -name '*.py')
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test test-full bench check docs build peers format native-test asan-test tsan-test asan-python clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo       run the benchmark world, measure it, draw a picture"
+	@echo "make test       every-change tests, native and Python, with sanitizers"
+	@echo "make test-full  the long tier: big fuzz, leaks, a million comparisons, Python under ASan"
+	@echo "make bench      the figures of docs/numbers.md (several minutes)"
+	@echo "make check      ruff, mypy, clang-format, longest files"
+	@echo "make docs       the documentation as a site in site/"
+	@echo "make build      build and install the package into .venv"
+	@echo "make peers      the venv for 'gridmill bench step --peers'"
+
+# ---- setting up
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet "scikit-build-core==1.1.1" "nanobind==3.1.0" "cmake>=3.25" "ninja>=1.11"
+	@touch $@
+
+$(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE)
+	$(BIN)/pip install --quiet --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.base
+	$(BIN)/pip install --quiet --no-build-isolation -e ".[dev]"
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.base
+	$(BIN)/pip install --quiet "mkdocs-material==9.8.1"
+	@touch $@
+
+.venv-peers/.ready: bench/peers/requirements.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --no-deps -r $<
+	@touch $@
+
+build: $(VENV)/.base
+peers: .venv-peers/.ready
+
+# ---- using
+
+demo: $(VENV)/.base
+	$(BIN)/gridmill bench step --worlds 64 --iterations 400 --rounds 7 --warmup 400
+	$(BIN)/gridmill show toy --steps 50
+	$(BIN)/gridmill show toy --steps 50 --png runs/demo/toy.png
+	@echo "The same world as a picture: runs/demo/toy.png. Next: gridmill --help, README.md"
+
+test: $(VENV)/.dev native-test asan-test tsan-test
+	$(BIN)/python -m pytest -n 2 --junitxml build/tests.xml
+
+test-full: test asan-python
+	$(BIN)/python -m pytest -m long --timeout 7200
+
+native-test asan-test tsan-test: %-test: $(VENV)/.tools
+	cmake --preset $(preset_$*) > /dev/null
+	cmake --build --preset $(preset_$*) | tail -n 1
+	build/$(preset_$*)/native_tests
+preset_native := release
+preset_asan := asan
+preset_tsan := tsan
+
+# The Python suite on an extension built with ASan and UBSan. The base interpreter sees the packages of the venv but
+# not its editable install; build/asan-python/site holds the package with the instrumented extension.
+asan-python: $(VENV)/.dev
+	scripts/test_asan_python.sh
+
+bench: $(VENV)/.dev peers
+	scripts/numbers.sh
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check src tests scripts bench examples
+	$(BIN)/ruff format --check src tests scripts bench examples
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(filter %.hpp %.cpp,$(NATIVE)) $(NATIVE_TESTS)
+	@echo "longest files:"
+	@wc -l $(PACKAGE) $(filter %.hpp %.cpp,$(NATIVE)) | grep -v total | sort -rn | head -n 10
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix src tests scripts bench examples
+	$(BIN)/ruff format src tests scripts bench examples
+	$(BIN)/clang-format -i $(filter %.hpp %.cpp,$(NATIVE)) $(NATIVE_TESTS)
+	$(BIN)/python -m nanobind.stubgen -q -m gridmill._native -o src/gridmill/_native.pyi
+
+docs: $(VENV)/.docs
+	$(BIN)/python scripts/reliability_matrix.py
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+clean:
+	rm -rf build site $(VENV) .venv-peers

@@ -1,0 +1,90 @@
+// Two tiny games with different observation types: the smallest things Batch must hold. Walk moves agents on a line
+// and observes bytes; Count adds numbers and observes floats; both can be told to throw.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+#include "core/batch.hpp"
+
+namespace tiny {
+
+using namespace gridmill;
+
+struct Settings {
+  std::int64_t agents = 2, length = 10, throw_world = -1, throw_tick = -1;
+  static auto fields() {
+    return std::tuple{field("agents", &Settings::agents, between(1, 100), "agents"),
+                      field("length", &Settings::length, at_least(1), "ticks of an episode"),
+                      field("throw_world", &Settings::throw_world, "world that fails"),
+                      field("throw_tick", &Settings::throw_tick, "tick it fails at")};
+  }
+};
+
+inline Value settings(std::int64_t agents, std::int64_t length, std::int64_t world = -1, std::int64_t tick = -1) {
+  return {Value::Dict{{"agents", {agents}}, {"length", {length}}, {"throw_world", {world}}, {"throw_tick", {tick}}}};
+}
+
+template <class Element, class Self>
+struct Tiny {
+  using Obs = Element;
+  using Program = Settings;
+  struct Vocabulary {};
+  struct Worker {
+    explicit Worker(ObserveOptions) {}
+    void fit(const Program&) {}
+  };
+  struct State {
+    std::int64_t place[100];
+  };
+  using T = Tick<Self>;
+  static constexpr Element empty_obs = 0;
+  static constexpr std::array<std::string_view, 2> phases{"act", "see"};
+
+  static Vocabulary vocabulary(const std::vector<Value>&) { return {}; }
+  static Program compile(const Vocabulary&, const Value& game) { return decode<Settings>(game); }
+  static Shape shape(const Program& p) { return {static_cast<std::size_t>(p.agents), {2}, 3}; }
+  static StatTable stats(const Vocabulary&) { return {{"reward", false}, {"place", true}}; }
+  static std::size_t state_bytes(const Program&) { return sizeof(State); }
+  static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.length); }
+  static std::uint32_t min_first_episode(const Program&) { return 1; }
+  static State& state(T& tick) { return *reinterpret_cast<State*>(tick.state); }
+  static void reset(T& tick) {
+    for (std::int64_t a = 0; a < tick.program.agents; ++a)
+      state(tick).place[a] = Stream(tick.header.key, 0, 7).below(static_cast<std::uint64_t>(a), 1000);
+  }
+  static void observe(T& tick) {
+    for (std::int64_t a = 0; a < tick.program.agents; ++a) {
+      tick.rows.obs[2 * a] = static_cast<Element>(state(tick).place[a]);
+      tick.rows.obs[2 * a + 1] = static_cast<Element>(tick.header.tick);
+    }
+  }
+  template <std::size_t P>
+  static void phase(T& tick) {
+    if constexpr (P == 0) {
+      ++tick.header.tick;
+      const auto& p = tick.program;
+      if (p.throw_world == tick.header.key.world && p.throw_tick == tick.header.tick) throw std::runtime_error("told to fail");
+      for (std::int64_t a = 0; a < p.agents; ++a) {
+        const std::uint32_t luck = Stream(tick.header.key, tick.header.tick, 9).below(static_cast<std::uint64_t>(a), 3);
+        state(tick).place[a] += tick.rows.actions[a] + static_cast<std::int64_t>(luck);
+        tick.rows.rewards[a] = static_cast<float>(luck);
+        tick.rows.truncations[a] = tick.header.tick >= tick.header.max_steps;
+        tick.rows.terminals[a] = false;
+      }
+      tick.header.ended = tick.header.tick >= tick.header.max_steps;
+    } else {
+      observe(tick);
+    }
+  }
+  static void record(T& tick, double* out) {
+    for (std::int64_t a = 0; a < tick.program.agents; ++a) *out++ = 0, *out++ = static_cast<double>(state(tick).place[a]);
+  }
+};
+
+struct Walk : Tiny<std::uint8_t, Walk> {};
+struct Count : Tiny<float, Count> {};
+static_assert(Game<Walk> && Game<Count>);
+
+}  // namespace tiny

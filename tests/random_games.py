@@ -1,0 +1,214 @@
+"""Random valid games and actions for property tests, and small helpers the reliability tests share.
+
+`games()` is a hypothesis strategy over everything a `Game` can say today: windows, token budgets small enough to
+overflow, vibes, resources beyond one digit, tags, stateful and terrain objects, shown values, rewards of every
+mode, both kinds of map. It does not make invalid games; `test_F1_configs` does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import gridmill
+from gridmill import Env, Game
+from gridmill.grid import (
+    AgentType, Ascii, Constant, Inventory, Log, Max, Min, ObjectType, Observation, ObservedValue, Ratio,
+    RewardTerm, Scatter, Stat, Sum,
+)  # fmt: skip
+
+DIRECTIONS = ("north", "south", "west", "east", "northwest", "northeast", "southwest", "southeast")
+AMOUNTS = st.sampled_from([0, 1, 2, 17, 255, 256, 257, 511, 512, 4096, 65535])
+ODD = st.sampled_from([1, 3, 5, 7, 9, 11, 13, 15])
+BUDGETS = st.sampled_from([1, 2, 3, 4, 5, 6, 7, 9, 12, 20, 40, 200, 600])
+NUMBERS = st.sampled_from([-3.0, -0.5, 0.0, 0.001, 0.5, 1.0, 2.5, 7.0, 254.5, 300.0])
+STATS = ["reward", "action.noop.success", "action.noop.failed", "action.invalid", "cell.visited"]
+
+
+def subset(names: list[str], most: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(names), max_size=most, unique=True)
+
+
+def inventories(resources: list[str]) -> st.SearchStrategy[dict[str, int]]:
+    if not resources:
+        return st.just({})
+    return st.dictionaries(st.sampled_from(resources), AMOUNTS, max_size=len(resources))
+
+
+def game_values(resources: list[str], moves: int) -> st.SearchStrategy[Any]:
+    """Game values nested a few levels deep, every kind among them."""
+    stats = [*STATS, *(f"action.move_{d}.{how}" for d in DIRECTIONS[:moves] for how in ("failed", "success"))]
+    leaves = [st.builds(Constant, value=NUMBERS), st.sampled_from(stats).map(lambda name: Stat(name=name))]
+    if resources:
+        leaves.append(st.sampled_from(resources).map(lambda name: Inventory(resource=name)))
+
+    def combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        some = st.lists(inner, min_size=1, max_size=3)
+        several = [st.builds(kind, values=some) for kind in (Sum, Min, Max)]
+        two = st.builds(Ratio, values=st.lists(inner, min_size=2, max_size=2))
+        one = st.builds(Log, values=st.lists(inner, min_size=1, max_size=1))
+        return st.one_of(*several, two, one)
+
+    return st.recursive(st.one_of(leaves), combined, max_leaves=5)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> dict[str, Any]:
+    if draw(st.booleans()):
+        side = draw(ODD)
+        return {"window": "disc", "height": side, "width": side}
+    return {"window": "square", "height": draw(ODD), "width": draw(ODD)}
+
+
+@st.composite
+def ascii_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Ascii:
+    """Rows of characters; sometimes wider than the engine's 32- and 64-column strips."""
+    height = draw(st.integers(1, 9))
+    width = draw(st.one_of(st.integers(1, 12), st.integers(28, 70)))
+    while height * width < num_agents:
+        height += 1
+    letters = {chr(ord("A") + i): name for i, name in enumerate(types) if name != "wall"}
+    marks = "....... ##@012" + "".join(letters) * 2
+    seed = draw(st.integers(0, 2**32 - 1))
+    cells = np.random.default_rng(seed).choice(list(marks), size=height * width)
+    missing = num_agents - int(np.isin(cells, list("@0123456789")).sum())
+    if missing > 0:
+        free = np.flatnonzero(~np.isin(cells, list("@0123456789")))
+        cells[free[:: max(1, len(free) // missing)][:missing]] = "@"
+    text = "\n".join("".join(row) for row in cells.reshape(height, width))
+    return Ascii(text="\n" + text + "\n", legend=letters)
+
+
+@st.composite
+def scatter_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Scatter:
+    border = draw(st.integers(0, 2))
+    inner_rows, inner_columns = draw(st.integers(4, 14)), draw(st.integers(4, 40))
+    while inner_rows * inner_columns < 4 * num_agents:
+        inner_rows += 1
+    room = inner_rows * inner_columns // 8
+    counts = {name: draw(st.integers(0, room // len(types))) for name in types}
+    return Scatter(
+        height=inner_rows + 2 * border, width=inner_columns + 2 * border, border=border, objects=counts,
+        groups=draw(st.integers(1, 3)),
+    )  # fmt: skip
+
+
+@st.composite
+def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6) -> Game:
+    """A random valid game that every env can be made of without an error (a budget warning is possible)."""
+    num_agents = draw(st.integers(1, most_agents))
+    resources = draw(subset(["ore", "heart", "battery", "wood"], 4))
+    vibes = draw(subset(["calm", "angry", "sad", "glad"], 4))
+    moves = draw(st.sampled_from([0, 4, 8]))
+    tags = subset(["red", "blue", "hot", "a tag", "zebra"], 3)
+    vibe = st.sampled_from(["", *vibes])
+    others = draw(subset(["mine", "crate", "altar", "_x"], 3))
+    kind = st.builds(ObjectType, tags=tags, inventory=inventories(resources), vibe=vibe)
+    objects = {"wall": draw(st.builds(ObjectType, tags=tags)), **{name: draw(kind) for name in others}}
+    value = game_values(resources, moves)
+    shown = draw(st.lists(st.tuples(value, st.integers(1, 2)), max_size=3))
+    term = st.builds(
+        RewardTerm,
+        weight=st.sampled_from([-1.0, 0.1, 0.005, 1.0, 3.0]),
+        value=value,
+        cap=st.sampled_from([0.0, 0.5, 2.0, 1e9]),
+        mode=st.sampled_from(["change", "gained", "per_tick"]),
+    )
+    maps = ascii_maps if draw(st.booleans()) else scatter_maps
+    return Game(
+        name="random",
+        num_agents=num_agents,
+        max_steps=draw(st.sampled_from([1, 2, 3, 5, 8, 100, 70_000])),
+        time_limit=draw(st.sampled_from(["truncation", "termination"])),
+        moves=moves,
+        resources=resources,
+        vibes=vibes,
+        agent=draw(st.builds(AgentType, tags=tags, inventory=inventories(resources), vibe=vibe)),
+        objects=objects,
+        map=draw(maps(list(objects), num_agents)),
+        observation=Observation(
+            **draw(windows()),
+            num_tokens=draw(BUDGETS),
+            local_position=draw(st.booleans()),
+            reward_scale=draw(st.sampled_from([100.0, 1.0, 0.0, -50.0, 12.5, 1e6])),
+            overflow=overflow,  # type: ignore[arg-type]
+            values=[ObservedValue(name=f"shown {i}", value=v, digits=d) for i, (v, d) in enumerate(shown)],
+        ),
+        rewards=draw(st.lists(term, max_size=3)),
+        reward_sharing=draw(st.sampled_from([0.0, 0.25, 1.0])),
+    )
+
+
+def quiet_make(game: Any, **options: Any) -> Env:
+    """`gridmill.make` where neither a small token budget nor more threads than cores is news."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gridmill.TokenBudgetWarning)
+        warnings.filterwarnings("ignore", message="threads=.* is more than the .* cores")
+        return gridmill.make(game, **options)
+
+
+def random_actions(env: Env, seed: int, beyond: int = 1) -> Callable[[], np.ndarray]:
+    """A source of int32 actions, a few of them out of range."""
+    rng = np.random.default_rng(seed)
+    return lambda: rng.integers(-beyond, env.num_actions + beyond, env.num_rows, dtype=np.int32)
+
+
+def scripted_actions(step: int, rows: int, num_actions: int) -> np.ndarray:
+    """Actions from arithmetic alone, the same with every version of every library."""
+    row = np.arange(rows, dtype=np.uint64)
+    mixed = (row * np.uint64(104_729) + np.uint64(step * 7_919 + 1)) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed >> np.uint64(33)) % np.uint64(num_actions)).astype(np.int32)
+
+
+class Digest:
+    """SHA-256 over everything a policy can see of an env, step after step."""
+
+    def __init__(self) -> None:
+        self.sha = hashlib.sha256()
+
+    def add_arrays(self, env: Env, rows: slice = slice(None)) -> None:
+        ended = env.terminals[rows] | env.truncations[rows]
+        for array in (env.obs[rows], env.rewards[rows], env.terminals[rows], env.truncations[rows]):
+            self.sha.update(np.ascontiguousarray(array))
+        if ended.any():
+            self.sha.update(np.ascontiguousarray(env.final_obs[rows][ended]))
+        if env.masks is not None:
+            self.sha.update(np.ascontiguousarray(env.masks[rows]))
+
+    def add_episodes(self, env: Env) -> None:
+        for name, column in sorted(env.take_episodes().items()):
+            self.sha.update(f"{name} {column.dtype} {column.shape}".encode())
+            self.sha.update(np.ascontiguousarray(column))
+
+    def hex(self) -> str:
+        return self.sha.hexdigest()
+
+
+def settled(count: Callable[[], int], expected: int) -> int:
+    """A count that may lag a moment behind (a joined thread leaves /proc a little later): its last value."""
+    for _ in range(200):
+        if count() == expected:
+            break
+        time.sleep(0.01)
+    return count()
+
+
+def num_threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def num_handles() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def agents_of(world: dict[str, Any]) -> list[dict[str, Any]]:
+    """The agents of an inspected world, by index."""
+    found: Iterable[dict[str, Any]] = (o for o in world["objects"] if o["agent"] is not None)
+    return sorted(found, key=lambda o: int(o["agent"]))

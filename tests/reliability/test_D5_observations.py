@@ -1,0 +1,158 @@
+"""D5: the fast observations equal the native reference, and both equal a reference in plain Python.
+
+Shadow validation compares fast and native reference inside the engine; `reference/observation.py` knows nothing of
+either. The long tier makes a million comparisons.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_games import games, quiet_make, random_actions
+from reference.observation import Follower, action_names, feature_names, tag_names, window_cells
+
+import gridmill
+from gridmill import Game
+from gridmill.grid import Ascii, ObservedValue, Observation, Stat
+
+SEEDS = st.integers(0, 2**64 - 1)
+
+
+def shadow(game: Game, num_worlds: int, ticks: int, seed: int, threads: int = 1) -> int:
+    """Comparisons made by shadow validation, which must have found no difference."""
+    with quiet_make(game, num_worlds=num_worlds, seed=seed, validation=True, threads=threads) as env:
+        actions = random_actions(env, seed)
+        env.reset()
+        for _ in range(ticks):
+            env.step(actions())
+        report = env.observation_validation
+        assert report is not None
+        assert report.mismatches == 0, report.first_mismatch
+        assert report.comparisons >= num_worlds * env.num_agents * (ticks + 1)
+        return report.comparisons
+
+
+@settings(max_examples=250)
+@given(games(), SEEDS)
+def test_D5_fast_equals_native_reference_in_2000_random_worlds(game: Game, seed: int) -> None:
+    shadow(game, num_worlds=8, ticks=6, seed=seed)
+
+
+@settings(max_examples=150)
+@given(games(), SEEDS)
+def test_D5_obs_equals_plain_python(game: Game, seed: int) -> None:
+    with quiet_make(game, num_worlds=2, seed=seed) as env:
+        assert [f.name for f in env.features] == feature_names(game)
+        assert env.tags == tag_names(game)
+        assert env.action_names == action_names(game)
+        env.reset()
+        actions = random_actions(env, seed)
+        followers = [Follower(env, world) for world in range(env.num_worlds)]
+        for tick in range(6):
+            if tick:
+                given_now = actions()
+                env.step(given_now)
+                for follower in followers:
+                    follower.after_step(given_now)
+            for follower in followers:
+                np.testing.assert_array_equal(env.obs[follower.rows], follower.expected(), f"tick {tick}")
+
+
+@settings(max_examples=60)
+@given(games(), SEEDS)
+def test_D5_reference_as_primary_gives_the_same_arrays(game: Game, seed: int) -> None:
+    rows = []
+    for fast in ("1", "0"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("GRIDMILL_OBS_USE_OPTIMIZED", fast)
+            env = quiet_make(game, num_worlds=3, seed=seed)
+        actions = random_actions(env, seed)
+        env.reset()
+        for _ in range(5):
+            env.step(actions())
+        rows.append((env.obs.copy(), env.final_obs.copy(), env.rewards.copy(), env.take_episodes()))
+        env.close()
+    for mine, theirs in zip(rows[0][:3], rows[1][:3], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert all((rows[0][3][name] == rows[1][3][name]).all() for name in rows[0][3])
+
+
+@pytest.mark.parametrize(
+    ("side", "cells"), [(1, 1), (3, 5), (5, 21), (7, 37), (9, 57), (11, 89), (13, 121), (15, 157)]
+)
+def test_D5_disc_sizes(side: int, cells: int) -> None:
+    """The documented number of cells, in the Python reference and in the engine (a full map, one token a cell)."""
+    assert len(window_cells("disc", side, side)) == cells
+    text = "\n".join("#" * 15 if row != 7 else "#" * 7 + "@" + "#" * 7 for row in range(15))
+    game = Game(
+        name="full", map=Ascii(text=text), observation=Observation(window="disc", height=side, width=side)
+    )
+    with quiet_make(game, num_worlds=1) as env:
+        env.reset()
+        seen = {(t.row, t.column) for t in env.decode(0) if t.row is not None}
+        assert len(seen) == cells
+        assert seen == set(window_cells("disc", side, side))
+
+
+def test_D5_overflow_keeps_the_nearest() -> None:
+    """For every budget the row is the beginning of the full row, and what is missing is counted."""
+    text = "#####\n#...#\n#.@.#\n#..@#\n#####"
+    full = None
+    for budget in [200, *range(1, 30)]:
+        game = Game(
+            name="tight",
+            num_agents=2,
+            max_steps=1,
+            map=Ascii(text=text),
+            observation=Observation(height=5, width=5, num_tokens=budget),
+        )
+        with quiet_make(game, num_worlds=1) as env:
+            env.reset()
+            row = env.obs[0].copy()
+            if full is None:
+                full = row[row[:, 0] != 0xFF]
+            np.testing.assert_array_equal(row[: len(full)], full[:budget])
+            env.step()
+            taken = env.take_episodes()
+            assert taken["tokens_dropped"][0] == 2 * max(0, len(full) - budget)
+            assert taken["tokens_written"][0] == 2 * min(len(full), budget)
+
+
+def test_D5_shown_token_counts_do_not_upset_the_shadow() -> None:
+    """Showing how many tokens were written must not make validation see a difference that is not there."""
+    game = Game(
+        name="self-aware",
+        map=Ascii(text="@.#"),
+        observation=Observation(values=[ObservedValue(name="written", value=Stat(name="tokens_written"))]),
+    )
+    assert shadow(game, num_worlds=1, ticks=3, seed=0) == 4
+
+
+def test_D5_overflow_is_warned_about_when_the_game_compiles() -> None:
+    game = gridmill.games.toy().replace("observation.num_tokens", 20)
+    with pytest.warns(gridmill.TokenBudgetWarning, match=r"^toy: an agent could see \d+ tokens at worst, more "):
+        gridmill.make(game, num_worlds=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gridmill.make("toy", num_worlds=1)
+
+
+@pytest.mark.long
+def test_D5_half_a_million_comparisons_on_toy() -> None:
+    done = 0
+    for window in ("square", "disc"):
+        for num_agents, size in ((20, 40), (100, 40), (300, 70)):
+            game = gridmill.games.toy(num_agents=num_agents, map_size=size, density=0.2, window=window)  # type: ignore[arg-type]
+            done += shadow(game, num_worlds=16, ticks=84_000 // (16 * num_agents), seed=done, threads=2)
+    assert done >= 500_000
+
+
+@pytest.mark.long
+@settings(max_examples=1_250)
+@given(games(most_agents=20), SEEDS)
+def test_D5_half_a_million_comparisons_on_random_games(game: Game, seed: int) -> None:
+    shadow(game, num_worlds=8, ticks=max(1, 400 // (8 * game.num_agents)), seed=seed)
