@@ -65,6 +65,7 @@ class Batch {
   Batch(const std::vector<Value>& games, std::vector<std::string> fingerprints, const BatchOptions& options)
       : options_(options), words_(G::vocabulary(games)), fingerprints_(std::move(fingerprints)), forks_(fork_count()) {
     for (const auto& game : games) programs_.push_back(std::make_unique<Program>(G::compile(words_, game)));
+    for (const auto& program : programs_) note_phases(*program);
     shape_ = G::shape(*programs_.front());
     for (std::size_t i = 1; i < programs_.size(); ++i) check_shape(*programs_[i]);
     stats_ = G::stats(words_);
@@ -119,7 +120,7 @@ class Batch {
                        std::to_string(lane) + ") first");
     require_ready();
     in_flight_[static_cast<std::size_t>(lane)] = 1;
-    if (options_.profiling) sent_at_[static_cast<std::size_t>(lane)] = steady_ns();
+    if (options_.profiling) sent_at_[static_cast<std::size_t>(lane)] = clock_mark();
     crew_->send(lane);
   }
 
@@ -133,9 +134,9 @@ class Batch {
     in_flight_[static_cast<std::size_t>(lane)] = 0;
     collect(lane);
     if (options_.profiling) {
-      timing_ = {};
+      last_ = {};
       gather_timing(lane);
-      finish_timing(steady_ns() - sent_at_[static_cast<std::size_t>(lane)]);
+      finish_timing(sent_at_[static_cast<std::size_t>(lane)]);
     }
     raise_fault();
   }
@@ -159,13 +160,13 @@ class Batch {
     const Call call(*this);
     refuse_in_flight("step()");
     require_ready();
-    const std::int64_t start = options_.profiling ? steady_ns() : 0;
+    const std::int64_t start = options_.profiling ? clock_mark() : 0;
     run_all_lanes();
     for (int lane = 0; lane < options_.lanes; ++lane) collect(lane);
     if (options_.profiling) {
-      timing_ = {};
+      last_ = {};
       for (int lane = 0; lane < options_.lanes; ++lane) gather_timing(lane);
-      finish_timing(steady_ns() - start);
+      finish_timing(start);
     }
     raise_fault();
   }
@@ -195,6 +196,7 @@ class Batch {
     const std::size_t stride = stride_for(*program);
     if (stride > stride_) grow_blocks(stride);
     for (const auto& worker : workers_) worker->game.fit(*program);
+    note_phases(*program);
     programs_.push_back(std::move(program));
     fingerprints_.push_back(fingerprint);
     return static_cast<int>(programs_.size()) - 1;
@@ -302,8 +304,8 @@ class Batch {
   std::uint64_t episodes_dropped() const { return log_->dropped(); }
 
   // ns per phase of the last step, then auto-reset, then the wall time.
-  const std::array<std::int64_t, kPhases + 2>& timing() const { return timing_; }
-  const std::array<std::int64_t, kPhases + 2>& timing_total() const { return timing_total_; }
+  std::array<std::int64_t, kPhases + 2> timing() const { return in_ns(last_, last_wall_); }
+  std::array<std::int64_t, kPhases + 2> timing_total() const { return in_ns(total_, total_wall_); }
   std::uint64_t timed_steps() const { return timed_steps_; }
 
   template <class Visit>
@@ -464,6 +466,12 @@ class Batch {
     return {*programs_[static_cast<std::size_t>(h.program)], h, block(world) + 64, rows_of(world), worker.game, nullptr};
   }
 
+  // Worlds are taken one after the other and soon outgrow the caches, so a game may ask for the memory of the next one
+  // in this chunk (a further one may be another thread's).
+  const std::byte* ahead_of(std::uint32_t world, bool more) const {
+    return more && header(world + 1).program == header(world).program ? block(world + 1) + 64 : nullptr;
+  }
+
   std::int32_t find_program(const std::string& fingerprint) const {
     for (std::size_t i = 0; i < fingerprints_.size(); ++i)
       if (fingerprints_[i] == fingerprint) return static_cast<std::int32_t>(i);
@@ -563,9 +571,7 @@ class Batch {
 
   void step_world(std::uint32_t world, bool more, WorkerState& state) {
     auto tick = tick_of(world, state);
-    // Worlds are taken one after the other and soon outgrow the caches, so the game may ask for the memory of the
-    // next one in this chunk (a further one may be another thread's).
-    if (more && header(world + 1).program == tick.header.program) tick.ahead = block(world + 1) + 64;
+    tick.ahead = ahead_of(world, more);
     run_phases(tick, std::make_index_sequence<kPhases>{});
     if (tick.header.ended) end_episode(world, tick, state);
   }
@@ -573,9 +579,11 @@ class Batch {
   template <std::size_t P>
   void time_phase(std::uint32_t first, std::uint32_t last, WorkerState& state, PhaseMarks<kPhases>& marks,
                   std::int64_t& mark) {
+    if (!used_phases_[P]) return;
     for (std::uint32_t w = first; w < last; ++w) {
       auto tick = tick_of(w, state);
       if (tick.header.failed) continue;
+      tick.ahead = ahead_of(w, w + 1 < last);
       guarded(w, [&] { G::template phase<P>(tick); });
     }
     const std::int64_t now = clock_mark();
@@ -667,19 +675,28 @@ class Batch {
     }
   }
 
+  void note_phases(const Program& program) {
+    for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::uses(program, p);
+  }
+  // Only adds raw marks; turning them into ns waits until someone asks.
   void gather_timing(int lane) {
-    const double rate = clock_rate_.ns_per_mark();
     for (const auto& worker : workers_) {
-      auto& marks = worker->marks[static_cast<std::size_t>(lane)];
-      for (std::size_t p = 0; p <= kPhases; ++p)
-        timing_[p] += static_cast<std::int64_t>(static_cast<double>(marks.marks[p]) * rate);
+      auto& marks = worker->marks[static_cast<std::size_t>(lane)].marks;
+      for (std::size_t p = 0; p <= kPhases; ++p) last_.marks[p] += marks[p], total_.marks[p] += marks[p];
       marks = {};
     }
   }
-  void finish_timing(std::int64_t wall) {
-    timing_[kPhases + 1] = wall;
-    for (std::size_t p = 0; p < timing_.size(); ++p) timing_total_[p] += timing_[p];
+  void finish_timing(std::int64_t start) {
+    last_wall_ = clock_mark() - start;
+    total_wall_ += last_wall_;
     ++timed_steps_;
+  }
+  std::array<std::int64_t, kPhases + 2> in_ns(const PhaseMarks<kPhases>& marks, std::int64_t wall) const {
+    const double rate = clock_rate_.ns_per_mark();
+    std::array<std::int64_t, kPhases + 2> out{};
+    for (std::size_t p = 0; p <= kPhases; ++p) out[p] = static_cast<std::int64_t>(static_cast<double>(marks.marks[p]) * rate);
+    out[kPhases + 1] = static_cast<std::int64_t>(static_cast<double>(wall) * rate);
+    return out;
   }
 
   BatchOptions options_;
@@ -706,7 +723,9 @@ class Batch {
   std::atomic<bool> busy_{false};
   std::uint32_t forks_;
   ClockRate clock_rate_;
-  std::array<std::int64_t, kPhases + 2> timing_{}, timing_total_{};
+  std::array<bool, kPhases> used_phases_{};  // by any game: a phase nobody uses needs no clock
+  PhaseMarks<kPhases> last_, total_;
+  std::int64_t last_wall_ = 0, total_wall_ = 0;
   std::uint64_t timed_steps_ = 0;
   std::unique_ptr<Crew> crew_;  // last: its threads must end before what they use
 };

@@ -82,6 +82,7 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   // One tick is phase<0> ... phase<N-1> in order; each has a name in the profiler.
   { G::phases.size() } -> std::convertible_to<std::size_t>;
   { G::template phase<0>(tick) };
+  { G::uses(program, index) } -> std::same_as<bool>;  // false: this phase does nothing in this game
   // One row of numbers per agent, in the order of stats(), when an episode has ended.
   { G::record(tick, record) };
   // Per-thread scratch: whatever a game needs that is neither world state nor shared.

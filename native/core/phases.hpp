@@ -17,7 +17,7 @@ inline std::int64_t steady_ns() {
       .count();
 }
 
-// Raw marks are cheap (about 8 ns on x86); Batch turns them into ns with a ratio it measures per step.
+// Raw marks are cheap (about 8 ns on x86); Batch turns them into ns when someone asks.
 inline std::int64_t clock_mark() {
 #if defined(__x86_64__)
   return static_cast<std::int64_t>(__rdtsc());
@@ -44,9 +44,6 @@ class ClockRate {
 template <std::size_t NumPhases>
 struct PhaseMarks {
   std::array<std::int64_t, NumPhases + 1> marks{};
-  void operator+=(const PhaseMarks& other) {
-    for (std::size_t i = 0; i < marks.size(); ++i) marks[i] += other.marks[i];
-  }
 };
 
 }  // namespace gridmill

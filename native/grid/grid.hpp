@@ -63,6 +63,7 @@ struct Grid {
   static void reset(T& tick);
   static void observe(T& tick);
   template <std::size_t P> static void phase(T& tick);
+  static bool uses(const Program& program, std::size_t phase);
   static void record(const T& tick, double* out);
 };
 

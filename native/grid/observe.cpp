@@ -152,11 +152,6 @@ void observe_world(Grid::T& tick, World& w) {
   for (std::uint32_t word = 0; word < (p.num_objects + 63) / 64; ++word)
     for (; w.dirty[word] != 0; w.dirty[word] &= w.dirty[word] - 1)
       refresh_object(p, w, 64 * word + static_cast<std::uint32_t>(__builtin_ctzll(w.dirty[word])));
-  if (tick.ahead != nullptr) {
-    const World next(p, const_cast<std::byte*>(tick.ahead));  // its positions came with the actions phase
-    for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
-      __builtin_prefetch(next.visited_word(agent, next.row[agent], next.column[agent]), 1, 2);
-  }
   Worker& worker = tick.worker;
   if (!worker.options.validate && worker.options.fast) {
     worker.fast(make_job(tick, w));

@@ -71,6 +71,10 @@ void act_in_shuffled_order(Grid::T& tick) {
       for (std::size_t at = i * share; at < (i + 1) * share; at += 64) __builtin_prefetch(ahead + at, 1, 2);
     act(tick.program, w, order[i], tick.rows.actions[order[i]]);
   }
+  if (ahead == nullptr) return;
+  const World next(tick.program, const_cast<std::byte*>(ahead));  // its positions have come by now
+  for (std::uint32_t agent = 0; agent < n; ++agent)
+    __builtin_prefetch(next.visited_word(agent, next.row[agent], next.column[agent]), 1, 2);
 }
 
 std::uint8_t reward_token(double reward, double scale) {
@@ -161,6 +165,12 @@ template void Grid::phase<5>(T&);
 template void Grid::phase<6>(T&);
 template void Grid::phase<7>(T&);
 template void Grid::phase<8>(T&);
+
+bool Grid::uses(const Program& program, std::size_t phase) {
+  const std::string_view name = phases[phase];
+  if (name == "rewards") return !program.terms.empty();
+  return name != "on_tick" && name != "aoe" && name != "collectives";
+}
 
 void Grid::observe(T& tick) {
   World w(tick.program, tick.state);

@@ -78,6 +78,7 @@ struct Tiny {
       observe(tick);
     }
   }
+  static bool uses(const Program&, std::size_t) { return true; }
   static void record(T& tick, double* out) {
     for (std::int64_t a = 0; a < tick.program.agents; ++a) *out++ = 0, *out++ = static_cast<double>(state(tick).place[a]);
   }
