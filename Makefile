@@ -62,7 +62,7 @@ test: $(VENV)/.dev native-test asan-test tsan-test
 	$(BIN)/python -m pytest -n 2 --junitxml build/tests.xml
 
 test-full: test asan-python
-	$(BIN)/python -m pytest -m long --timeout 7200
+	$(BIN)/python -m pytest -m long --timeout 7200 --junitxml build/tests-long.xml
 
 native-test asan-test tsan-test: %-test: $(VENV)/.tools
 	cmake --preset $(preset_$*) > /dev/null

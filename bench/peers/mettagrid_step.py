@@ -147,9 +147,7 @@ def make_world(wheel: Wheel, cells: list[list[str]], tokens: int, view: int, see
     vibes = np.zeros(agents, dtype=wheel.native.dtype_actions)
     env.set_buffers(obs, terminals, truncations, rewards, actions, vibes)
     walls = sum(row.count("wall") for row in cells)
-    return World(
-        env, obs, actions, (terminals, truncations), (rewards, vibes), len(game.actions.actions()), walls
-    )
+    return World(env, obs, actions, (terminals, truncations), (rewards, vibes), len(game.actions.actions()), walls)
 
 
 def find_window(wheel: Wheel, view: int) -> tuple[str, int]:

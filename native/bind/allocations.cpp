@@ -1,5 +1,5 @@
-// See allocations.hpp. The replacement operators are local to this shared object (hidden visibility), so they see
-// what the engine allocates and nothing else.
+// See allocations.hpp. The replacement operators are local to this shared object (hidden visibility), so they
+// see what the engine allocates and nothing else.
 #include "bind/allocations.hpp"
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// bind_batch<Game>(): the Python class of a batch, the same for every game. Arrays are views whose owner is the
-// buffers themselves, so they outlive the batch; the GIL is released while worlds run.
+// bind_batch<Game>(): the Python class of a batch, the same for every game. Arrays are views whose owner is
+// the buffers themselves, so they outlive the batch; the GIL is released while worlds run.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,16 +18,16 @@ namespace gridmill {
 namespace nb = nanobind;
 
 template <class T>
-nb::object owned_array(std::vector<T> data, std::vector<std::size_t> shape) {
+nb::ndarray<nb::numpy, T> owned_array(std::vector<T> data, std::vector<std::size_t> shape) {
   auto* kept = new std::vector<T>(std::move(data));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
+  return nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner);
 }
 
 template <class G>
 class BatchArrays {
  public:
-  explicit BatchArrays(const Batch<G>& batch) : buffers_(batch.buffers()), obs_shape_(batch.shape().obs) {}
+  explicit BatchArrays(const Batch<G>& batch) : buffers_(batch.buffers()), obs_shape_(batch.worlds().shape.obs) {}
   template <class T>
   nb::object view(T* data, std::vector<std::size_t> rest) const {
     using Kept = std::shared_ptr<Buffers<typename G::Obs>>;
@@ -67,10 +67,17 @@ inline BatchOptions batch_options(std::int64_t num_worlds, std::uint64_t seed, s
   expect("lanes", lanes, 1, 64);
   expect("min_first_episode", min_first_episode, -1, 1'000'000'000);
   if (num_worlds % lanes != 0)
-    throw std::invalid_argument("num_worlds must be a multiple of lanes: expected a multiple of " + std::to_string(lanes) +
-                                ", got " + std::to_string(num_worlds));
-  return {static_cast<std::uint32_t>(num_worlds), seed, static_cast<int>(threads), static_cast<int>(lanes), masks,
-          desync_episodes, min_first_episode, profiling, {fast, validation}};
+    throw std::invalid_argument("num_worlds must be a multiple of lanes: expected a multiple of " +
+                                std::to_string(lanes) + ", got " + std::to_string(num_worlds));
+  return {static_cast<std::uint32_t>(num_worlds),
+          seed,
+          static_cast<int>(threads),
+          static_cast<int>(lanes),
+          masks,
+          desync_episodes,
+          min_first_episode,
+          profiling,
+          {fast, validation}};
 }
 
 // Through the buffer protocol, because it allocates nothing: int32 or int64 of shape [rows], any stride.
@@ -83,7 +90,7 @@ void write_actions(Batch<G>& batch, nb::handle actions) {
   const bool is_int = format == "i" || format == "l" || format == "q";
   if (!is_int || (view.itemsize != 4 && view.itemsize != 8))
     throw TypeMismatch("actions must be int32 or int64, got items of format '" + std::string(format) + "'");
-  const std::size_t rows = batch.options().num_worlds * batch.shape().num_agents;
+  const std::size_t rows = batch.options().num_worlds * batch.worlds().shape.num_agents;
   if (view.ndim != 1 || static_cast<std::size_t>(view.shape[0]) != rows) {
     std::string got;
     for (int i = 0; i < view.ndim; ++i) got += (i ? ", " : "") + std::to_string(view.shape[i]);
@@ -104,7 +111,7 @@ nb::tuple take_episodes(Batch<G>& batch) {
                                      std::int64_t{h.episode}, std::int64_t{h.length}, std::int64_t{h.short_first}})
       columns.push_back(value);
   return nb::make_tuple(owned_array(std::move(columns), {heads.size(), 6}),
-                        owned_array(std::move(stats), {heads.size(), batch.stats().size()}));
+                        owned_array(std::move(stats), {heads.size(), batch.worlds().stats.size()}));
 }
 
 template <class G>
@@ -129,36 +136,67 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
           nb::arg("lanes"), nb::arg("masks"), nb::arg("desync_episodes"), nb::arg("min_first_episode"),
           nb::arg("profiling"), nb::arg("validation"), nb::arg("fast"))
       .def("arrays", [](const B& b) { return BatchArrays<G>(b).all(); })
-      .def("reset", [](B& b, std::optional<std::uint64_t> seed) { b.reset(seed); }, nb::arg("seed").none(), Release())
+      .def(
+          "reset", [](B& b, std::optional<std::uint64_t> seed) { b.reset(seed); }, nb::arg("seed").none(), Release())
       .def("step", &B::step, Release())
       .def("send", &B::send, nb::arg("lane"), Release())
       .def("recv", &B::recv, nb::arg("lane"), Release())
       .def("write_actions", &write_actions<G>, nb::arg("actions"))
       .def("close", &B::close, Release())
       .def_prop_ro("closed", &B::closed)
-      .def("add_game", [](B& b, nb::handle game, const std::string& fingerprint) { return b.add_game(to_value(game), fingerprint); },
-           nb::arg("game"), nb::arg("fingerprint"))
+      .def(
+          "add_game",
+          [](B& b, nb::handle game, const std::string& fingerprint) { return b.add_game(to_value(game), fingerprint); },
+          nb::arg("game"), nb::arg("fingerprint"))
       .def("assign", &B::assign, nb::arg("worlds"), nb::arg("games"))
-      .def("game_of_world", [](B& b) { auto g = b.game_of_world(); const std::size_t n = g.size(); return owned_array(std::move(g), {n}); })
-      .def("state_hash", [](B& b) { auto h = b.state_hash(); const std::size_t n = h.size(); return owned_array(std::move(h), {n}); })
-      .def("save", [](B& b, const std::vector<std::int64_t>& worlds) { const std::string s = b.save(worlds); return nb::bytes(s.data(), s.size()); },
-           nb::arg("worlds"))
-      .def("restore", [](B& b, const nb::bytes& data, const std::vector<std::int64_t>& worlds) { b.restore({data.c_str(), data.size()}, worlds); },
-           nb::arg("data"), nb::arg("worlds"))
+      .def("game_of_world",
+           [](B& b) {
+             auto g = b.game_of_world();
+             const std::size_t n = g.size();
+             return owned_array(std::move(g), {n});
+           })
+      .def("state_hash",
+           [](B& b) {
+             auto h = b.state_hash();
+             const std::size_t n = h.size();
+             return owned_array(std::move(h), {n});
+           })
+      .def(
+          "save",
+          [](B& b, const std::vector<std::int64_t>& worlds) {
+            const std::string s = b.save(worlds);
+            return nb::bytes(s.data(), s.size());
+          },
+          nb::arg("worlds"))
+      .def(
+          "restore",
+          [](B& b, const nb::bytes& data, const std::vector<std::int64_t>& worlds) {
+            b.restore({data.c_str(), data.size()}, worlds);
+          },
+          nb::arg("data"), nb::arg("worlds"))
       .def("take_episodes", &take_episodes<G>)
       .def_prop_ro("episodes_dropped", &B::episodes_dropped)
-      .def("timing", [](const B& b) { const auto t = b.timing(); return std::vector<std::int64_t>(t.begin(), t.end()); })
-      .def("timing_total", [](const B& b) { const auto t = b.timing_total(); return std::vector<std::int64_t>(t.begin(), t.end()); })
-      .def_prop_ro("timed_steps", &B::timed_steps)
-      .def_prop_ro("num_agents", [](const B& b) { return b.shape().num_agents; })
-      .def_prop_ro("num_actions", [](const B& b) { return b.shape().num_actions; })
-      .def_prop_ro("bytes_per_world", &B::bytes_per_world)
-      .def("stats", [](const B& b) {
-        std::vector<std::pair<std::string, bool>> out;
-        nb::list list;
-        for (const auto& s : b.stats()) list.append(nb::make_tuple(s.name, s.integer));
-        return list;
-      })
+      .def("timing",
+           [](const B& b) {
+             const auto t = b.times().last();
+             return std::vector<std::int64_t>(t.begin(), t.end());
+           })
+      .def("timing_total",
+           [](const B& b) {
+             const auto t = b.times().total();
+             return std::vector<std::int64_t>(t.begin(), t.end());
+           })
+      .def_prop_ro("timed_steps", [](const B& b) { return b.times().steps(); })
+      .def_prop_ro("num_agents", [](const B& b) { return b.worlds().shape.num_agents; })
+      .def_prop_ro("num_actions", [](const B& b) { return b.worlds().shape.num_actions; })
+      .def_prop_ro("bytes_per_world", [](const B& b) { return b.worlds().bytes_per_world(); })
+      .def("stats",
+           [](const B& b) {
+             std::vector<std::pair<std::string, bool>> out;
+             nb::list list;
+             for (const auto& s : b.worlds().stats) list.append(nb::make_tuple(s.name, s.integer));
+             return list;
+           })
       .def_prop_ro_static("phases", [](nb::handle) {
         nb::list names;
         for (const auto phase : G::phases) names.append(nb::str(phase.data(), phase.size()));

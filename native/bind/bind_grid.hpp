@@ -1,4 +1,5 @@
-// What only the grid's batch offers to Python: names, views of observations and worlds, shadow validation, schema.
+// What only the grid's batch offers to Python: names, views of observations and worlds, shadow validation,
+// schema.
 #pragma once
 
 #include <nanobind/stl/optional.h>
@@ -15,7 +16,8 @@ inline nb::list named_tokens(const grid::Program& program, const std::uint8_t* r
   nb::list out;
   for (const auto& t : grid::describe_row(program, row))
     out.append(nb::make_tuple(t.row ? nb::object(nb::int_(*t.row)) : nb::object(nb::none()),
-                              t.column ? nb::object(nb::int_(*t.column)) : nb::object(nb::none()), t.feature, t.value, t.text));
+                              t.column ? nb::object(nb::int_(*t.column)) : nb::object(nb::none()), t.feature, t.value,
+                              t.text));
   return out;
 }
 
@@ -34,7 +36,7 @@ inline nb::dict validation_report(GridBatch& batch) {
   out["first_mismatch"] = nb::none();
   if (sum.first) {
     nb::dict first;
-    const auto& program = batch.program(static_cast<std::size_t>(sum.first->program));
+    const auto& program = batch.worlds().program(sum.first->program);
     first["world"] = sum.first->world, first["episode"] = sum.first->episode, first["tick"] = sum.first->tick;
     first["agent"] = sum.first->agent;
     first["fast"] = named_tokens(program, sum.first->fast.data());
@@ -70,11 +72,12 @@ inline nb::dict seen_world(GridBatch& batch, std::int64_t world) {
   });
 }
 
-inline nb::object dense_view(GridBatch& batch) {
+inline nb::ndarray<nb::numpy, std::uint8_t> dense_view(GridBatch& batch) {
   return batch.look(0, [&batch](auto& tick) {
     const auto& program = tick.program;
-    const std::size_t channels = grid::dense_channels(batch.words()).size(), rows = batch.buffers()->rows;
-    const auto height = static_cast<std::size_t>(program.window.height), width = static_cast<std::size_t>(program.window.width);
+    const std::size_t channels = grid::dense_channels(batch.worlds().words).size(), rows = batch.buffers()->rows;
+    const auto height = static_cast<std::size_t>(program.window.height),
+               width = static_cast<std::size_t>(program.window.width);
     std::vector<std::uint8_t> out(rows * channels * height * width);
     grid::write_dense(program, batch.buffers()->obs, rows, out.data());
     return owned_array(std::move(out), {rows, channels, height, width});
@@ -86,35 +89,44 @@ void bind_grid(Class&& cls) {
   cls.def("features",
           [](const GridBatch& b) {
             nb::list out;
-            for (const auto& f : b.words().features) out.append(nb::make_tuple(f.name, f.normalizer));
+            for (const auto& f : b.worlds().words.features) out.append(nb::make_tuple(f.name, f.normalizer));
             return out;
           })
-      .def("actions", [](const GridBatch& b) { return b.words().actions; })
-      .def("tags", [](const GridBatch& b) { return b.words().tags; })
-      .def("vibes", [](const GridBatch& b) { return b.words().vibes; })
-      .def("num_tokens", [](const GridBatch& b) { return b.program(0).config.observation.num_tokens; })
-      .def("worst_tokens", [](const GridBatch& b, std::size_t game) { return b.program(game).worst_tokens; }, nb::arg("game"))
-      .def("window", [](const GridBatch& b) { return nb::make_tuple(b.program(0).window.height, b.program(0).window.width); })
+      .def("actions", [](const GridBatch& b) { return b.worlds().words.actions; })
+      .def("tags", [](const GridBatch& b) { return b.worlds().words.tags; })
+      .def("vibes", [](const GridBatch& b) { return b.worlds().words.vibes; })
+      .def("num_tokens", [](const GridBatch& b) { return b.worlds().program(0).config.observation.num_tokens; })
+      .def(
+          "worst_tokens", [](const GridBatch& b, std::int32_t game) { return b.worlds().program(game).worst_tokens; },
+          nb::arg("game"))
+      .def("window",
+           [](const GridBatch& b) {
+             return nb::make_tuple(b.worlds().program(0).window.height, b.worlds().program(0).window.width);
+           })
       .def("validation", &validation_report)
       .def("inspect", &seen_world, nb::arg("world"))
       .def("dense", &dense_view)
-      .def("dense_channels", [](const GridBatch& b) { return grid::dense_channels(b.words()); })
-      .def("describe_row",
-           [](GridBatch& b, std::int64_t row) {
-             const auto agents = static_cast<std::int64_t>(b.shape().num_agents);
-             const std::int64_t rows = agents * b.options().num_worlds;
-             if (row < 0 || row >= rows)
-               throw std::invalid_argument("row " + std::to_string(row) + " is not in [0, " + std::to_string(rows) + ")");
-             return b.look(row / agents, [&](auto& tick) {
-               return named_tokens(tick.program, tick.rows.obs + static_cast<std::size_t>(row % agents) * b.shape().obs_size());
-             });
-           },
-           nb::arg("row"));
+      .def("dense_channels", [](const GridBatch& b) { return grid::dense_channels(b.worlds().words); })
+      .def(
+          "describe_row",
+          [](GridBatch& b, std::int64_t row) {
+            const auto agents = static_cast<std::int64_t>(b.worlds().shape.num_agents);
+            const std::int64_t rows = agents * b.options().num_worlds;
+            if (row < 0 || row >= rows)
+              throw std::invalid_argument("row " + std::to_string(row) + " is not in [0, " + std::to_string(rows) +
+                                          ")");
+            return b.look(row / agents, [&](auto& tick) {
+              return named_tokens(tick.program,
+                                  tick.rows.obs + static_cast<std::size_t>(row % agents) * b.worlds().shape.obs_size());
+            });
+          },
+          nb::arg("row"));
 }
 
 inline void bind_grid_functions(nb::module_& m) {
-  m.def("grid_schema", [] { return from_value(schema_of(grid::GameConfig{})); },
-        "fields of a native game config: {name: [type, default, meaning]}");
+  m.def(
+      "grid_schema", [] { return from_value(schema_of(grid::GameConfig{})); },
+      "fields of a native game config: {name: [type, default, meaning]}");
   m.def("grid_kinds", [] {
     nb::dict out;
     const auto add = [&out]<class... Ts>(std::type_identity<std::variant<Ts...>>) {

@@ -1,4 +1,5 @@
-// The extension module gridmill._native: one bind_batch line per game, the grid's own views, and facts about the build.
+// The extension module gridmill._native: one bind_batch line per game, the grid's own views, and facts about
+// the build.
 #include <nanobind/nanobind.h>
 
 #include <cstring>
@@ -21,7 +22,8 @@ double cpu_seconds() {
 
 // How many rows of `bytes` one core can write in a second of CPU time when it does nothing but memcpy.
 double memcpy_limit(std::size_t rows, std::size_t bytes, double seconds) {
-  if (rows == 0 || bytes == 0 || !(seconds > 0)) throw std::invalid_argument("rows, bytes and seconds must be positive");
+  if (rows == 0 || bytes == 0 || !(seconds > 0))
+    throw std::invalid_argument("rows, bytes and seconds must be positive");
   std::vector<unsigned char> from(bytes, 0xAB), to(rows * bytes);
   const double start = cpu_seconds();
   double done = 0, spent = 0;

@@ -1,4 +1,5 @@
-// Python objects -> Value: None, bool, int, float, str, list/tuple and dict with text keys; nothing else crosses.
+// Python objects -> Value: None, bool, int, float, str, list/tuple and dict with text keys; nothing else
+// crosses.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -12,8 +12,8 @@
 
 namespace gridmill {
 
-// Zeroed memory straight from the kernel: pages nobody touches (final_obs) cost nothing, and large blocks ask for
-// huge pages, because thousands of worlds stepped in turn would otherwise miss the TLB all the time.
+// Zeroed memory straight from the kernel: pages nobody touches (final_obs) cost nothing, and large blocks ask
+// for huge pages, because thousands of worlds stepped in turn would otherwise miss the TLB all the time.
 class Pages {
  public:
   Pages() = default;

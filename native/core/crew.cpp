@@ -1,5 +1,6 @@
 // See crew.hpp. Order that makes re-sending a lane safe: `done` is cleared before `next` is released, and a
-// lane is sent again only after all its chunks were done, so a late worker finds either no chunk or a new one.
+// lane is sent again only after all its chunks were done, so a late worker finds either no chunk or a new
+// one.
 #include "core/crew.hpp"
 
 #include "core/phases.hpp"
@@ -54,7 +55,8 @@ void Crew::send(int lane) {
 }
 
 void Crew::recv(int lane) {
-  while (work_once(0, lane)) {}
+  while (work_once(0, lane)) {
+  }
   auto& done = lanes_[lane].done;
   const auto finished = [&] { return done.load(std::memory_order_acquire) == chunks_; };
   if (spin_until(finished)) return;

@@ -1,5 +1,5 @@
-// Finished episodes waiting to be taken: one row per agent, in a ring that keeps the newest and counts the rest,
-// so that a caller who never asks does not leak memory and one who asks now and then loses nothing.
+// Finished episodes waiting to be taken: one row per agent, in a ring that keeps the newest and counts the
+// rest, so that a caller who never asks does not leak memory and one who asks now and then loses nothing.
 #pragma once
 
 #include <algorithm>

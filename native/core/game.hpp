@@ -1,6 +1,6 @@
-// The Game contract: what a game must offer so that Batch<Game> can hold, step, save and time many worlds of it.
-// A world is one block of bytes: a WorldHeader (the batch's) followed by the game's own state, without pointers,
-// so that save, restore, fork and hash are the batch's business alone.
+// The Game contract: what a game must offer so that Batch<Game> can hold, step, save and time many worlds of
+// it. A world is one block of bytes: a WorldHeader (the batch's) followed by the game's own state, without
+// pointers, so that save, restore, fork and hash are the batch's business alone.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ namespace gridmill {
 
 // What the batch keeps at the front of every world's block.
 struct WorldHeader {
-  Key key;                     // seed, world, episode: what all randomness of the episode hangs on
-  std::uint32_t tick = 0;      // ticks of this episode
-  std::uint32_t max_steps = 0;  // length of this episode (shorter than the game's in a desynchronised first one)
-  std::int32_t program = 0;    // the game this episode plays
+  Key key;                         // seed, world, episode: what all randomness of the episode hangs on
+  std::uint32_t tick = 0;          // ticks of this episode
+  std::uint32_t max_steps = 0;     // length of this episode (shorter than the game's in a desynchronised first one)
+  std::int32_t program = 0;        // the game this episode plays
   std::int32_t next_program = -1;  // taken at the next reset; -1 keeps the current one
-  std::uint8_t ended = 0;        // set by the game in the tick that ends the episode
-  std::uint8_t short_first = 0;  // this episode was shortened by desync_episodes
-  std::uint8_t failed = 0;       // an exception left this world half way through a tick
+  std::uint8_t ended = 0;          // set by the game in the tick that ends the episode
+  std::uint8_t short_first = 0;    // this episode was shortened by desync_episodes
+  std::uint8_t failed = 0;         // an exception left this world half way through a tick
   std::uint8_t padding[5] = {};
 };
 static_assert(sizeof(WorldHeader) == 40);

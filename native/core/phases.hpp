@@ -12,8 +12,7 @@
 namespace gridmill {
 
 inline std::int64_t steady_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
@@ -40,10 +39,45 @@ class ClockRate {
   std::int64_t ns0_, mark0_;
 };
 
-// One slot per phase of a game and a last one for auto-resets.
+// Raw marks per phase of a game, and a last one for auto-resets; one per worker and lane.
 template <std::size_t NumPhases>
-struct PhaseMarks {
-  std::array<std::int64_t, NumPhases + 1> marks{};
+using PhaseMarks = std::array<std::int64_t, NumPhases + 1>;
+
+// The times of a batch: of the last step and since the beginning. Adds raw marks; turning them into ns waits until
+// someone asks.
+template <std::size_t NumPhases>
+class StepTimes {
+ public:
+  using Nanoseconds = std::array<std::int64_t, NumPhases + 2>;  // phases, auto-reset, wall
+
+  void begin() { last_ = {}; }
+  void add(PhaseMarks<NumPhases>& marks) {
+    for (std::size_t p = 0; p <= NumPhases; ++p) last_[p] += marks[p], total_[p] += marks[p];
+    marks = {};
+  }
+  void end(std::int64_t start_mark) {
+    last_wall_ = clock_mark() - start_mark;
+    total_wall_ += last_wall_;
+    ++steps_;
+  }
+  Nanoseconds last() const { return in_ns(last_, last_wall_); }
+  Nanoseconds total() const { return in_ns(total_, total_wall_); }
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  Nanoseconds in_ns(const PhaseMarks<NumPhases>& marks, std::int64_t wall) const {
+    const double rate = rate_.ns_per_mark();
+    Nanoseconds out{};
+    for (std::size_t p = 0; p <= NumPhases; ++p)
+      out[p] = static_cast<std::int64_t>(static_cast<double>(marks[p]) * rate);
+    out[NumPhases + 1] = static_cast<std::int64_t>(static_cast<double>(wall) * rate);
+    return out;
+  }
+
+  ClockRate rate_;
+  PhaseMarks<NumPhases> last_{}, total_{};
+  std::int64_t last_wall_ = 0, total_wall_ = 0;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace gridmill

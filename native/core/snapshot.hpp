@@ -60,9 +60,7 @@ class ByteReader {
     get_bytes(&value, sizeof value);
     return value;
   }
-  void get_bytes(void* out, std::size_t size) {
-    std::memcpy(out, view(size), size);
-  }
+  void get_bytes(void* out, std::size_t size) { std::memcpy(out, view(size), size); }
   const char* view(std::size_t size) {
     if (size > size_ - at_)
       throw std::invalid_argument("saved state ends early: " + std::to_string(size) + " bytes wanted at " +

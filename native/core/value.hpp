@@ -74,12 +74,18 @@ template <class T>
 using Named = std::vector<std::pair<std::string, T>>;
 
 namespace detail {
-template <class T> inline constexpr bool is_vector = false;
-template <class T> inline constexpr bool is_vector<std::vector<T>> = true;
-template <class T> inline constexpr bool is_named = false;
-template <class T> inline constexpr bool is_named<Named<T>> = true;
-template <class T> inline constexpr bool is_choice = false;
-template <class... Ts> inline constexpr bool is_choice<std::variant<Ts...>> = true;
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+template <class T>
+inline constexpr bool is_named = false;
+template <class T>
+inline constexpr bool is_named<Named<T>> = true;
+template <class T>
+inline constexpr bool is_choice = false;
+template <class... Ts>
+inline constexpr bool is_choice<std::variant<Ts...>> = true;
 }  // namespace detail
 
 std::int64_t decode_int(const Value&, const std::string& path, const Allowed&);
@@ -89,7 +95,8 @@ bool decode_bool(const Value&, const std::string& path);
 const Value::List& expect_list(const Value&, const std::string& path);
 const Value::Dict& expect_dict(const Value&, const std::string& path);
 
-template <class T> void decode_into(T& out, const Value& value, const std::string& path, const Allowed& allowed);
+template <class T>
+void decode_into(T& out, const Value& value, const std::string& path, const Allowed& allowed);
 
 template <class T>
 void decode_struct(T& out, const Value& value, const std::string& path, bool kind_allowed) {
@@ -102,8 +109,7 @@ void decode_struct(T& out, const Value& value, const std::string& path, bool kin
     bool taken = false;
     std::apply(
         [&](const auto&... f) {
-          ((f.name == name ? (decode_into(out.*(f.member), item, path + "." + name, f.allowed), taken = true)
-                           : false),
+          ((f.name == name ? (decode_into(out.*(f.member), item, path + "." + name, f.allowed), taken = true) : false),
            ...);
         },
         fields);
@@ -174,7 +180,8 @@ T decode(const Value& value, const std::string& path = "$") {
 }
 
 // The schema of a described struct: {field: [type, default]}, for the test that compares both sides.
-template <class T> Value schema_of(const T& defaults = T{});
+template <class T>
+Value schema_of(const T& defaults = T{});
 
 template <class T>
 std::pair<std::string, Value> schema_item(const T& value) {
@@ -196,8 +203,8 @@ Value schema_of(const T& defaults) {
       [&](const auto&... f) {
         (([&] {
            auto [type, fallback] = schema_item(defaults.*(f.member));
-           dict.emplace_back(std::string(f.name), Value{Value::List{Value{type}, std::move(fallback),
-                                                                    Value{std::string(f.meaning)}}});
+           dict.emplace_back(std::string(f.name),
+                             Value{Value::List{Value{type}, std::move(fallback), Value{std::string(f.meaning)}}});
          }()),
          ...);
       },

@@ -46,8 +46,10 @@ void check_value(const GameValue& value, const GameConfig& game, const std::stri
           expect_known(item.resource, game.resources, "resource", path + ".resource");
         } else if constexpr (requires { item.values; }) {
           const std::size_t n = item.values.size();
-          if (std::is_same_v<T, Ratio> && n != 2) refuse(path + ".values", "a ratio takes 2 values, got " + std::to_string(n));
-          if (std::is_same_v<T, LogOnePlus> && n != 1) refuse(path + ".values", "a log takes 1 value, got " + std::to_string(n));
+          if (std::is_same_v<T, Ratio> && n != 2)
+            refuse(path + ".values", "a ratio takes 2 values, got " + std::to_string(n));
+          if (std::is_same_v<T, LogOnePlus> && n != 1)
+            refuse(path + ".values", "a log takes 1 value, got " + std::to_string(n));
           if (n == 0 || n > 32) refuse(path + ".values", "expected 1 to 32 values, got " + std::to_string(n));
           for (std::size_t i = 0; i < n; ++i)
             check_value(item.values[i], game, path + ".values[" + std::to_string(i) + "]", depth + 1);
@@ -75,7 +77,8 @@ GameConfig decode_game(const Value& value) {
   check_names(game.resources, "$.resources");
   check_names(game.vibes, "$.vibes");
   check_names(keys(game.objects), "$.objects");
-  if (game.vibes.size() > 128) refuse("$.vibes", "expected at most 128 vibes, got " + std::to_string(game.vibes.size()));
+  if (game.vibes.size() > 128)
+    refuse("$.vibes", "expected at most 128 vibes, got " + std::to_string(game.vibes.size()));
   if (game.resources.size() > 128)
     refuse("$.resources", "expected at most 128 resources, got " + std::to_string(game.resources.size()));
   check_type(game.agent, game, "$.agent");

@@ -38,11 +38,21 @@ struct Combined {
   std::vector<GameValue> values;
   static auto fields() { return std::tuple{field("values", &Self::values, "what is combined")}; }
 };
-struct Sum : Combined<Sum> { static constexpr std::string_view kind = "sum"; };
-struct Ratio : Combined<Ratio> { static constexpr std::string_view kind = "ratio"; };  // a / b, 0 where b is 0
-struct Least : Combined<Least> { static constexpr std::string_view kind = "min"; };
-struct Most : Combined<Most> { static constexpr std::string_view kind = "max"; };
-struct LogOnePlus : Combined<LogOnePlus> { static constexpr std::string_view kind = "log"; };  // log(1 + x)
+struct Sum : Combined<Sum> {
+  static constexpr std::string_view kind = "sum";
+};
+struct Ratio : Combined<Ratio> {
+  static constexpr std::string_view kind = "ratio";
+};  // a / b, 0 where b is 0
+struct Least : Combined<Least> {
+  static constexpr std::string_view kind = "min";
+};
+struct Most : Combined<Most> {
+  static constexpr std::string_view kind = "max";
+};
+struct LogOnePlus : Combined<LogOnePlus> {
+  static constexpr std::string_view kind = "log";
+};  // log(1 + x)
 
 struct GameValue {
   Choice<InventoryOf, StatOf, Constant, Sum, Ratio, Least, Most, LogOnePlus> data;
@@ -83,15 +93,14 @@ struct Observation {
   std::string overflow = "drop";
   std::vector<ObservedValue> values;
   static auto fields() {
-    return std::tuple{
-        field("window", &Observation::window, one_of({"square", "disc"}), "shape of what an agent sees"),
-        field("height", &Observation::height, between(1, 15), "rows of the window, odd"),
-        field("width", &Observation::width, between(1, 15), "columns of the window, odd"),
-        field("num_tokens", &Observation::num_tokens, between(1, 4096), "tokens per row of obs"),
-        field("local_position", &Observation::local_position, "show the distance from the spawn cell"),
-        field("reward_scale", &Observation::reward_scale, "scale of the last_reward token"),
-        field("overflow", &Observation::overflow, one_of({"drop", "error"}), "when tokens do not fit"),
-        field("values", &Observation::values, "game values shown as global tokens")};
+    return std::tuple{field("window", &Observation::window, one_of({"square", "disc"}), "shape of what an agent sees"),
+                      field("height", &Observation::height, between(1, 15), "rows of the window, odd"),
+                      field("width", &Observation::width, between(1, 15), "columns of the window, odd"),
+                      field("num_tokens", &Observation::num_tokens, between(1, 4096), "tokens per row of obs"),
+                      field("local_position", &Observation::local_position, "show the distance from the spawn cell"),
+                      field("reward_scale", &Observation::reward_scale, "scale of the last_reward token"),
+                      field("overflow", &Observation::overflow, one_of({"drop", "error"}), "when tokens do not fit"),
+                      field("values", &Observation::values, "game values shown as global tokens")};
   }
 };
 

@@ -1,5 +1,6 @@
 // What an object shows. Tokens are built once when something about the object changes and kept in its slot as
-// ready bytes (location 0, then 0xFF), so that observing it is a copy. Ascending (feature, value), whatever happened.
+// ready bytes (location 0, then 0xFF), so that observing it is a copy. Ascending (feature, value), whatever
+// happened.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +11,9 @@ namespace {
 
 class Slot {
  public:
-  void add(std::uint8_t feature, std::uint8_t value) { keys_[count_++] = static_cast<std::uint16_t>(feature << 8 | value); }
+  void add(std::uint8_t feature, std::uint8_t value) {
+    keys_[count_++] = static_cast<std::uint16_t>(feature << 8 | value);
+  }
 
   void add_type(const Program& p, const Type& type) {
     for (const std::uint8_t tag : type.tags) add(p.tag_feature, tag);

@@ -1,4 +1,5 @@
-// Grid: the grid engine as a Game (core/game.hpp). One struct of static functions; the state lives in the block.
+// Grid: the grid engine as a Game (core/game.hpp). One struct of static functions; the state lives in the
+// block.
 #pragma once
 
 #include <array>
@@ -33,11 +34,11 @@ struct Worker {
   ObserveOptions options;
   ObserveFunction fast;  // the best this CPU has
   MapScratch map;
-  std::vector<std::uint16_t> order;    // this tick's shuffle
-  std::vector<std::uint8_t> extra;     // global tokens beyond the three that are always there
+  std::vector<std::uint16_t> order;  // this tick's shuffle
+  std::vector<std::uint8_t> extra;   // global tokens beyond the three that are always there
   std::vector<std::uint8_t> extra_counts;
   std::vector<double> raw_rewards;
-  std::vector<std::uint8_t> shadow;    // rows of the other path
+  std::vector<std::uint8_t> shadow;  // rows of the other path
   std::vector<std::uint16_t> shadow_used;
   Validation validation;
 };
@@ -49,7 +50,7 @@ struct Grid {
   using Worker = grid::Worker;
   using T = Tick<Grid>;
   static constexpr Obs empty_obs = 0xFF;
-  static constexpr std::array<std::string_view, 9> phases{"reset", "events",       "actions",      "on_tick",   "aoe",
+  static constexpr std::array<std::string_view, 9> phases{"reset",       "events",       "actions", "on_tick",   "aoe",
                                                           "collectives", "observations", "rewards", "truncation"};
 
   static Vocabulary vocabulary(const std::vector<Value>& games);
@@ -62,7 +63,8 @@ struct Grid {
   static std::uint32_t min_first_episode(const Program&) { return 1; }
   static void reset(T& tick);
   static void observe(T& tick);
-  template <std::size_t P> static void phase(T& tick);
+  template <std::size_t P>
+  static void phase(T& tick);
   static bool uses(const Program& program, std::size_t phase);
   static void record(const T& tick, double* out);
 };

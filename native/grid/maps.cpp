@@ -71,8 +71,10 @@ void compile_ascii(Program& p, const AsciiMap& config) {
       int type = type_of[static_cast<unsigned char>(ch)];
       if (type < 0 && ch == '#') type = type_index(p, "wall", "$.map.text");
       if (type < 0)
-        refuse("$.map.text", "character '" + (static_cast<unsigned char>(ch) < 128 && ch >= ' ' ? std::string(1, ch) : std::string("\\x..")) +
-                                 "' in row " + std::to_string(r) + ", column " + std::to_string(c) + " is not in the legend");
+        refuse("$.map.text",
+               "character '" +
+                   (static_cast<unsigned char>(ch) < 128 && ch >= ' ' ? std::string(1, ch) : std::string("\\x..")) +
+                   "' in row " + std::to_string(r) + ", column " + std::to_string(c) + " is not in the legend");
       p.map.fixed.push_back({r, c, static_cast<std::uint16_t>(type)});
     }
   }
@@ -96,12 +98,15 @@ void compile_scatter(Program& p, const ScatterMap& config) {
     const std::uint16_t type = type_index(p, name, "$.map.objects." + name);
     p.map.scattered.emplace_back(type, static_cast<std::uint32_t>(count));
     wanted += count;
-    if (!p.types[type].terrain) check_count(p.num_objects + static_cast<std::uint64_t>(count), "$.map.objects." + name), p.num_objects += static_cast<std::uint32_t>(count);
+    if (!p.types[type].terrain)
+      check_count(p.num_objects + static_cast<std::uint64_t>(count), "$.map.objects." + name),
+          p.num_objects += static_cast<std::uint32_t>(count);
   }
   if (wanted > inner)
     refuse("$.map", "expected at least " + std::to_string(wanted) + " free cells for agents and objects, got " +
                         std::to_string(inner) + " inside the border");
-  const std::uint64_t all = static_cast<std::uint64_t>(wanted) + std::uint64_t{p.height} * p.width - static_cast<std::uint64_t>(inner);
+  const std::uint64_t all =
+      static_cast<std::uint64_t>(wanted) + std::uint64_t{p.height} * p.width - static_cast<std::uint64_t>(inner);
   check_count(all, "$.map");
 }
 
@@ -199,7 +204,8 @@ bool touches(const Program& p, const World& w, const MapScratch& s, std::uint32_
          s.component[cell - 1] == label || s.component[cell + 1] == label;
 }
 
-// One attempt: objects anywhere, agents on the largest floor. False where an agent or an object would be cut off.
+// One attempt: objects anywhere, agents on the largest floor. False where an agent or an object would be cut
+// off.
 bool try_scatter(const Program& p, World& w, const Stream& draws, MapScratch& s) {
   clear_map(p, w);
   Layer layer(p, w);
@@ -232,7 +238,8 @@ bool try_scatter(const Program& p, World& w, const Stream& draws, MapScratch& s)
       if (taken == n) return false;
       index = draw();
     } while (s.component[w.cell_at(index / p.width, index % p.width)] != floor);
-    layer.put_agent(agent, index / p.width, index % p.width, static_cast<std::uint8_t>(agent % static_cast<std::uint32_t>(p.map.groups)));
+    layer.put_agent(agent, index / p.width, index % p.width,
+                    static_cast<std::uint8_t>(agent % static_cast<std::uint32_t>(p.map.groups)));
   }
   return true;
 }
@@ -256,7 +263,9 @@ void draw_map(const Program& p, World& w, const Key& key, MapScratch& scratch) {
   constexpr std::uint32_t kAttempts = 100;
   for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt)
     if (try_scatter(p, w, Stream(key, attempt, kMapStream), scratch)) return;
-  throw std::runtime_error("scatter found no layout in 100 draws in which every agent and object can be reached; use fewer objects or a larger map");
+  throw std::runtime_error(
+      "scatter found no layout in 100 draws in which every agent and object can be reached; use fewer "
+      "objects or a larger map");
 }
 
 }  // namespace gridmill::grid

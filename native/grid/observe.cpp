@@ -1,5 +1,6 @@
-// The observation phase: refresh what changed, write the rows with the fast path (or the reference, if asked), and
-// compare the two when shadow validation is on. The portable way to rank bits is here; its bytes equal the vector one's.
+// The observation phase: refresh what changed, write the rows with the fast path (or the reference, if
+// asked), and compare the two when shadow validation is on. The portable way to rank bits is here; its bytes
+// equal the vector one's.
 #include <cmath>
 
 #include "core/phases.hpp"
@@ -12,8 +13,7 @@ namespace {
 struct PortableRanks {
   static inline void find(const Window& window, const std::uint64_t* rows, std::uint32_t shift, std::uint64_t* ranks) {
     std::uint64_t picture[4] = {0, 0, 0, 0};
-    for (std::int32_t i = 0; i < window.height; ++i)
-      picture[i >> 2] |= ((rows[i] >> shift) & 0xFFFF) << (16 * (i & 3));
+    for (std::int32_t i = 0; i < window.height; ++i) picture[i >> 2] |= ((rows[i] >> shift) & 0xFFFF) << (16 * (i & 3));
     for (std::uint32_t word = 0; word < 4; ++word) ranks[word] = 0;
     for (std::uint32_t word = 0; word < 4; ++word)
       for (std::uint64_t left = picture[word] & window.inside[word]; left != 0; left &= left - 1) {
@@ -60,7 +60,8 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
   Worker& worker = tick.worker;
   ObserveJob job{};
   job.window = &p.window;
-  job.grid = w.grid8, job.narrow_grid = p.narrow_grid, job.occupied = w.occupied, job.slots = w.slots, job.slot_counts = w.slot_counts;
+  job.grid = w.grid8, job.narrow_grid = p.narrow_grid, job.occupied = w.occupied, job.slots = w.slots,
+  job.slot_counts = w.slot_counts;
   job.cell = w.cell, job.row = w.row, job.column = w.column;
   job.last_action = w.last_action, job.reward_token = w.reward_token;
   const std::uint64_t global = 0xFE;
@@ -104,8 +105,8 @@ void compare_rows(const Grid::T& tick, const std::uint8_t* fast, const std::uint
     if (std::memcmp(a, b, row) == 0) continue;
     ++v.mismatches;
     if (!v.first)
-      v.first = Mismatch{tick.header.key.world, tick.header.tick, agent, tick.header.key.episode, tick.header.program,
-                         {a, a + row}, {b, b + row}};
+      v.first = Mismatch{tick.header.key.world, tick.header.tick, agent,       tick.header.key.episode,
+                         tick.header.program,   {a, a + row},     {b, b + row}};
   }
 }
 
@@ -131,7 +132,8 @@ void observe_both(const Grid::T& tick, World& w, const ObserveJob& job) {
   const std::int64_t end = steady_ns();
   worker.validation.fast_ns += fast_first ? middle - start : end - middle;
   worker.validation.reference_ns += fast_first ? end - middle : middle - start;
-  compare_rows(tick, fast_first ? tick.rows.obs : worker.shadow.data(), fast_first ? worker.shadow.data() : tick.rows.obs);
+  compare_rows(tick, fast_first ? tick.rows.obs : worker.shadow.data(),
+               fast_first ? worker.shadow.data() : tick.rows.obs);
 }
 
 void refuse_overflow(const Grid::T& tick, const World& w) {

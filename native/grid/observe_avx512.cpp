@@ -1,5 +1,6 @@
-// Rank bits with AVX-512 (VBMI): 16 rows of the occupancy strip become a 256-bit picture in four instructions, and
-// one byte permute and one bit test per 64 cells bring it into the order of observation. Compiled with its own flags.
+// Rank bits with AVX-512 (VBMI): 16 rows of the occupancy strip become a 256-bit picture in four
+// instructions, and one byte permute and one bit test per 64 cells bring it into the order of observation.
+// Compiled with its own flags.
 #include "grid/observe_rows.hpp"
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
-// Observations, slow and obvious: no cache, no bitmap, no table. For every agent it walks the window cell by cell,
-// asks the world's plain state what stands there and what that shows, sorts, and writes. Shadow validation and the
-// tests hold the fast path equal to this, byte for byte. A new token is added here first.
+// Observations, slow and obvious: no cache, no bitmap, no table. For every agent it walks the window cell by
+// cell, asks the world's plain state what stands there and what that shows, sorts, and writes. Shadow
+// validation and the tests hold the fast path equal to this, byte for byte. A new token is added here first.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -36,7 +36,8 @@ std::vector<std::pair<int, int>> cells_in_order(const Observation& o) {
 
 void add_amount(std::vector<Token>& tokens, const Program& p, const std::string& feature, std::uint32_t amount) {
   if (amount % 256 != 0) tokens.push_back({0, p.words->feature(feature), static_cast<std::uint8_t>(amount % 256)});
-  if (amount / 256 != 0) tokens.push_back({0, p.words->feature(feature + ":p1"), static_cast<std::uint8_t>(amount / 256)});
+  if (amount / 256 != 0)
+    tokens.push_back({0, p.words->feature(feature + ":p1"), static_cast<std::uint8_t>(amount / 256)});
 }
 
 std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint16_t code) {
@@ -45,7 +46,8 @@ std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint1
   const std::uint32_t object = has_state ? code - 1u : 0;
   std::size_t type = 0;
   if (has_state) type = w.type[object];
-  else while (!(p.types[type].terrain && p.types[type].code == code)) ++type;
+  else
+    while (!(p.types[type].terrain && p.types[type].code == code)) ++type;
   for (const std::uint8_t tag : p.types[type].tags) tokens.push_back({0, p.words->feature("tag"), tag});
   if (has_state) {
     if (w.vibe[object] != 0) tokens.push_back({0, p.words->feature("vibe"), w.vibe[object]});
@@ -64,7 +66,8 @@ std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint1
 
 std::vector<Token> globals_of(const Program& p, const World& w, const WorldHeader& header, std::uint32_t agent) {
   const auto& o = p.config.observation;
-  const std::uint64_t progress = std::min<std::uint64_t>(255, 256ull * header.tick / static_cast<std::uint64_t>(p.config.max_steps));
+  const std::uint64_t progress =
+      std::min<std::uint64_t>(255, 256ull * header.tick / static_cast<std::uint64_t>(p.config.max_steps));
   std::vector<Token> tokens{{0, p.words->feature("episode_progress"), static_cast<std::uint8_t>(progress)},
                             {0, p.words->feature("last_action"), w.last_action[agent]},
                             {0, p.words->feature("last_reward"), w.reward_token[agent]}};
@@ -94,7 +97,8 @@ void observe_reference(const Program& p, const World& w, const WorldHeader& head
     for (const auto& [dr, dc] : cells) {
       const int row = w.row[agent] + dr, column = w.column[agent] + dc;
       if (row < 0 || column < 0 || row >= static_cast<int>(p.height) || column >= static_cast<int>(p.width)) continue;
-      const std::uint16_t code = w.code_at(w.cell_at(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column)));
+      const std::uint16_t code =
+          w.code_at(w.cell_at(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column)));
       if (code == kEmpty) continue;
       const int top = dr + p.config.observation.height / 2, left = dc + p.config.observation.width / 2;
       for (Token token : tokens_of_object(p, w, code)) {

@@ -1,5 +1,5 @@
-// The fast observation of one world, shared by the portable and the AVX-512 file. Everything here has internal
-// linkage on purpose: two files compile it for different CPUs, and the linker must not merge them.
+// The fast observation of one world, shared by the portable and the AVX-512 file. Everything here has
+// internal linkage on purpose: two files compile it for different CPUs, and the linker must not merge them.
 // A row is: globals, then for every occupied cell in rank order the cached bytes of what stands there.
 #pragma once
 
@@ -62,7 +62,8 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
     store16(bytes, globals);
     row.put_slowly(bytes, 3, 0xFE);
   }
-  if (job.extra != nullptr) row.put_slowly(job.extra + std::size_t{agent} * job.extra_stride, job.extra_counts[agent], 0xFE);
+  if (job.extra != nullptr)
+    row.put_slowly(job.extra + std::size_t{agent} * job.extra_stride, job.extra_counts[agent], 0xFE);
 
   std::uint64_t ranks[4];
   const std::uint32_t column = job.column[agent];
@@ -75,7 +76,7 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
   for (std::uint32_t word = 0; word < window.num_words; ++word) {
     std::uint64_t left = ranks[word];
     const std::int32_t* const deltas = window.cell_delta + 64 * word;
-    const std::uint64_t(*const patterns)[2] = window.pattern + 64 * word;
+    const std::uint64_t (*const patterns)[2] = window.pattern + 64 * word;
     while (left != 0) {
       const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(left));
       left &= left - 1;

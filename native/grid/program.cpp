@@ -68,7 +68,8 @@ void compile_value(const Program& p, const GameValue& value, const std::string& 
           std::vector<std::string> known;
           for (const auto& stat : stats) known.push_back(stat.name);
           const auto at = static_cast<std::size_t>(std::find(known.begin(), known.end(), item.name) - known.begin());
-          if (at == known.size()) refuse(path + ".name", "unknown stat `" + item.name + "`" + nearest(item.name, known));
+          if (at == known.size())
+            refuse(path + ".name", "unknown stat `" + item.name + "`" + nearest(item.name, known));
           const auto& resources = p.config.resources;
           if (at == 0) {
             out.push_back({ValueOp::reward_sum});
@@ -120,7 +121,8 @@ void compile_window(Program& p) {
   w.num_ranks = static_cast<std::uint32_t>(cells.size());
   w.num_words = (w.num_ranks + 63) / 64;
   for (std::size_t rank = 0; rank < cells.size(); ++rank) {
-    const auto location = static_cast<std::uint8_t>((cells[rank].row + w.radius_rows) << 4 | (cells[rank].column + w.radius_columns));
+    const auto location =
+        static_cast<std::uint8_t>((cells[rank].row + w.radius_rows) << 4 | (cells[rank].column + w.radius_columns));
     w.location[rank] = location;
     w.rank_of[location] = static_cast<std::uint8_t>(rank);
     w.inside[location >> 6] |= std::uint64_t{1} << (location & 63);
@@ -155,8 +157,8 @@ void compile_features(Program& p) {
   for (std::size_t i = 0; i < 4; ++i) p.lp_features[i] = words.feature(names[i]);
   for (const auto& resource : p.config.resources) {
     p.resource_feature.push_back(words.feature("inv:" + resource));
-    p.resource_high_feature.push_back(
-        needs_two_digits(p.config, resource) ? words.feature("inv:" + resource + ":p1") : std::uint8_t{255});
+    p.resource_high_feature.push_back(needs_two_digits(p.config, resource) ? words.feature("inv:" + resource + ":p1")
+                                                                           : std::uint8_t{255});
   }
   for (std::size_t i = 0; i < p.config.observation.values.size(); ++i) {
     const auto& v = p.config.observation.values[i];
@@ -171,13 +173,17 @@ void compile_slots(Program& p) {
   std::size_t most = 0, richest_other = 0;
   for (std::size_t t = 0; t < p.types.size(); ++t) {
     const std::size_t n = tokens_of(p, p.types[t], t == p.agent_type);
-    if (n > 255) refuse("$.objects." + p.types[t].name, "expected at most 255 tokens per object, got " + std::to_string(n));
+    if (n > 255)
+      refuse("$.objects." + p.types[t].name, "expected at most 255 tokens per object, got " + std::to_string(n));
     most = std::max(most, n);
     if (t != p.agent_type) richest_other = std::max(richest_other, n);
   }
   p.slot_shift = static_cast<std::uint32_t>(std::bit_width(std::max<std::size_t>(3 * most, 16) - 1));
-  const std::size_t globals = 3 + (p.config.observation.local_position ? 2 : 0) +
-                              [&] { std::size_t n = 0; for (const auto& s : p.shown) n += static_cast<std::size_t>(s.digits); return n; }();
+  const std::size_t globals = 3 + (p.config.observation.local_position ? 2 : 0) + [&] {
+    std::size_t n = 0;
+    for (const auto& s : p.shown) n += static_cast<std::size_t>(s.digits);
+    return n;
+  }();
   const std::size_t agents_seen = std::min<std::size_t>(p.num_agents, p.window.num_ranks);
   const std::size_t agent_tokens = tokens_of(p, p.types[p.agent_type], true);
   p.worst_tokens = globals + agents_seen * std::max(agent_tokens, richest_other) +
@@ -236,7 +242,8 @@ Program compile(const Vocabulary& words, const Value& game) {
     p.types.back().terrain = p.types.back().vibe == 0 && type.inventory.empty();
   }
   p.agent_type = p.types.size();
-  p.types.push_back(make_type("agent", p.config.agent.tags, p.config.agent.inventory, p.config.agent.vibe, p.config, words));
+  p.types.push_back(
+      make_type("agent", p.config.agent.tags, p.config.agent.inventory, p.config.agent.vibe, p.config, words));
   compile_map(p);
   p.stride = p.width + 2;
   compile_actions(p);

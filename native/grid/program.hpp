@@ -1,5 +1,5 @@
-// Program: a grid game compiled. Names are ids, the window is tables, the world's bytes have a layout; everything
-// was validated, so the step trusts it. Immutable and shared by all worlds that play the game.
+// Program: a grid game compiled. Names are ids, the window is tables, the world's bytes have a layout;
+// everything was validated, so the step trusts it. Immutable and shared by all worlds that play the game.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ struct Type {
   std::vector<std::uint8_t> tags;  // ids, ascending
   std::vector<std::uint16_t> inventory;
   std::uint8_t vibe = 0;
-  bool terrain = false;  // no state of its own: all cells of this type share one code and one emission
+  bool terrain = false;    // no state of its own: all cells of this type share one code and one emission
   std::uint16_t code = 0;  // only for terrain
 };
 
@@ -64,15 +64,16 @@ struct Spawn {
 struct Map {
   bool scatter = false;
   std::int32_t height = 0, width = 0, border = 0, groups = 1;
-  std::vector<Placement> fixed;                              // ascii: everything but agents
-  std::vector<Spawn> spawns;                                 // ascii: at least num_agents
+  std::vector<Placement> fixed;                                    // ascii: everything but agents
+  std::vector<Spawn> spawns;                                       // ascii: at least num_agents
   std::vector<std::pair<std::uint16_t, std::uint32_t>> scattered;  // type, how many
 };
 
 // Where each array of a world begins, in bytes from the start of its state.
 struct Layout {
   std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
-      spawn_row, spawn_column, visited, outcomes, tallies, reward_sum, term_state, slots, slot_counts, dirty, hot, bytes;
+      spawn_row, spawn_column, visited, outcomes, tallies, reward_sum, term_state, slots, slot_counts, dirty, hot,
+      bytes;
 };
 
 struct ShownValue {

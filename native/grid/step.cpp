@@ -26,8 +26,8 @@ void shuffle(std::uint16_t* order, std::uint32_t n, const WorldHeader& header) {
   }
 }
 
-// Noop, move and invalid share one path without branches: an action that does not move has distance 0, and the
-// agent's own cell is never empty.
+// Noop, move and invalid share one path without branches: an action that does not move has distance 0, and
+// the agent's own cell is never empty.
 void act(const Program& p, World& w, std::uint32_t agent, std::int32_t action) {
   const auto last = static_cast<std::uint32_t>(p.actions.size()) - 1;
   const std::uint32_t index = std::min(static_cast<std::uint32_t>(action), last);
@@ -126,7 +126,8 @@ void pay(Grid::T& tick) {
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     double sum = 0;
     for (std::size_t t = 0; t < p.terms.size(); ++t)
-      sum += term_pays(p.terms[t], evaluate(p.terms[t].value, p, w, agent), w.term_state + (agent * p.terms.size() + t) * 2);
+      sum += term_pays(p.terms[t], evaluate(p.terms[t].value, p, w, agent),
+                       w.term_state + (agent * p.terms.size() + t) * 2);
     rewards[agent] = sum;
   }
   if (p.config.reward_sharing > 0) share(p, w, rewards);
@@ -238,18 +239,36 @@ double evaluate(const CompiledValue& value, const Program& p, const World& w, st
     double* operands = stack + top - (op.code >= ValueOp::sum ? op.arg : 0);
     double result = 0;
     switch (op.code) {
-      case ValueOp::inventory: result = w.inventory[std::size_t{agent} * p.num_resources + op.arg]; break;
-      case ValueOp::outcome: result = w.outcome(agent, op.arg); break;
-      case ValueOp::tally: result = w.tallies[std::size_t{op.arg} * p.num_agents + agent]; break;
-      case ValueOp::reward_sum: result = w.reward_sum[agent]; break;
-      case ValueOp::constant: result = op.number; break;
+      case ValueOp::inventory:
+        result = w.inventory[std::size_t{agent} * p.num_resources + op.arg];
+        break;
+      case ValueOp::outcome:
+        result = w.outcome(agent, op.arg);
+        break;
+      case ValueOp::tally:
+        result = w.tallies[std::size_t{op.arg} * p.num_agents + agent];
+        break;
+      case ValueOp::reward_sum:
+        result = w.reward_sum[agent];
+        break;
+      case ValueOp::constant:
+        result = op.number;
+        break;
       case ValueOp::sum:
         for (int i = 0; i < op.arg; ++i) result += operands[i];
         break;
-      case ValueOp::ratio: result = operands[1] != 0 ? operands[0] / operands[1] : 0; break;
-      case ValueOp::least: result = *std::min_element(operands, operands + op.arg); break;
-      case ValueOp::most: result = *std::max_element(operands, operands + op.arg); break;
-      case ValueOp::log_one_plus: result = std::log1p(std::max(0.0, operands[0])); break;
+      case ValueOp::ratio:
+        result = operands[1] != 0 ? operands[0] / operands[1] : 0;
+        break;
+      case ValueOp::least:
+        result = *std::min_element(operands, operands + op.arg);
+        break;
+      case ValueOp::most:
+        result = *std::max_element(operands, operands + op.arg);
+        break;
+      case ValueOp::log_one_plus:
+        result = std::log1p(std::max(0.0, operands[0]));
+        break;
     }
     if (op.code >= ValueOp::sum) top -= op.arg;
     stack[top++] = result;

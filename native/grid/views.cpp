@@ -23,8 +23,10 @@ std::vector<NamedToken> describe_row(const Program& p, const std::uint8_t* row) 
   for (std::int32_t i = 0; i < p.config.observation.num_tokens; ++i, row += 3) {
     if (row[0] == 0xFF) break;
     NamedToken token;
-    if (row[0] != 0xFE) token.row = (row[0] >> 4) - p.window.radius_rows, token.column = (row[0] & 15) - p.window.radius_columns;
-    token.feature = row[1] < p.words->features.size() ? p.words->features[row[1]].name : "feature " + std::to_string(row[1]);
+    if (row[0] != 0xFE)
+      token.row = (row[0] >> 4) - p.window.radius_rows, token.column = (row[0] & 15) - p.window.radius_columns;
+    token.feature =
+        row[1] < p.words->features.size() ? p.words->features[row[1]].name : "feature " + std::to_string(row[1]);
     token.value = row[2];
     token.text = value_in_words(*p.words, token.feature, row[2]);
     tokens.push_back(std::move(token));

@@ -1,5 +1,5 @@
-// Other ways to look at a grid batch: tokens as names, observations as a dense box, a world as a list of objects.
-// For people and policies that want them; the step never calls this room.
+// Other ways to look at a grid batch: tokens as names, observations as a dense box, a world as a list of
+// objects. For people and policies that want them; the step never calls this room.
 #pragma once
 
 #include <optional>

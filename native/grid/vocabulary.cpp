@@ -87,7 +87,8 @@ StatTable Vocabulary::stats() const {
     table.push_back({"action." + action + ".failed"});
     table.push_back({"action." + action + ".success"});
   }
-  for (const char* name : {"action.invalid", "cell.visited", "tokens_written", "tokens_dropped"}) table.push_back({name});
+  for (const char* name : {"action.invalid", "cell.visited", "tokens_written", "tokens_dropped"})
+    table.push_back({name});
   for (const auto& resource : resources) table.push_back({resource + ".amount"});
   return table;
 }

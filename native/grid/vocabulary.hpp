@@ -1,5 +1,5 @@
-// The words all games of one batch share: features, actions, tags, vibes and statistics, as the union over the
-// games the batch was made with. Ids belong to a batch; two batches never share a table.
+// The words all games of one batch share: features, actions, tags, vibes and statistics, as the union over
+// the games the batch was made with. Ids belong to a batch; two batches never share a table.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ struct Feature {
 };
 
 struct Vocabulary {
-  std::vector<Feature> features;     // sorted by name; the id is the position
-  std::vector<std::string> actions;  // in the fixed order of kinds
-  std::vector<std::string> tags;     // sorted
-  std::vector<std::string> vibes;    // in order of first appearance
+  std::vector<Feature> features;       // sorted by name; the id is the position
+  std::vector<std::string> actions;    // in the fixed order of kinds
+  std::vector<std::string> tags;       // sorted
+  std::vector<std::string> vibes;      // in order of first appearance
   std::vector<std::string> resources;  // sorted; for statistics
 
   // Throws with the names if a word is missing: a game that came later may not add any.

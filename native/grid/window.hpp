@@ -1,6 +1,7 @@
-// What an agent sees, as tables. A cell of the window has a location byte (row nibble, column nibble), which is also
-// its bit in a 256-bit occupancy picture of 16 rows x 16 columns; its rank is its place in the order of observation.
-// Plain data without the standard library: the AVX-512 file includes it and must not instantiate shared templates.
+// What an agent sees, as tables. A cell of the window has a location byte (row nibble, column nibble), which
+// is also its bit in a 256-bit occupancy picture of 16 rows x 16 columns; its rank is its place in the order
+// of observation. Plain data without the standard library: the AVX-512 file includes it and must not
+// instantiate shared templates.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +9,15 @@
 namespace gridmill::grid {
 
 struct alignas(64) Window {
-  // Per rank: byte of the picture and bit in that byte (for the vector path), cell distance, location patterns.
+  // Per rank: byte of the picture and bit in that byte (for the vector path), cell distance, location
+  // patterns.
   std::uint8_t picture_byte[256];
   std::uint8_t picture_bit[256];
   std::uint8_t location[256];
-  std::uint8_t rank_of[256];          // location -> rank
-  std::uint64_t inside[4];            // picture of the cells that belong to the window
-  std::uint64_t pattern[256][2];      // the location at bytes 0, 3, 6, 9, 12, 15 of a 16-byte store
-  std::int32_t cell_delta[256];       // from the agent's cell in the padded grid
+  std::uint8_t rank_of[256];           // location -> rank
+  std::uint64_t inside[4];             // picture of the cells that belong to the window
+  std::uint64_t pattern[256][2];       // the location at bytes 0, 3, 6, 9, 12, 15 of a 16-byte store
+  std::int32_t cell_delta[256];        // from the agent's cell in the padded grid
   std::uint32_t num_ranks, num_words;  // words of 64 ranks
   std::int32_t height, width, radius_rows, radius_columns;
 };
@@ -35,7 +37,7 @@ struct ObserveJob {
   const std::uint8_t* reward_token;
   std::uint64_t globals_low, globals_high;  // the three always-present tokens with zero values
   std::uint64_t progress;
-  const std::uint8_t* extra;          // further global tokens, `extra_stride` bytes per agent, or nullptr
+  const std::uint8_t* extra;  // further global tokens, `extra_stride` bytes per agent, or nullptr
   const std::uint8_t* extra_counts;
   std::uint32_t extra_stride;
   std::uint32_t num_agents, plane_rows, slot_shift, num_tokens;

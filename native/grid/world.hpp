@@ -14,7 +14,9 @@ constexpr std::uint16_t kEmpty = 0;  // object i has code i + 1, terrain follows
 struct World {
   World(const Program& p, std::byte* state) : program(p) {
     const Layout& l = p.layout;
-    const auto at = [state]<class T>(std::size_t offset, T*& pointer) { pointer = reinterpret_cast<T*>(state + offset); };
+    const auto at = [state]<class T>(std::size_t offset, T*& pointer) {
+      pointer = reinterpret_cast<T*>(state + offset);
+    };
     at(l.grid, grid8), at(l.grid, grid16), at(l.occupied, occupied), at(l.type, type), at(l.cell, cell), at(l.row, row);
     at(l.column, column), at(l.vibe, vibe), at(l.inventory, inventory), at(l.group, group), at(l.facing, facing);
     at(l.last_action, last_action), at(l.reward_token, reward_token), at(l.spawn_row, spawn_row);
@@ -31,8 +33,9 @@ struct World {
     else grid16[at] = code;
   }
 
-  // The occupancy bitmap: overlapping vertical strips of 64 columns, one every 32, so that any window's rows are
-  // consecutive words of one strip. Every column lies in two strips; the first 32 lie in one and a word nobody reads.
+  // The occupancy bitmap: overlapping vertical strips of 64 columns, one every 32, so that any window's rows
+  // are consecutive words of one strip. Every column lies in two strips; the first 32 lie in one and a word
+  // nobody reads.
   void set_occupied(std::uint32_t r, std::uint32_t c) {
     const auto [left, right, bit] = occupied_words(r, c);
     *right |= std::uint64_t{1} << bit;
@@ -59,8 +62,8 @@ struct World {
   std::uint64_t* visited_word(std::uint32_t agent, std::uint32_t r, std::uint32_t c) const {
     return visited + std::size_t{agent} * program.visited_words + (r >> 3) * program.visited_tiles + (c >> 3);
   }
-  // 1 where the agent had not yet stood on this cell in this episode. A word is a tile of 8 x 8 cells, so that an
-  // agent stays in one cache line while it wanders.
+  // 1 where the agent had not yet stood on this cell in this episode. A word is a tile of 8 x 8 cells, so
+  // that an agent stays in one cache line while it wanders.
   std::uint32_t visit(std::uint32_t agent, std::uint32_t r, std::uint32_t c) {
     std::uint64_t& word = *visited_word(agent, r, c);
     const std::uint32_t bit = (r & 7) << 3 | (c & 7);
@@ -70,25 +73,25 @@ struct World {
   }
 
   const Program& program;
-  std::uint8_t* grid8;       // codes, padded by one cell of what is outside; one of the two views is in use
+  std::uint8_t* grid8;  // codes, padded by one cell of what is outside; one of the two views is in use
   std::uint16_t* grid16;
-  std::uint64_t* occupied;   // the word nobody reads, then strips of plane_rows words
-  std::uint16_t* type;       // per object
+  std::uint64_t* occupied;  // the word nobody reads, then strips of plane_rows words
+  std::uint16_t* type;      // per object
   std::uint32_t* cell;
   std::uint16_t *row, *column;
   std::uint8_t* vibe;
-  std::uint16_t* inventory;  // [object][resource]
+  std::uint16_t* inventory;                                   // [object][resource]
   std::uint8_t *group, *facing, *last_action, *reward_token;  // per agent
   std::uint16_t *spawn_row, *spawn_column;
   std::uint64_t* visited;
   std::uint16_t* outcomes16;  // [agent][outcome]; one of the two views is in use
   std::uint32_t* outcomes32;
-  std::uint32_t* tallies;     // [tally][agent]
+  std::uint32_t* tallies;  // [tally][agent]
   double* reward_sum;
-  double* term_state;        // [agent][term][2]: value before, running sum of rises
-  std::uint8_t* slots;       // what each code emits, location 0, padded with 0xFF
+  double* term_state;   // [agent][term][2]: value before, running sum of rises
+  std::uint8_t* slots;  // what each code emits, location 0, padded with 0xFF
   std::uint8_t* slot_counts;
-  std::uint64_t* dirty;      // objects whose emission must be rebuilt before the next observation
+  std::uint64_t* dirty;  // objects whose emission must be rebuilt before the next observation
 
  private:
   struct Words {

@@ -57,9 +57,7 @@ def check_determinism(
     seeds_differ=False is for games without any randomness. Raises `CheckFailed`.
     """
     if len(set(seeds)) < 2 or steps < 1:
-        raise ValueError(
-            f"expected two different seeds and steps >= 1, got seeds {list(seeds)} and steps {steps}"
-        )
+        raise ValueError(f"expected two different seeds and steps >= 1, got seeds {list(seeds)} and steps {steps}")
     used = _face_of(make_env())
     traces: dict[int, str] = {}
     taken = resets = 0
@@ -103,9 +101,7 @@ class _Run:
             self._compare(self.used.step(actions), self.new.step(copy.deepcopy(actions)))
             over = self.used.over(), self.new.over()
             if over[0] != over[1]:
-                raise self._failure(
-                    f"the same step must end both episodes or none, got {over[0]} and {over[1]}"
-                )
+                raise self._failure(f"the same step must end both episodes or none, got {over[0]} and {over[1]}")
             if over[0]:
                 self._compare_reset(None)
         for step, returned, as_it_was in self.held:
@@ -127,9 +123,7 @@ class _Run:
         both = _Memory()
         both.hold(self.step, arrays)
         if both.shared_with(_arrays(theirs)) is not None:
-            raise self._failure(
-                "two envs must not share memory, but a buffer of one was returned by the other"
-            )
+            raise self._failure("two envs must not share memory, but a buffer of one was returned by the other")
         for field, one, other in zip(FIELDS, ours, theirs, strict=True):
             found = difference(one, other)
             if found:
@@ -254,9 +248,7 @@ def _sample(space: Any, generator: np.random.Generator) -> Any:
     return space.sample()
 
 
-def _check_in_space(
-    space: Any, obs: Any, failure: Callable[[str], CheckFailed], what: str = "observation"
-) -> None:
+def _check_in_space(space: Any, obs: Any, failure: Callable[[str], CheckFailed], what: str = "observation") -> None:
     """Stricter than `space.contains`, which lets through every dtype that could be cast."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
@@ -309,9 +301,7 @@ def _array_difference(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any], pa
     if not unequal.any():
         return ""
     place = tuple(int(index) for index in np.argwhere(unequal)[0])
-    return (
-        f"{one[place]} and {other[place]} at {path}{list(place)} ({int(unequal.sum())} of {one.size} differ)"
-    )
+    return f"{one[place]} and {other[place]} at {path}{list(place)} ({int(unequal.sum())} of {one.size} differ)"
 
 
 class _Memory:
@@ -353,9 +343,7 @@ def _arrays(value: Any) -> list[np.ndarray[Any, Any]]:
 
 def _feed(trace: Any, value: Any) -> None:
     for leaf in _leaves(value):
-        trace.update(
-            np.ascontiguousarray(leaf).tobytes() if isinstance(leaf, np.ndarray) else repr(leaf).encode()
-        )
+        trace.update(np.ascontiguousarray(leaf).tobytes() if isinstance(leaf, np.ndarray) else repr(leaf).encode())
 
 
 def _short(value: Any) -> str:

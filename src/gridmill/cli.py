@@ -73,9 +73,7 @@ def _root(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
     ] = False,
-    traceback: Annotated[
-        bool, typer.Option("--traceback", help="Show the whole traceback of an error.")
-    ] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show the whole traceback of an error.")] = False,
 ) -> None:
     # A terminal that cannot show a character gets a question mark instead of a crash.
     for stream in (sys.stdout, sys.stderr):
@@ -87,20 +85,14 @@ def _root(
 @bench_app.command("step")
 def bench_step(
     agents: Annotated[int | None, typer.Option(help="Agents per world.", show_default="20")] = None,
-    map_size: Annotated[
-        int | None, typer.Option(help="Width and height of the map.", show_default="40")
-    ] = None,
-    density: Annotated[
-        float | None, typer.Option(help="Walls, as a fraction of the map.", show_default="0.04")
-    ] = None,
+    map_size: Annotated[int | None, typer.Option(help="Width and height of the map.", show_default="40")] = None,
+    density: Annotated[float | None, typer.Option(help="Walls, as a fraction of the map.", show_default="0.04")] = None,
     iterations: Annotated[int, typer.Option(help="Steps per round.")] = 20_000,
     rounds: Annotated[int, typer.Option(help="Measured rounds.")] = 20,
     warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 150_000,
     seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 42,
     game: Annotated[str, typer.Option(help="A game's name, or path/to/file.py[:function].")] = "toy",
-    window: Annotated[
-        Window | None, typer.Option(help="Shape of the view.", show_default="the game's own")
-    ] = None,
+    window: Annotated[Window | None, typer.Option(help="Shape of the view.", show_default="the game's own")] = None,
     worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
     threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
     lanes: Annotated[int, typer.Option(help="Lanes; above 1 with send and recv.")] = 1,
@@ -120,15 +112,11 @@ def bench_step(
     sweep: Annotated[
         str | None, typer.Option(metavar="NAME=N,N,...", help="Compare worlds, agents, threads or lanes.")
     ] = None,
-    overhead: Annotated[
-        bool, typer.Option("--overhead", help="Profiling off against on, interleaved.")
-    ] = False,
+    overhead: Annotated[bool, typer.Option("--overhead", help="Profiling off against on, interleaved.")] = False,
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Count instructions, with valgrind if perf cannot.")
     ] = False,
-    more: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE", help="More files for --baseline.")
-    ] = None,
+    more: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="More files for --baseline.")] = None,
 ) -> None:
     """Env only, random actions drawn ahead, no policy.
 

@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -34,13 +34,14 @@ class ConfigError(ValueError):
 class FrozenDict(Mapping[K, V]):
     """A mapping that cannot be changed and keeps its order of declaration."""
 
+    _items: dict[K, V]
     __slots__ = ("_items",)
 
     def __init__(self, items: Mapping[K, V] | None = None) -> None:
         object.__setattr__(self, "_items", dict(items or {}))
 
     def __getitem__(self, key: K) -> V:
-        return self._items[key]  # type: ignore[no-any-return]
+        return self._items[key]
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._items)
@@ -67,14 +68,19 @@ class FrozenDict(Mapping[K, V]):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         key_type, value_type = source.__args__
         inner = handler.generate_schema(dict[key_type, value_type])  # type: ignore[valid-type]
-        from_mapping = core_schema.chain_schema(
-            [core_schema.no_info_plain_validator_function(_as_dict), inner]
-        )
+        from_mapping = core_schema.chain_schema([core_schema.no_info_plain_validator_function(_as_dict), inner])
         return core_schema.no_info_after_validator_function(
             cls,
             from_mapping,
             serialization=core_schema.plain_serializer_function_ser_schema(_plain),
         )
+
+
+# For type checkers a field takes any mapping; what it holds is frozen.
+if TYPE_CHECKING:
+    Frozen = Mapping
+else:
+    Frozen = FrozenDict
 
 
 def _as_dict(value: Any) -> Any:
@@ -221,7 +227,7 @@ def _walk(model: Any, location: list[int | str]) -> tuple[str, Any]:
         member = next((m for m in _models_of(spot) if _kind_of(m) == part), None)
         if isinstance(part, int):
             where += f"[{part}]"
-        elif member is not None and not (isinstance(spot, type) and part in spot.model_fields):
+        elif member is not None and part not in getattr(spot, "model_fields", {}):
             spot = member
         else:
             where += f".{part}"

@@ -197,7 +197,9 @@ class Env:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         self.close()
 
     # ---- episodes and games
@@ -237,13 +239,13 @@ class Env:
     @property
     def game_of_world(self) -> npt.NDArray[np.int32]:
         """The game each world plays now."""
-        return self._batch.game_of_world()  # type: ignore[no-any-return]
+        return self._batch.game_of_world()
 
     # ---- state
 
     def save(self, worlds: Iterable[int] | None = None) -> bytes:
         """The whole state of some worlds (default: all) as bytes, rows of the arrays included."""
-        return self._batch.save(self._worlds(worlds))  # type: ignore[no-any-return]
+        return self._batch.save(self._worlds(worlds))
 
     def restore(self, data: bytes, worlds: Iterable[int] | None = None) -> None:
         """Put saved worlds back; one saved world may be forked into several."""
@@ -251,7 +253,7 @@ class Env:
 
     def state_hash(self) -> npt.NDArray[np.uint64]:
         """A hash of each world's state, equal exactly when the states are."""
-        return self._batch.state_hash()  # type: ignore[no-any-return]
+        return self._batch.state_hash()
 
     # ---- looking
 
@@ -261,11 +263,11 @@ class Env:
 
     def dense(self) -> npt.NDArray[np.uint8]:
         """`obs` as a dense box [rows, channels, height, width]; `dense_channels` names the planes."""
-        return self._batch.dense()  # type: ignore[no-any-return]
+        return self._batch.dense()
 
     def inspect(self, world: int = 0) -> dict[str, Any]:
         """One world by name: its clock and every object with place, tags, vibe and inventory."""
-        return self._batch.inspect(world)  # type: ignore[no-any-return]
+        return self._batch.inspect(world)
 
     @property
     def bytes_per_world(self) -> int:
@@ -295,7 +297,12 @@ class Env:
             first = first | {side: [Token(*t) for t in first[side]] for side in ("fast", "reference")}
         ratio = report["reference_ns"] / max(1, report["fast_ns"])
         return Validation(
-            report["comparisons"], report["mismatches"], report["fast_ns"], report["reference_ns"], ratio, first
+            report["comparisons"],
+            report["mismatches"],
+            report["fast_ns"],
+            report["reference_ns"],
+            ratio,
+            first,
         )
 
     # ---- inside

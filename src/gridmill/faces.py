@@ -80,9 +80,7 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
         self._agent = agent
         self._others = others
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Obs, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Obs, dict[str, Any]]:
         super().reset(seed=seed)
         self._world.start(int(self.np_random.integers(1 << 63)) if seed is None else seed)
         return self._world.obs(self._agent), self._info()
@@ -166,9 +164,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
                 f"num_envs must be a multiple of the {built.num_agents} agents of a world (every agent is a "
                 f"sub-env), got {num_envs}"
             )
-        self.batch = make(
-            built, num_worlds=num_worlds, threads=threads, masks=masks, desync_episodes=desync_episodes
-        )
+        self.batch = make(built, num_worlds=num_worlds, threads=threads, masks=masks, desync_episodes=desync_episodes)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.copy = copy
@@ -177,13 +173,9 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Obs, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Obs, dict[str, Any]]:
         if options and "reset_mask" in options:
-            raise ValueError(
-                "options['reset_mask'] needs autoreset mode DISABLED; here rows begin again by themselves"
-            )
+            raise ValueError("options['reset_mask'] needs autoreset mode DISABLED; here rows begin again by themselves")
         super().reset(seed=seed)
         self.batch.reset(seed=int(self.np_random.integers(1 << 63)) if seed is None else seed)
         return self._given(self.batch.obs), self._infos(np.zeros(self.num_envs, np.bool_))
@@ -261,9 +253,7 @@ def _face(module: str, library: str, command: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != library:
             raise
-        raise ImportError(
-            f"this face needs {library}, which is not installed; install it with: {command}"
-        ) from error
+        raise ImportError(f"this face needs {library}, which is not installed; install it with: {command}") from error
 
 
 def register(names: Sequence[str] | None = None) -> None:

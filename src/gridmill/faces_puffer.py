@@ -72,9 +72,7 @@ class GridmillPufferEnv(pufferlib.PufferEnv):  # type: ignore[misc]  # pufferlib
         kept = ~record["short_first"]  # a desynchronised first episode is no fair sample
         if not kept.any():
             return []
-        return [
-            {name: float(values[kept].mean()) for name, values in record.items() if name not in RECORD_KEYS}
-        ]
+        return [{name: float(values[kept].mean()) for name, values in record.items() if name not in RECORD_KEYS}]
 
     def close(self) -> None:
         self.batch.close()

@@ -27,9 +27,7 @@ def build_game(game: Game | str, sizes: Mapping[str, Any]) -> Game:
     if isinstance(game, str):
         return games.build(game, **sizes)
     if sizes:
-        raise TypeError(
-            f"sizes {sorted(sizes)} need a game name, got a Game: build it with these sizes instead"
-        )
+        raise TypeError(f"sizes {sorted(sizes)} need a game name, got a Game: build it with these sizes instead")
     return game
 
 

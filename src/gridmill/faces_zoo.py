@@ -60,9 +60,7 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
         self.state_names = ["type", "agent", "facing", "vibe", *self._planes]
         env.reset(seed=seed)  # only for the size of the map; the first episode begins with reset()
         view = env.inspect(0)
-        self.state_space = spaces.Box(
-            0, 65535, (view["height"], view["width"], len(self.state_names)), np.uint16
-        )
+        self.state_space = spaces.Box(0, 65535, (view["height"], view["width"], len(self.state_names)), np.uint16)
 
     def observation_space(self, agent: str) -> spaces.Box[np.uint8]:
         return self.observation_spaces[agent]
@@ -70,9 +68,7 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
     def action_space(self, agent: str) -> spaces.Discrete:
         return self.action_spaces[agent]
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Obs], Infos]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Obs], Infos]:
         if seed is not None:
             self._seeds = np.random.default_rng(seed)
         elif self._first_seed is not None:

@@ -42,18 +42,21 @@ std::string message_of(const std::function<void()>& run) {
 
 }  // namespace check
 
-#define TEST(name)                                               \
-  static void name();                                            \
-  static const check::Register register_##name(#name, name);     \
+#define TEST(name)                                           \
+  static void name();                                        \
+  static const check::Register register_##name(#name, name); \
   static void name()
-#define CHECK(condition) \
-  do { if (!(condition)) check::fail(__FILE__, __LINE__, "not true: " #condition); } while (false)
-#define CHECK_EQ(a, b)                                                                          \
-  do {                                                                                          \
-    const auto left_ = (a); const auto right_ = (b);                                            \
-    if (!(left_ == right_)) {                                                                   \
-      std::ostringstream text_;                                                                 \
-      text_ << #a " == " #b ": got " << left_ << " and " << right_;                             \
-      check::fail(__FILE__, __LINE__, text_.str());                                             \
-    }                                                                                           \
+#define CHECK(condition)                                                        \
+  do {                                                                          \
+    if (!(condition)) check::fail(__FILE__, __LINE__, "not true: " #condition); \
+  } while (false)
+#define CHECK_EQ(a, b)                                              \
+  do {                                                              \
+    const auto left_ = (a);                                         \
+    const auto right_ = (b);                                        \
+    if (!(left_ == right_)) {                                       \
+      std::ostringstream text_;                                     \
+      text_ << #a " == " #b ": got " << left_ << " and " << right_; \
+      check::fail(__FILE__, __LINE__, text_.str());                 \
+    }                                                               \
   } while (false)

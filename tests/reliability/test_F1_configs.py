@@ -196,8 +196,16 @@ def test_F1_overrides(path: str, value: Any) -> None:
     except (ValueError, TypeError) as error:
         one_line_with_a_path(error)
         return
-    assert len(changed.diff(game)) <= len(game.diff(changed))
+    assert Game.load(changed.tree()) == changed
     try_config(changed.tree())
+
+
+def test_F1_an_override_below_a_name_that_does_not_exist() -> None:
+    game = Game.load(BASES[0])
+    with pytest.raises(ValueError, match=r"^unknown setting `crat`; did you mean `crate`\? - at `\$.objects`$"):
+        game.replace("objects.crat.vibe", "calm")
+    assert game.replace("objects.crate.vibe", "angry").objects["crate"].vibe == "angry"
+    assert "box" in game.replace("objects.box", {"vibe": "calm"}).objects
 
 
 @pytest.mark.parametrize("root", [None, 3, "game", [], [BASES[0]], True, 1.5, {}, {"game": BASES[0]}])
@@ -323,6 +331,7 @@ def test_F1_the_error_is_one_line_whatever_the_names(spot: str) -> None:
         changed(name="\ud800"), changed(observation__window="\udfff"), {**BASES[0], "\ud800": 1},
         changed(map__text="\udc80"),
     ],
+    ids=["a name", "a choice", "a key", "a map"],
 )  # fmt: skip
 def test_F1_text_that_is_no_text(tree: Any) -> None:
     """Half a surrogate pair has no UTF-8: refused by both sides as a bad value, not as an inner failure."""
@@ -331,7 +340,9 @@ def test_F1_text_that_is_no_text(tree: Any) -> None:
         _native.GridBatch([tree], ["f"], **OPTIONS)
 
 
-@pytest.mark.parametrize("text", ["é" * 40, "x" + "é" * 40, "🙂" * 20, "a" * 100])
+@pytest.mark.parametrize(
+    "text", ["é" * 40, "x" + "é" * 40, "🙂" * 20, "a" * 100], ids=["two bytes", "shifted", "four bytes", "one byte"]
+)
 def test_F1_long_text_is_cut_between_characters(text: str) -> None:
     with pytest.raises(ValueError, match=r" - at `\$.observation.window`$") as caught:
         _native.GridBatch([changed(observation__window=text)], ["f"], **OPTIONS)
@@ -346,6 +357,7 @@ def test_F1_long_text_is_cut_between_characters(text: str) -> None:
         ({"name": "inv:ore", "value": {"kind": "constant"}}, None),
         ({"name": "x", "value": {"kind": "constant"}, "digits": 2}, {"name": "x:p1", "value": {"kind": "constant"}}),
     ],
+    ids=["tag", "last_reward", "inv:ore", "second digit"],
 )
 def test_F1_a_shown_value_may_not_take_the_name_of_another_feature(first: Any, second: Any) -> None:
     """Two things under one feature id cannot be told apart by any policy."""

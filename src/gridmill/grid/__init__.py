@@ -1,6 +1,6 @@
 """Python words for the grid engine: games, what stands in them, what agents see, what pays, and maps."""
 
-from gridmill.grid.game import AgentType, Game, Observation, ObservedValue, ObjectType, RewardTerm
+from gridmill.grid.game import AgentType, Game, ObjectType, Observation, ObservedValue, RewardTerm
 from gridmill.grid.maps import Ascii, Map, Scatter
 from gridmill.grid.values import Constant, GameValue, Inventory, Log, Max, Min, Ratio, Stat, Sum
 

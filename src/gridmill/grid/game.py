@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gridmill.config import Config, FrozenDict
+from gridmill.config import Config, Frozen, FrozenDict
 from gridmill.grid.maps import Map
 from gridmill.grid.values import GameValue
 
-Amounts = FrozenDict[str, Annotated[int, Field(ge=0, le=65535)]]
+Amounts = Frozen[str, Annotated[int, Field(ge=0, le=65535)]]
 
 
 class ObjectType(Config):
@@ -73,7 +73,7 @@ class Game(Config):
     resources: tuple[str, ...] = ()
     vibes: tuple[str, ...] = ()
     agent: AgentType = AgentType()
-    objects: FrozenDict[str, ObjectType] = FrozenDict({"wall": ObjectType()})
+    objects: Frozen[str, ObjectType] = FrozenDict({"wall": ObjectType()})
     map: Map
     observation: Observation = Observation()
     rewards: tuple[RewardTerm, ...] = ()

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gridmill.config import Config, FrozenDict
+from gridmill.config import Config, Frozen, FrozenDict
 
 
 class Ascii(Config):
@@ -21,7 +21,7 @@ class Ascii(Config):
 
     kind: Literal["ascii"] = "ascii"
     text: str
-    legend: FrozenDict[str, str] = FrozenDict()
+    legend: Frozen[str, str] = FrozenDict()
 
 
 class Scatter(Config):
@@ -31,7 +31,7 @@ class Scatter(Config):
     height: Annotated[int, Field(ge=1, le=4096)] = 40
     width: Annotated[int, Field(ge=1, le=4096)] = 40
     border: Annotated[int, Field(ge=0, le=4096)] = 1
-    objects: FrozenDict[str, Annotated[int, Field(ge=0, le=65535)]] = FrozenDict()
+    objects: Frozen[str, Annotated[int, Field(ge=0, le=65535)]] = FrozenDict()
     groups: Annotated[int, Field(ge=1, le=255)] = 1
 
 

@@ -365,9 +365,7 @@ def report(folder: Path) -> int:
         batch = [count(load[f"{noun}s"], noun) for noun in ("world", "thread", "lane")]
         shape = ", ".join([load["game"], count(run_["num_agents"], "agent"), *batch])
         rate, commit = run_["per_cpu_second"], str(made["commit"]["hash"] or "none")[:10]
-        points.append(
-            Point(path.stem, saved["phase"] or "", commit, made["date"], shape, rate["median"], rate["cv"])
-        )
+        points.append(Point(path.stem, saved["phase"] or "", commit, made["date"], shape, rate["median"], rate["cv"]))
     if not points:
         raise ValueError(f"no saved runs in `{folder}`; save one with `gridmill bench step --output FILE`")
     print("\n".join(trend_lines(points)))

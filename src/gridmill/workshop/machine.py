@@ -183,17 +183,11 @@ def describe(command: Sequence[str] | None = None) -> dict[str, Any]:
 def headline(record: Mapping[str, Any]) -> list[str]:
     """The record in a few short lines for people."""
     chip, commit_ = record["cpu"], record["commit"]
-    at = (
-        f"at {commit_['hash'][:10]}{' + changes' if commit_['dirty'] else ''}"
-        if commit_["hash"]
-        else "installed"
-    )
+    at = f"at {commit_['hash'][:10]}{' + changes' if commit_['dirty'] else ''}" if commit_["hash"] else "installed"
     hardware = f"{chip['model']}, {chip['usable_cores']} of {chip['cores']} cores"
     software = f"gridmill {record['gridmill']} {at}, {record['native'].get('isa', 'unknown')} path"
     versions = f"{record['python']}, numpy {record['numpy']}, {record['system']}"
-    return [
-        line for text in (hardware, software, versions, record["date"]) for line in textwrap.wrap(text, 78)
-    ]
+    return [line for text in (hardware, software, versions, record["date"]) for line in textwrap.wrap(text, 78)]
 
 
 def resident_bytes() -> int:
@@ -241,9 +235,7 @@ def _perf_total(folder: Path) -> int | None:
 def _start(command: Sequence[str]) -> subprocess.Popen[str]:
     # A fixed hash seed, so that two children differ only in the steps they take.
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    return subprocess.Popen(
-        list(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+    return subprocess.Popen(list(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def _finish(child: subprocess.Popen[str], tool: str) -> tuple[str, str]:

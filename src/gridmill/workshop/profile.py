@@ -117,9 +117,7 @@ def _function_in_file(file: Path, function: str) -> Callable[..., Any]:
     found = getattr(module, function, None)
     if callable(found):
         return found  # type: ignore[no-any-return]
-    own = [
-        n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__
-    ]
+    own = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
     near = get_close_matches(function, own, 1)
     hint = f"; did you mean `{near[0]}`?" if near else f"; it has: {', '.join(sorted(own)) or 'none'}"
     raise ValueError(f"no function `{function}` in `{file.name}`{hint}")
@@ -265,9 +263,7 @@ def phase_lines(phases: Mapping[str, int], steps: int, wall_seconds: float) -> l
     if small:
         rows.append((f"{count(small, 'phase')} under 1 %", folded))
     rows.append(("native step", phases["total"]))
-    outside = (
-        [("around the phases", phases["wall"] - phases["total"])] if phases["wall"] > phases["total"] else []
-    )
+    outside = [("around the phases", phases["wall"] - phases["total"])] if phases["wall"] > phases["total"] else []
     outside += [("Python and binding", int(wall) - phases["wall"]), ("wall clock", int(wall))]
 
     def line(name: str, ns: int, of_native: bool) -> tuple[str, ...]:
@@ -321,9 +317,7 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
             continue
         measured.append(profile_game(replace(load, game=game), steps, warmup))
     if not measured:
-        raise ValueError(
-            "; ".join(f"{s['game']}: {s['reason']}" if len(skipped) > 1 else s["reason"] for s in skipped)
-        )
+        raise ValueError("; ".join(f"{s['game']}: {s['reason']}" if len(skipped) > 1 else s["reason"] for s in skipped))
     record = {
         "kind": "gridmill profile",
         "machine": machine.describe(),

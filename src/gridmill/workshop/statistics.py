@@ -171,9 +171,7 @@ def paired_ratio(first: Iterable[float], second: Iterable[float], *, seed: int =
 def independent_ratio(first: Iterable[float], second: Iterable[float], *, seed: int = 0) -> Ratio:
     """Ratio of the medians of two runs made at different times; both are resampled on their own."""
     a, b = _positive(as_values(first, "first"), "first"), _positive(as_values(second, "second"), "second")
-    draws = _median_of_rows(_resample(a, seed, RESAMPLES)) / _median_of_rows(
-        _resample(b, seed + 1, RESAMPLES)
-    )
+    draws = _median_of_rows(_resample(a, seed, RESAMPLES)) / _median_of_rows(_resample(b, seed + 1, RESAMPLES))
     low, high = _interval(draws, CONFIDENCE)
     return Ratio(median(a) / median(b), low, high, int(min(a.size, b.size)), paired=False)
 
@@ -195,9 +193,7 @@ def trend_lines(points: Sequence[Point]) -> list[str]:
     """For each shape: every run with its ratio to the oldest, then each commit against the one before."""
     lines: list[str] = []
     for shape in dict.fromkeys(point.shape for point in points):
-        own = sorted(
-            (point for point in points if point.shape == shape), key=lambda point: (point.date, point.file)
-        )
+        own = sorted((point for point in points if point.shape == shape), key=lambda point: (point.date, point.file))
         rows = [
             (
                 p.file[:24],
@@ -241,8 +237,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     return [
         "  ".join(
-            cell.ljust(w) if k < left else cell.rjust(w)
-            for k, (cell, w) in enumerate(zip(line, widths, strict=True))
+            cell.ljust(w) if k < left else cell.rjust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
     ]

@@ -1,4 +1,5 @@
-// Batch with two tiny games: same results for any threads and lanes, faults, order of calls, save and restore.
+// Batch with two tiny games: same results for any threads and lanes, faults, order of calls, save and
+// restore.
 #include "check.hpp"
 #include "core/tiny_games.hpp"
 
@@ -22,7 +23,8 @@ std::uint64_t play(int threads, int lanes, int steps, bool profiling = false) {
   std::uint64_t hash = 0;
   auto buffers = batch.buffers();
   for (int t = 0; t < steps; ++t) {
-    for (std::size_t row = 0; row < buffers->rows; ++row) buffers->actions[row] = static_cast<std::int32_t>((row * 7 + t) % 3);
+    for (std::size_t row = 0; row < buffers->rows; ++row)
+      buffers->actions[row] = static_cast<std::int32_t>((row * 7 + t) % 3);
     if (t % 2 == 0) {
       batch.step();
     } else {
@@ -78,7 +80,8 @@ TEST(batch_faults_name_world_tick_and_seed_and_stop_until_reset) {
       batch.reset(std::nullopt);
       for (int t = 1; t < point; ++t) batch.step();
       const std::string text = check::message_of<WorldFault>([&] { batch.step(); });
-      CHECK_EQ(text, "world " + std::to_string(point % 8) + ", episode 0, tick " + std::to_string(point) + ", seed 5: told to fail");
+      CHECK_EQ(text, "world " + std::to_string(point % 8) + ", episode 0, tick " + std::to_string(point) +
+                         ", seed 5: told to fail");
       CHECK(check::message_of<UsageError>([&] { batch.step(); }).find("call reset() first") != std::string::npos);
       batch.reset(std::nullopt);  // the next episode, which fails at the same tick
       for (int t = 1; t < point; ++t) batch.step();
@@ -122,11 +125,13 @@ TEST(batch_save_and_restore_continue_to_the_bit_and_fork) {
   for (const auto hash : other.state_hash()) CHECK_EQ(hash, one.state_hash()[1]);
   std::string damaged = bytes;
   damaged[bytes.size() / 2] ^= 1;
-  CHECK(check::message_of<std::invalid_argument>([&] { other.restore(damaged, {0}); }).find("damaged") != std::string::npos);
+  CHECK(check::message_of<std::invalid_argument>([&] { other.restore(damaged, {0}); }).find("damaged") !=
+        std::string::npos);
   for (std::size_t cut = 0; cut < bytes.size(); cut += 7)
     check::message_of<std::invalid_argument>([&] { other.restore(bytes.substr(0, cut), {0}); });
   Batch<Count> lacking({settings(2, 9)}, {"b"}, options(1));
-  CHECK(check::message_of<std::invalid_argument>([&] { lacking.restore(bytes, {0}); }).find("fingerprint a") != std::string::npos);
+  CHECK(check::message_of<std::invalid_argument>([&] { lacking.restore(bytes, {0}); }).find("fingerprint a") !=
+        std::string::npos);
 }
 
 TEST(batch_assigns_games_at_the_next_reset_only) {
@@ -139,7 +144,8 @@ TEST(batch_assigns_games_at_the_next_reset_only) {
   batch.step();
   CHECK_EQ(batch.game_of_world()[1], game);
   CHECK_EQ(batch.game_of_world()[0], 0);
-  CHECK(check::message_of<std::invalid_argument>([&] { batch.add_game(settings(2, 6), "c"); }).find("one shape") != std::string::npos);
+  CHECK(check::message_of<std::invalid_argument>([&] { batch.add_game(settings(2, 6), "c"); }).find("one shape") !=
+        std::string::npos);
 }
 
 TEST(batch_desynchronises_only_the_first_episode) {

@@ -21,7 +21,8 @@ TEST(random_streams_do_not_meet) {
       for (std::uint32_t episode = 0; episode < 4; ++episode)
         for (std::uint32_t tick = 0; tick < 8; ++tick)
           for (std::uint32_t stream = 0; stream < 4; ++stream)
-            for (std::uint64_t i = 0; i < 16; ++i, ++draws) seen.insert(Stream({seed, world, episode}, tick, stream).at(i));
+            for (std::uint64_t i = 0; i < 16; ++i, ++draws)
+              seen.insert(Stream({seed, world, episode}, tick, stream).at(i));
   CHECK_EQ(seen.size(), draws);
 }
 

@@ -28,21 +28,27 @@ struct Outer {
   std::vector<Choice<Push, Give>> then;
   Named<std::uint8_t> amounts;
   static auto fields() {
-    return std::tuple{field("on", &Outer::on, "on"), field("weight", &Outer::weight, "weight"),
-                      field("mode", &Outer::mode, one_of({"a", "b"}), "mode"), field("inner", &Outer::inner, "inner"),
-                      field("then", &Outer::then, "effects"), field("amounts", &Outer::amounts, "amounts")};
+    return std::tuple{field("on", &Outer::on, "on"),
+                      field("weight", &Outer::weight, "weight"),
+                      field("mode", &Outer::mode, one_of({"a", "b"}), "mode"),
+                      field("inner", &Outer::inner, "inner"),
+                      field("then", &Outer::then, "effects"),
+                      field("amounts", &Outer::amounts, "amounts")};
   }
 };
 
 Value dict(Value::Dict d) { return {std::move(d)}; }
-std::string refusal(const Value& v) { return check::message_of<std::invalid_argument>([&] { decode<Outer>(v); }); }
+std::string refusal(const Value& v) {
+  return check::message_of<std::invalid_argument>([&] { decode<Outer>(v); });
+}
 
 }  // namespace
 
 TEST(value_decodes_what_is_given_and_keeps_defaults) {
   const Value tree = dict({{"weight", {std::int64_t{2}}},
-                           {"then", {Value::List{dict({{"kind", {std::string("push")}}, {"distance", {std::int64_t{4}}}}),
-                                                 dict({{"kind", {std::string("give")}}, {"what", {std::string("ore")}}})}}},
+                           {"then",
+                            {Value::List{dict({{"kind", {std::string("push")}}, {"distance", {std::int64_t{4}}}}),
+                                         dict({{"kind", {std::string("give")}}, {"what", {std::string("ore")}}})}}},
                            {"amounts", dict({{"z", {std::int64_t{1}}}, {"a", {std::int64_t{2}}}})}});
   const Outer outer = decode<Outer>(tree);
   CHECK_EQ(outer.weight, 2.0);
@@ -54,13 +60,16 @@ TEST(value_decodes_what_is_given_and_keeps_defaults) {
 
 TEST(value_refusals_name_the_path_and_the_nearest_word) {
   CHECK_EQ(refusal(dict({{"wieght", {1.0}}})), std::string("unknown field `wieght`; did you mean `weight`? - at `$`"));
-  CHECK_EQ(refusal(dict({{"weight", {std::string("two")}}})), std::string("expected number, got 'two' - at `$.weight`"));
+  CHECK_EQ(refusal(dict({{"weight", {std::string("two")}}})),
+           std::string("expected number, got 'two' - at `$.weight`"));
   CHECK_EQ(refusal(dict({{"inner", dict({{"size", {std::int64_t{12}}}})}})),
            std::string("expected int in [1, 9], got 12 - at `$.inner.size`"));
-  CHECK_EQ(refusal(dict({{"mode", {std::string("c")}}})), std::string("expected one of `a`, `b`, got 'c' - at `$.mode`"));
+  CHECK_EQ(refusal(dict({{"mode", {std::string("c")}}})),
+           std::string("expected one of `a`, `b`, got 'c' - at `$.mode`"));
   CHECK_EQ(refusal(dict({{"then", {Value::List{dict({{"kind", {std::string("puhs")}}})}}}})),
            std::string("unknown kind `puhs`; did you mean `push`? - at `$.then[0].kind`"));
-  CHECK_EQ(refusal(dict({{"then", {Value::List{dict({{"kind", {std::string("push")}}, {"distance", {std::int64_t{0}}}})}}}})),
+  CHECK_EQ(refusal(dict(
+               {{"then", {Value::List{dict({{"kind", {std::string("push")}}, {"distance", {std::int64_t{0}}}})}}}})),
            std::string("expected int >= 1, got 0 - at `$.then[0].distance`"));
   CHECK_EQ(refusal(dict({{"amounts", dict({{"ore", {std::int64_t{256}}}})}})),
            std::string("expected int in [0, 255], got 256 - at `$.amounts.ore`"));

@@ -1,5 +1,5 @@
-// Two tiny games with different observation types: the smallest things Batch must hold. Walk moves agents on a line
-// and observes bytes; Count adds numbers and observes floats; both can be told to throw.
+// Two tiny games with different observation types: the smallest things Batch must hold. Walk moves agents on
+// a line and observes bytes; Count adds numbers and observes floats; both can be told to throw.
 #pragma once
 
 #include <array>
@@ -65,7 +65,8 @@ struct Tiny {
     if constexpr (P == 0) {
       ++tick.header.tick;
       const auto& p = tick.program;
-      if (p.throw_world == tick.header.key.world && p.throw_tick == tick.header.tick) throw std::runtime_error("told to fail");
+      if (p.throw_world == tick.header.key.world && p.throw_tick == tick.header.tick)
+        throw std::runtime_error("told to fail");
       for (std::int64_t a = 0; a < p.agents; ++a) {
         const std::uint32_t luck = Stream(tick.header.key, tick.header.tick, 9).below(static_cast<std::uint64_t>(a), 3);
         state(tick).place[a] += tick.rows.actions[a] + static_cast<std::int64_t>(luck);
@@ -80,7 +81,8 @@ struct Tiny {
   }
   static bool uses(const Program&, std::size_t) { return true; }
   static void record(T& tick, double* out) {
-    for (std::int64_t a = 0; a < tick.program.agents; ++a) *out++ = 0, *out++ = static_cast<double>(state(tick).place[a]);
+    for (std::int64_t a = 0; a < tick.program.agents; ++a)
+      *out++ = 0, *out++ = static_cast<double>(state(tick).place[a]);
   }
 };
 

@@ -1,4 +1,5 @@
-// The fast observation paths against the reference on random worlds, and proof that a broken fast path is caught.
+// The fast observation paths against the reference on random worlds, and proof that a broken fast path is
+// caught.
 #include "check.hpp"
 #include "core/batch.hpp"
 #include "grid/grid.hpp"
@@ -25,11 +26,16 @@ Value random_game(std::uint64_t seed) {
   const bool disc = below(2) == 0;
   const std::int64_t height = 2 * below(8) + 1, width = disc ? height : 2 * below(8) + 1;
   const std::int64_t side = 8 + below(70), agents = 1 + below(12);
-  Value objects = dict({{"wall", dict({})},
-                        {"block", dict({{"tags", texts({"soft", "heavy"})}})},
-                        {"chest", dict({{"inventory", dict({{"ore", number(below(70'000) % 65'536)}, {"gem", number(1 + below(255))}})}})},
-                        {"totem", dict({{"vibe", text("glad")}})}});
-  Value counts = dict({{"wall", number(below(static_cast<std::uint32_t>(side)))}, {"block", number(below(6))}, {"chest", number(below(5))}, {"totem", number(below(4))}});
+  Value objects =
+      dict({{"wall", dict({})},
+            {"block", dict({{"tags", texts({"soft", "heavy"})}})},
+            {"chest",
+             dict({{"inventory", dict({{"ore", number(below(70'000) % 65'536)}, {"gem", number(1 + below(255))}})}})},
+            {"totem", dict({{"vibe", text("glad")}})}});
+  Value counts = dict({{"wall", number(below(static_cast<std::uint32_t>(side)))},
+                       {"block", number(below(6))},
+                       {"chest", number(below(5))},
+                       {"totem", number(below(4))}});
   return dict({{"name", text("random")},
                {"num_agents", number(agents)},
                {"max_steps", number(1 + below(40))},
@@ -38,10 +44,19 @@ Value random_game(std::uint64_t seed) {
                {"vibes", texts({"calm", "glad", "cross"})},
                {"agent", dict({{"inventory", dict({{"gem", number(below(300))}})}, {"tags", texts({"hero"})}})},
                {"objects", objects},
-               {"map", dict({{"kind", text("scatter")}, {"height", number(side)}, {"width", number(8 + below(40))}, {"objects", counts}, {"groups", number(1 + below(3))}})},
-               {"observation", dict({{"window", text(disc ? "disc" : "square")}, {"height", number(height)}, {"width", number(width)},
-                                     {"num_tokens", number(below(3) == 0 ? 1 + below(30) : 200)}, {"local_position", {below(2) == 0}}})},
-               {"rewards", {Value::List{dict({{"weight", {0.3}}, {"value", dict({{"kind", text("stat")}, {"name", text("cell.visited")}})}})}}}});
+               {"map", dict({{"kind", text("scatter")},
+                             {"height", number(side)},
+                             {"width", number(8 + below(40))},
+                             {"objects", counts},
+                             {"groups", number(1 + below(3))}})},
+               {"observation", dict({{"window", text(disc ? "disc" : "square")},
+                                     {"height", number(height)},
+                                     {"width", number(width)},
+                                     {"num_tokens", number(below(3) == 0 ? 1 + below(30) : 200)},
+                                     {"local_position", {below(2) == 0}}})},
+               {"rewards",
+                {Value::List{dict({{"weight", {0.3}},
+                                   {"value", dict({{"kind", text("stat")}, {"name", text("cell.visited")}})}})}}}});
 }
 
 // Plays a random game under shadow validation with the given fast path; returns (comparisons, mismatches).
@@ -54,11 +69,15 @@ std::pair<std::uint64_t, std::uint64_t> shadow(std::uint64_t seed, ObserveFuncti
   auto b = batch.buffers();
   for (int t = 0; t < ticks; ++t) {
     for (std::size_t row = 0; row < b->rows; ++row)
-      b->actions[row] = static_cast<std::int32_t>(Stream({seed, 1, 0}, static_cast<std::uint32_t>(t), 5).below(row, static_cast<std::uint32_t>(b->num_actions) + 2)) - 1;
+      b->actions[row] = static_cast<std::int32_t>(Stream({seed, 1, 0}, static_cast<std::uint32_t>(t), 5)
+                                                      .below(row, static_cast<std::uint32_t>(b->num_actions) + 2)) -
+                        1;
     batch.step();
   }
   std::pair<std::uint64_t, std::uint64_t> sums{0, 0};
-  batch.each_worker([&](const Worker& worker) { sums.first += worker.validation.comparisons, sums.second += worker.validation.mismatches; });
+  batch.each_worker([&](const Worker& worker) {
+    sums.first += worker.validation.comparisons, sums.second += worker.validation.mismatches;
+  });
   return sums;
 }
 
@@ -81,7 +100,8 @@ TEST(observe_portable_equals_reference) {
 
 TEST(observe_avx512_equals_reference) {
   if (!have_avx512()) return;
-  for (std::uint64_t seed = 0; seed < 150; ++seed) CHECK_EQ(shadow(seed, observe_avx512, seed % 3 != 0, 12).second, std::uint64_t{0});
+  for (std::uint64_t seed = 0; seed < 150; ++seed)
+    CHECK_EQ(shadow(seed, observe_avx512, seed % 3 != 0, 12).second, std::uint64_t{0});
 }
 
 TEST(observe_broken_path_is_caught) {
@@ -93,9 +113,11 @@ TEST(observe_broken_path_is_caught) {
 TEST(window_disc_sizes) {
   const int expected[][2] = {{5, 21}, {7, 37}, {9, 57}, {11, 89}, {13, 121}, {15, 157}};
   for (const auto& [side, cells] : expected) {
-    Value game = dict({{"name", text("w")}, {"objects", dict({{"wall", dict({})}})},
-                       {"map", dict({{"kind", text("scatter")}})},
-                       {"observation", dict({{"window", text("disc")}, {"height", number(side)}, {"width", number(side)}})}});
+    Value game =
+        dict({{"name", text("w")},
+              {"objects", dict({{"wall", dict({})}})},
+              {"map", dict({{"kind", text("scatter")}})},
+              {"observation", dict({{"window", text("disc")}, {"height", number(side)}, {"width", number(side)}})}});
     const Vocabulary words = Grid::vocabulary({game});
     CHECK_EQ(static_cast<int>(Grid::compile(words, game).window.num_ranks), cells);
   }
@@ -110,5 +132,5 @@ TEST(grid_many_threads_many_steps) {  // what the thread sanitizer watches
     batch.send(0), batch.send(1);
     batch.recv(1), batch.recv(0);
   }
-  CHECK(batch.timing_total()[2] > 0);
+  CHECK(batch.times().total()[2] > 0);
 }

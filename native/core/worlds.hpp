@@ -1,0 +1,248 @@
+// Worlds<Game>: the memory of a batch. Compiled programs, one block of bytes per world, the shared arrays, and the
+// views of both that a tick needs; and the bytes of a saved world. Nothing here steps anything or knows of threads.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/buffers.hpp"
+#include "core/game.hpp"
+#include "core/snapshot.hpp"
+
+namespace gridmill {
+
+template <Game G>
+class Worlds {
+ public:
+  using Obs = typename G::Obs;
+  using Program = typename G::Program;
+
+  Worlds(const std::vector<Value>& games, std::vector<std::string> names, std::uint32_t num_worlds, bool masks)
+      : words(G::vocabulary(games)), fingerprints(std::move(names)), count(num_worlds), with_masks(masks) {
+    for (const auto& game : games) programs.push_back(std::make_unique<Program>(G::compile(words, game)));
+    shape = G::shape(*programs.front());
+    for (const auto& program : programs) check_shape(*program), stride = std::max(stride, stride_for(*program));
+    stats = G::stats(words);
+    refuse_more_than_memory();
+    buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, masks, G::empty_obs);
+    blocks = Pages(stride * count);
+  }
+
+  std::size_t num_rows() const { return count * shape.num_agents; }
+  std::size_t bytes_per_world() const { return stride + shape.num_agents * stats.size() * sizeof(double); }
+
+  const Program& add(const Value& game, const std::string& fingerprint) {
+    auto program = std::make_unique<Program>(G::compile(words, game));
+    check_shape(*program);
+    if (const std::size_t wider = stride_for(*program); wider > stride) {
+      Pages bigger(wider * count);
+      for (std::uint32_t w = 0; w < count; ++w) std::memcpy(bigger.data() + wider * w, block(w), stride);
+      blocks = std::move(bigger);
+      stride = wider;
+    }
+    programs.push_back(std::move(program));
+    fingerprints.push_back(fingerprint);
+    return *programs.back();
+  }
+
+  void free() {
+    blocks = Pages();
+    buffers.reset();
+  }
+
+  // ---- one world
+
+  std::byte* block(std::uint32_t world) const { return blocks.data() + stride * world; }
+  std::byte* state(std::uint32_t world) const { return block(world) + kHeaderBytes; }
+  WorldHeader& header(std::uint32_t world) const { return *reinterpret_cast<WorldHeader*>(block(world)); }
+  const Program& program(std::int32_t index) const { return *programs[static_cast<std::size_t>(index)]; }
+  std::size_t used_bytes(std::uint32_t world) const {
+    return kHeaderBytes + G::state_bytes(program(header(world).program));
+  }
+
+  Rows<Obs> rows(std::uint32_t world) const {
+    const std::size_t first = world * shape.num_agents;
+    Buffers<Obs>& b = *buffers;
+    return {b.obs + first * b.obs_size,
+            b.final_obs + first * b.obs_size,
+            b.actions + first,
+            b.rewards + first,
+            b.terminals + first,
+            b.truncations + first,
+            b.masks ? b.masks + first * b.num_actions : nullptr,
+            b.used + first};
+  }
+
+  Tick<G> tick(std::uint32_t world, typename G::Worker& worker) const {
+    WorldHeader& h = header(world);
+    return {program(h.program), h, state(world), rows(world), worker, nullptr};
+  }
+
+  void check_world(std::int64_t world) const {
+    if (world < 0 || world >= static_cast<std::int64_t>(count))
+      throw std::invalid_argument("world " + std::to_string(world) + " is not in [0, " + std::to_string(count) + ")");
+  }
+
+  // ---- bytes of saved worlds
+
+  std::string save(const std::vector<std::int64_t>& chosen) const {
+    ByteWriter out;
+    out.put_bytes(kMagic, sizeof kMagic);
+    out.put(static_cast<std::uint32_t>(chosen.size()));
+    put_shape(out);
+    out.put(static_cast<std::uint32_t>(fingerprints.size()));
+    for (const auto& fingerprint : fingerprints) out.put_text(fingerprint);
+    for (const auto w : chosen) {
+      const auto world = static_cast<std::uint32_t>(w);
+      out.put(static_cast<std::uint64_t>(used_bytes(world)));
+      out.put_bytes(block(world), used_bytes(world));
+      each_row_array(rows(world), [&](void* data, std::size_t bytes) { out.put_bytes(data, bytes); });
+    }
+    out.put(hash_bytes(out.bytes().data(), out.bytes().size()));
+    return out.take();
+  }
+
+  // `chosen` get the saved worlds in order; one saved world may be forked into many. All is checked before any changes.
+  void restore(const std::string& data, const std::vector<std::int64_t>& chosen) {
+    if (data.size() < sizeof kMagic + 8 || std::memcmp(data.data(), kMagic, sizeof kMagic) != 0)
+      throw std::invalid_argument("restore: these bytes are not a saved state of this version (magic differs)");
+    std::uint64_t stored;
+    std::memcpy(&stored, data.data() + data.size() - 8, 8);
+    if (stored != hash_bytes(data.data(), data.size() - 8))
+      throw std::invalid_argument("restore: the saved state is damaged (its hash does not match its bytes)");
+    ByteReader in(data.data() + sizeof kMagic, data.size() - sizeof kMagic - 8);
+    const auto saved_count = in.get<std::uint32_t>();
+    ByteWriter own;
+    put_shape(own);
+    if (std::memcmp(in.view(own.bytes().size()), own.bytes().data(), own.bytes().size()) != 0)
+      throw std::invalid_argument("restore: saved from a batch of other shapes (agents, obs, actions, masks)");
+    if (saved_count != chosen.size() && saved_count != 1)
+      throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, " +
+                                  std::to_string(chosen.size()) + " asked for; save one world to fork it into many");
+    std::vector<std::string> names(in.get<std::uint32_t>());
+    for (auto& name : names) name = in.get_text();
+    std::vector<Saved> saved;
+    for (std::uint32_t i = 0; i < saved_count; ++i) saved.push_back(read_saved(in, names));
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      write_saved(saved[saved_count == 1 ? 0 : i], static_cast<std::uint32_t>(chosen[i]));
+  }
+
+  typename G::Vocabulary words;
+  std::vector<std::unique_ptr<Program>> programs;
+  std::vector<std::string> fingerprints;
+  Shape shape;
+  StatTable stats;
+  std::uint32_t count;
+  bool with_masks;
+  std::size_t stride = 0;
+  std::shared_ptr<Buffers<Obs>> buffers;
+  Pages blocks;
+
+ private:
+  static constexpr char kMagic[8] = {'G', 'M', 'I', 'L', 'L', 'S', '0', '1'};
+  static constexpr std::size_t kHeaderBytes = 64;
+  static_assert(sizeof(WorldHeader) <= kHeaderBytes);
+
+  struct Saved {
+    WorldHeader header;
+    const char *block, *rows;
+    std::size_t size;
+  };
+
+  static std::size_t stride_for(const Program& program) {
+    const std::size_t bytes = (kHeaderBytes + G::state_bytes(program) + 63) / 64 * 64;
+    return bytes % 4096 == 0 ? bytes + 64 : bytes;  // equal page offsets in all worlds would fight for cache sets
+  }
+
+  void check_shape(const Program& program) const {
+    const Shape other = G::shape(program);
+    if (other == shape) return;
+    const auto text = [](const Shape& s) {
+      std::string obs;
+      for (const auto d : s.obs) obs += (obs.empty() ? "" : "x") + std::to_string(d);
+      return std::to_string(s.num_agents) + " agents, obs " + obs + ", " + std::to_string(s.num_actions) + " actions";
+    };
+    throw std::invalid_argument("games of one batch must have one shape: expected " + text(shape) + ", got " +
+                                text(other));
+  }
+
+  void refuse_more_than_memory() const {
+    const std::size_t per_row = Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks);
+    const double per_world = static_cast<double>(bytes_per_world() + shape.num_agents * per_row);
+    const double need = static_cast<double>(count) * per_world;
+    const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+    if (need <= have) return;
+    const auto mib = [](double bytes) {
+      return std::to_string(static_cast<std::uint64_t>(bytes / 1'048'576)) + " MiB";
+    };
+    throw std::invalid_argument("not enough memory: " + std::to_string(count) + " worlds x (" +
+                                std::to_string(bytes_per_world()) + " bytes of state + " +
+                                std::to_string(shape.num_agents) + " rows x " + std::to_string(per_row) +
+                                " bytes) = " + mib(need) + ", this machine has " + mib(have) + "; lower num_worlds");
+  }
+
+  void put_shape(ByteWriter& out) const {
+    out.put(static_cast<std::uint32_t>(shape.num_agents));
+    out.put(static_cast<std::uint64_t>(shape.obs_size() * sizeof(Obs)));
+    out.put(static_cast<std::uint32_t>(shape.num_actions));
+    out.put(static_cast<std::uint8_t>(with_masks));
+  }
+
+  template <class Visit>
+  void each_row_array(const Rows<Obs>& r, Visit visit) const {
+    const std::size_t n = shape.num_agents;
+    visit(r.obs, n * shape.obs_size() * sizeof(Obs));
+    visit(r.final_obs, n * shape.obs_size() * sizeof(Obs));
+    visit(const_cast<std::int32_t*>(r.actions), n * sizeof(std::int32_t));
+    visit(r.rewards, n * sizeof(float));
+    visit(r.terminals, n);
+    visit(r.truncations, n);
+    if (r.masks) visit(r.masks, n * shape.num_actions);
+    visit(r.used, n * sizeof(std::uint16_t));
+  }
+
+  Saved read_saved(ByteReader& in, const std::vector<std::string>& names) const {
+    std::size_t row_bytes = 0;
+    each_row_array(rows(0), [&](void*, std::size_t bytes) { row_bytes += bytes; });
+    Saved saved{};
+    saved.size = in.get<std::uint64_t>();
+    saved.block = in.view(saved.size);
+    saved.rows = in.view(row_bytes);
+    if (saved.size < kHeaderBytes) throw std::invalid_argument("restore: a saved world is shorter than its header");
+    std::memcpy(&saved.header, saved.block, sizeof saved.header);
+    saved.header.program = own_program(saved.header.program, names);
+    if (saved.header.next_program >= 0) saved.header.next_program = own_program(saved.header.next_program, names);
+    if (saved.size != kHeaderBytes + G::state_bytes(program(saved.header.program)))
+      throw std::invalid_argument("restore: a saved world has the wrong size for its game");
+    return saved;
+  }
+
+  // The number here of a game the saved state lists under another number.
+  std::int32_t own_program(std::int32_t index, const std::vector<std::string>& names) const {
+    if (index < 0 || static_cast<std::size_t>(index) >= names.size())
+      throw std::invalid_argument("restore: the saved state names a game it does not list");
+    const std::string& wanted = names[static_cast<std::size_t>(index)];
+    for (std::size_t i = 0; i < fingerprints.size(); ++i)
+      if (fingerprints[i] == wanted) return static_cast<std::int32_t>(i);
+    throw std::invalid_argument("restore: this batch lacks the game with fingerprint " + wanted +
+                                "; add_game() it first");
+  }
+
+  void write_saved(const Saved& saved, std::uint32_t world) {
+    std::memset(block(world), 0, stride);
+    std::memcpy(block(world), saved.block, saved.size);
+    header(world) = saved.header;
+    const char* from = saved.rows;
+    each_row_array(rows(world), [&](void* data, std::size_t bytes) {
+      std::memcpy(data, from, bytes);
+      from += bytes;
+    });
+  }
+};
+
+}  // namespace gridmill

@@ -1,0 +1,101 @@
+"""Row U1: what the documents tell people to type works.
+
+Every `bash` block of README.md and docs/ is run line by line in an empty folder, every `python` block as a program.
+Commands in running text and tables, which may take minutes, are checked for existing options and make targets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found = []
+    for path in DOCUMENTS:
+        for tag, text in BLOCK.findall(path.read_text()):
+            if tag == language:
+                found.append((path.name, text))
+    return found
+
+
+def lines(block: str) -> list[str]:
+    joined = block.replace("\\\n", " ").splitlines()
+    return [command for line in joined if (command := line.split(" #")[0].strip())]
+
+
+def mentioned(program: str) -> list[tuple[str, str]]:
+    """Inline code and untagged blocks that begin with a program's name."""
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text()
+        inline = re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+        plain = [line.split(" #")[0] for tag, block in BLOCK.findall(text) if tag == "" for line in block.splitlines()]
+        found += [(path.name, code.strip()) for code in inline + plain if code.startswith(program + " ")]
+    return sorted(set(found))
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, env=environment)
+
+
+@pytest.mark.parametrize(("document", "block"), blocks("bash"))
+def test_U1_commands_in_documents_run(document, block, tmp_path, record_property):
+    """Every command in a bash block of the documents ends well."""
+    for command in lines(block):
+        done = run(shlex.split(command), tmp_path)
+        # 1 is how a benchmark says that the machine was too noisy; the command itself worked.
+        fine = (0, 1) if command.startswith("gridmill bench") else (0,)
+        assert done.returncode in fine, f"{document}: {command}\n{done.stdout}{done.stderr}"
+    record_property("figure", f"{len(lines(block))} commands of {document}")
+
+
+@pytest.mark.parametrize(("document", "program"), blocks("python"))
+def test_U1_programs_in_documents_run(document, program, tmp_path):
+    """Every python block of the documents runs, with warnings as errors."""
+    done = run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    assert done.returncode == 0, f"{document}:\n{program}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_U1_examples_run(example, tmp_path):
+    """Every program under examples/ runs, with warnings as errors."""
+    done = run([sys.executable, "-W", "error", str(example)], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize(("document", "command"), mentioned("gridmill"))
+def test_U1_mentioned_commands_exist(document, command, tmp_path):
+    """Commands named in text and tables have existing options."""
+    words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+(\.\.\.)?", word)]
+    done = run([*words, "--help"], tmp_path)
+    assert done.returncode == 0, f"{document}: {command}\n{done.stderr}"
+
+
+def test_U1_make_targets_exist():
+    """Every `make X` of the documents is a target of the Makefile."""
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {name for line in re.findall(r"^([\w -]+):(?!=)", makefile, re.MULTILINE) for name in line.split()}
+    named = {command.split()[1] for _, command in mentioned("make")}
+    assert {"demo", "test"} <= named
+    assert named <= targets, named - targets
+
+
+@pytest.mark.parametrize("command", [[], ["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]])
+def test_U1_help_of_every_command(command, tmp_path):
+    """`--help` of every command ends with 0 and fits 80 columns."""
+    done = run(["gridmill", *command, "--help"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
