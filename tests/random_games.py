@@ -1,4 +1,4 @@
-"""Random valid games and actions for property tests, and small helpers the reliability tests share.
+"""Random valid games and actions for property tests, and the small tools several tests share.
 
 `games()` is a hypothesis strategy over everything a `Game` can say today: windows, token budgets small enough to
 overflow, vibes, resources beyond one digit, tags, stateful and terrain objects, shown values, rewards of every
@@ -20,8 +20,21 @@ from hypothesis import strategies as st
 import gridmill
 from gridmill import Env, Game
 from gridmill.grid import (
-    AgentType, Ascii, Constant, Inventory, Log, Max, Min, ObjectType, Observation, ObservedValue, Ratio,
-    RewardTerm, Scatter, Stat, Sum,
+    AgentType,
+    Ascii,
+    Constant,
+    Inventory,
+    Log,
+    Max,
+    Min,
+    ObjectType,
+    Observation,
+    ObservedValue,
+    Ratio,
+    RewardTerm,
+    Scatter,
+    Stat,
+    Sum,
 )  # fmt: skip
 
 DIRECTIONS = ("north", "south", "west", "east", "northwest", "northeast", "southwest", "southeast")
@@ -165,6 +178,14 @@ def scripted_actions(step: int, rows: int, num_actions: int) -> np.ndarray:
     row = np.arange(rows, dtype=np.uint64)
     mixed = (row * np.uint64(104_729) + np.uint64(step * 7_919 + 1)) * np.uint64(0x9E3779B97F4A7C15)
     return ((mixed >> np.uint64(33)) % np.uint64(num_actions)).astype(np.int32)
+
+
+def attempt(call: Callable[[], Any], *errors: type[Exception]) -> Any:
+    """What the call returns, or the exception it raised if it is one of these; any other goes through."""
+    try:
+        return call()
+    except errors as error:
+        return error
 
 
 class Digest:

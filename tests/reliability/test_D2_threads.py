@@ -38,12 +38,9 @@ GAMES: dict[str, Callable[[], Game]] = {
 
 
 def make(game: Game, threads: int, lanes: int) -> Env:
-    env = quiet_make(
-        game, num_worlds=WORLDS, seed=3, threads=threads, lanes=lanes, masks=True, desync_episodes=True
-    )
+    env = quiet_make(game, num_worlds=WORLDS, seed=3, threads=threads, lanes=lanes, masks=True, desync_episodes=True)
     env.reset()
     return env
-
 
 
 def together(env: Env) -> Iterator[None]:

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_games import games, quiet_make, random_actions
+from random_games import ascii_maps, games, quiet_make, random_actions, scatter_maps, scripted_actions, windows
 from reference.observation import Follower, action_names, feature_names, tag_names, window_cells
 
 import gridmill
-from gridmill import Game
-from gridmill.grid import Ascii, ObservedValue, Observation, Stat
+from gridmill import Env, Game
+from gridmill.grid import AgentType, Ascii, Observation, ObservedValue, Stat
 
 SEEDS = st.integers(0, 2**64 - 1)
 
@@ -81,16 +81,79 @@ def test_D5_reference_as_primary_gives_the_same_arrays(game: Game, seed: int) ->
     assert all((rows[0][3][name] == rows[1][3][name]).all() for name in rows[0][3])
 
 
-@pytest.mark.parametrize(
-    ("side", "cells"), [(1, 1), (3, 5), (5, 21), (7, 37), (9, 57), (11, 89), (13, 121), (15, 157)]
-)
+@st.composite
+def two_games(draw: st.DrawFn) -> list[Game]:
+    """Two games of one shape that differ in map, window, rewards and what is shown."""
+    one = draw(games())
+    maps = draw(st.sampled_from([ascii_maps, scatter_maps]))
+    two = one.replace("name", "other").replace("map", draw(maps(list(one.objects), one.num_agents)))
+    window = one.observation.tree() | draw(windows()) | {"local_position": draw(st.booleans()), "values": []}
+    return [one, two.replace("observation", window).replace("rewards", [])]
+
+
+@settings(max_examples=80)
+@given(two_games(), SEEDS)
+def test_D5_worlds_that_change_their_game(pair: list[Game], seed: int) -> None:
+    """What one game left in a row or in scratch space never shows through in the next."""
+    with quiet_make(pair, num_worlds=4, seed=seed, validation=True, threads=1) as env:
+        actions = random_actions(env, seed)
+        env.assign(range(4), [0, 1, 0, 1])
+        env.reset()
+        for tick in range(8):
+            env.assign(range(4), [(tick + world) % 2 for world in range(4)])
+            env.step(actions())
+            if tick == 5:
+                env.reset()
+        report = env.observation_validation
+        assert report is not None
+        assert report.mismatches == 0, report.first_mismatch
+
+
+def follow(game: Game, ticks: int) -> Env:
+    """One world compared with the Python reference for some ticks."""
+    env = quiet_make(game, num_worlds=1)
+    env.reset()
+    follower = Follower(env, 0)
+    np.testing.assert_array_equal(env.obs, follower.expected())
+    for tick in range(ticks):
+        actions = scripted_actions(tick, env.num_rows, env.num_actions)
+        env.step(actions)
+        follower.after_step(actions)
+        np.testing.assert_array_equal(env.obs, follower.expected())
+    return env
+
+
+def test_D5_more_than_256_agents() -> None:
+    """Ids begin again at 0, and codes no longer fit one byte."""
+    follow(gridmill.games.toy(num_agents=300, map_size=30), 3)
+
+
+def test_D5_a_full_feature_table() -> None:
+    """254 features, 251 tokens per agent; one resource more is refused."""
+    names = [f"r{i:03}" for i in range(124)]
+    game = Game(
+        name="rich",
+        num_agents=2,
+        resources=names,
+        agent=AgentType(inventory={name: 300 + i for i, name in enumerate(names)}),
+        map=Ascii(text="@.@"),
+        observation=Observation(num_tokens=600),
+    )
+    env = follow(game, 3)
+    assert len(env.features) == 254
+    assert env.take_episodes()["world"].size == 0
+    assert 3 + 2 * 249 < (env.obs[0, :, 0] != 0xFF).sum() <= 3 + 2 * 251
+    more = {"resources": [*names, "one more"], "agent": {"inventory": dict.fromkeys([*names, "one more"], 300)}}
+    with pytest.raises(ValueError, match=r"^expected at most 254 features, got 256 - at `\$`$"):
+        quiet_make(Game.load(game.tree() | more), num_worlds=1)
+
+
+@pytest.mark.parametrize(("side", "cells"), [(1, 1), (3, 5), (5, 21), (7, 37), (9, 57), (11, 89), (13, 121), (15, 157)])
 def test_D5_disc_sizes(side: int, cells: int) -> None:
     """The documented number of cells, in the Python reference and in the engine (a full map, one token a cell)."""
     assert len(window_cells("disc", side, side)) == cells
     text = "\n".join("#" * 15 if row != 7 else "#" * 7 + "@" + "#" * 7 for row in range(15))
-    game = Game(
-        name="full", map=Ascii(text=text), observation=Observation(window="disc", height=side, width=side)
-    )
+    game = Game(name="full", map=Ascii(text=text), observation=Observation(window="disc", height=side, width=side))
     with quiet_make(game, num_worlds=1) as env:
         env.reset()
         seen = {(t.row, t.column) for t in env.decode(0) if t.row is not None}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_games import games, quiet_make
+from random_games import attempt, games, quiet_make
 
 import gridmill
 from gridmill import Game, _native
@@ -60,11 +60,33 @@ NESTED: Any = {"kind": "constant", "value": 1.0}
 for _ in range(40):
     NESTED = {"kind": "sum", "values": [NESTED]}
 
-NUMBERS = [-1, 0, 1, 2, 3, 4, 8, 255, 256, 4096, 4097, 65535, 65536, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, -(2**63)]
+NUMBERS = [
+    -1,
+    0,
+    1,
+    2,
+    3,
+    4,
+    8,
+    255,
+    256,
+    4096,
+    4097,
+    65535,
+    65536,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**63 - 1,
+    2**63,
+    -(2**63),
+]
 JUNK = st.one_of(
     st.sampled_from([*NUMBERS, 10**30, -(10**30), None, True, False]),
     st.sampled_from([0.5, -0.0, 1e9, 1e308, -1e308, float("nan"), float("inf"), -float("inf"), 5e-324]),
-    st.sampled_from(["", "x", "ore", "wall", "agent", "type:wall", "square", "disc", "drop", "\x00", "é", "🙂", "\u202e"]),
+    st.sampled_from(
+        ["", "x", "ore", "wall", "agent", "type:wall", "square", "disc", "drop", "\x00", "é", "🙂", "\u202e"]
+    ),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=8),
     st.sampled_from([[], {}, [1], ["a", "a"], {"kind": "sum"}, {"kind": "sum", "values": []}, {"kind": 3}, [[[]]]]),
     st.sampled_from([NESTED, {"a": {"b": {"c": []}}}]),
@@ -130,10 +152,9 @@ def try_config(tree: Any) -> bool:
         one_line_with_a_path(error)
         return False
     with env:
-        try:
-            env.reset()
-        except _native.WorldFault as fault:
-            assert "scatter found no layout" in str(fault)  # a map that cannot be drawn says so when it is drawn
+        fault = attempt(env.reset, _native.WorldFault)
+        if fault is not None:  # a map that cannot be drawn says so when it is drawn
+            assert "scatter found no layout" in str(fault)
             return True
         for _ in range(3):
             env.step()
@@ -157,15 +178,14 @@ def test_F1_the_native_decoder_alone(tree: Any) -> None:
     sizes = [tree.get("num_agents"), tree.get("observation"), tree.get("map")]
     if any(str(n) in str(sizes) for n in (4096, 65535)):
         return  # legal and large: test_F2 makes those
-    try:
-        batch = _native.GridBatch([tree], ["f"], **OPTIONS)
-    except (ValueError, TypeError) as error:
-        assert str(error)
+    batch = attempt(lambda: _native.GridBatch([tree], ["f"], **OPTIONS), ValueError, TypeError)
+    if isinstance(batch, Exception):
+        assert str(batch)
         return
-    try:
-        batch.reset(0)
+    fault = attempt(lambda: batch.reset(0), _native.WorldFault)
+    if fault is None:
         batch.step()
-    except _native.WorldFault as fault:
+    else:
         assert "scatter found no layout" in str(fault)
     batch.close()
 
@@ -246,16 +266,23 @@ def changed(**fields: Any) -> dict[str, Any]:
 
 TYPICAL = {
     "misspelt field": (changed(num_agent=3), "unknown setting `num_agent`; did you mean `num_agents`? - at `$`"),
-    "misspelt nested field": (changed(observation__widht=3), "unknown setting `widht`; did you mean `width`? - at `$.observation`"),
+    "misspelt nested field": (
+        changed(observation__widht=3),
+        "unknown setting `widht`; did you mean `width`? - at `$.observation`",
+    ),
     "nothing like it": (changed(zzz=3), "unknown setting `zzz` - at `$`"),
     "text for a number": (changed(max_steps="many"), "expected a valid integer, got 'many' - at `$.max_steps`"),
     "too small": (changed(max_steps=0), "expected greater than or equal to 1, got 0 - at `$.max_steps`"),
     "too many agents": (changed(num_agents=4097), "expected less than or equal to 4096, got 4097 - at `$.num_agents`"),
-    "no such choice": (changed(observation__window="circle"), "expected 'square' or 'disc', got 'circle' - at `$.observation.window`"),
+    "no such choice": (
+        changed(observation__window="circle"),
+        "expected 'square' or 'disc', got 'circle' - at `$.observation.window`",
+    ),
     "five directions": (changed(moves=5), "expected 0, 4 or 8, got 5 - at `$.moves`"),
     "even window": (changed(observation__height=4), "expected an odd number, got 4 - at `$.observation.height`"),
     "disc not round": (
-        changed(observation__window="disc"), "a disc window is as wide as high: expected 5, got 7 - at `$.observation.width`",
+        changed(observation__window="disc"),
+        "a disc window is as wide as high: expected 5, got 7 - at `$.observation.width`",
     ),
     "unknown resource": (
         changed(agent__inventory={"oar": 3}), "unknown resource `oar`; did you mean `ore`? - at `$.agent.inventory`",
@@ -275,7 +302,8 @@ TYPICAL = {
         changed(map={"kind": "scatter", "hieght": 3}), "unknown setting `hieght`; did you mean `height`? - at `$.map`",
     ),
     "amount too high": (
-        changed(agent__inventory={"ore": 70_000}), "expected less than or equal to 65535, got 70000 - at `$.agent.inventory.ore`",
+        changed(agent__inventory={"ore": 70_000}),
+        "expected less than or equal to 65535, got 70000 - at `$.agent.inventory.ore`",
     ),
     "unknown object in a legend": (
         changed(map__legend={"X": "crat"}), "unknown object type `crat`; did you mean `crate`? - at `$.map.legend.X`",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_games import agents_of, quiet_make
+from random_games import agents_of, attempt, quiet_make
 
 import gridmill
 from gridmill import Game, _native
@@ -59,11 +59,11 @@ def expected_rows(text: str, legend: dict[str, str]) -> list[str]:
 @settings(max_examples=5_000)
 @given(text=ANY, legend=LEGENDS, num_agents=st.integers(1, 3))
 def test_F2_5000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: int) -> None:
-    try:
-        env = quiet_make(game_with(Ascii(text=text, legend=legend), num_agents), num_worlds=1)
-    except (ValueError, TypeError) as error:
-        assert "`$.map" in str(error), error
-        assert "\n" not in str(error), error
+    game = game_with(Ascii(text=text, legend=legend), num_agents)
+    env = attempt(lambda: quiet_make(game, num_worlds=1), ValueError, TypeError)
+    if isinstance(env, Exception):
+        assert "`$.map" in str(env), env
+        assert "\n" not in str(env), env
         return
     with env:
         env.reset()
@@ -94,15 +94,16 @@ def test_F2_random_scatter_maps(
     room = max(0, height - 2 * border) * max(0, width - 2 * border)
     wanted = crates + walls + num_agents
     if wanted > room:
-        text = f"expected at least {wanted} free cells for agents and objects, got {room} inside the border - at `$.map`"
+        text = (
+            f"expected at least {wanted} free cells for agents and objects, got {room} inside the border - at `$.map`"
+        )
         with pytest.raises(ValueError) as caught:
             quiet_make(game, num_worlds=1)
         assert str(caught.value) == text
         return
     with quiet_make(game, num_worlds=1) as env:
-        try:
-            env.reset()
-        except _native.WorldFault as fault:
+        fault = attempt(env.reset, _native.WorldFault)
+        if fault is not None:
             assert "scatter found no layout in 100 draws" in str(fault)
             return
         kinds = [o["type"] for o in env.inspect(0)["objects"]]
@@ -180,7 +181,9 @@ def test_F2_objects_up_to_the_cap_and_one_more() -> None:
         env.reset()
         env.step([4])
         assert len(env.inspect(0)["objects"]) == 65_535
-    with pytest.raises(ValueError, match=r"^expected at most 65535 objects on a map, got 65536\b.* - at `\$.map.text`$"):
+    with pytest.raises(
+        ValueError, match=r"^expected at most 65535 objects on a map, got 65536\b.* - at `\$.map.text`$"
+    ):
         quiet_make(game_with(Ascii(text="\n".join([*full[:-1], "#" * 255 + "@"]))), num_worlds=1)
 
 

@@ -1,4 +1,4 @@
-"""F6: misuse that could take a whole process down runs in a process of its own: fork, exit, what is left after close."""
+"""F6: misuse that could take a whole process down, in a process of its own: fork, exit, what is left after close."""
 
 from __future__ import annotations
 

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# The figures of docs/numbers.md: every command once, what it printed in bench/results/NAME.txt. Several minutes; run it
+# on a quiet machine. A benchmark that calls itself unstable (exit code 1) is kept as such.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.venv/bin:$PATH"
+mkdir -p bench/results
+measure() {
+  local name=$1; shift
+  echo "== $name: $*"
+  { echo "\$ $*"; "$@"; echo "exit code $?"; } 2>&1 | tee "bench/results/$name.txt"
+}
+measure peers_20 gridmill bench step --peers --worlds 64 --agents 20 --iterations 1000 --rounds 15 --warmup 1000
+measure peers_100 gridmill bench step --peers --worlds 64 --agents 100 --iterations 200 --rounds 15 --warmup 200
+measure peers_20_one_world gridmill bench step --peers --agents 20 --iterations 5000 --rounds 10 --warmup 5000
+measure worlds gridmill bench step --sweep worlds=64,256,1024,4096 --iterations 1500 --rounds 15 --warmup 200
+measure agents gridmill bench step --sweep agents=4,20,100,1000 --worlds 16 --map-size 100 --iterations 1000 --rounds 10 --warmup 100
+measure threads gridmill bench step --sweep threads=1,2 --worlds 512 --iterations 400 --rounds 20 --warmup 100
+measure overhead_64 gridmill bench step --overhead --worlds 64 --iterations 1500 --rounds 20 --warmup 500
+measure overhead_1 gridmill bench step --overhead --worlds 1 --iterations 40000 --rounds 20 --warmup 5000
+measure instructions gridmill bench step --instructions --worlds 64 --window disc --iterations 500 --rounds 10 --warmup 500
+measure profile gridmill profile --game toy --worlds 64 --steps 4000 --warmup 500
+measure validation env GRIDMILL_OBS_VALIDATION=1 gridmill bench step --worlds 64 --iterations 160 --rounds 5 --warmup 0
