@@ -35,9 +35,7 @@ def test_help_names_every_command() -> None:
         assert re.search(rf"^  {command}\s", result.stdout, re.MULTILINE), command
 
 
-@pytest.mark.parametrize(
-    "command", [["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]]
-)
+@pytest.mark.parametrize("command", [["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]])
 def test_every_command_has_help(command: list[str]) -> None:
     result = call(*command, "--help")
     assert result.exit_code == 0
@@ -74,9 +72,7 @@ def test_help_imports_nothing_heavy() -> None:
         "except SystemExit as end: assert end.code == 0\n"
         "print('\\n' + json.dumps(sorted(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     loaded = json.loads(done.stdout.splitlines()[-1])
     assert "gridmill.cli" in loaded
     heavy = ("numpy", "pydantic", "torch", "rich", "gymnasium", "pettingzoo", "matplotlib", "psutil")

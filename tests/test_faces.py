@@ -58,12 +58,8 @@ def test_missing_library_is_named_with_its_command(
     monkeypatch: pytest.MonkeyPatch, face: Any, library: str, command: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(
-        sys.modules, f"gridmill.faces_{'zoo' if library == 'pettingzoo' else 'puffer'}", raising=False
-    )
-    with pytest.raises(
-        ImportError, match=f"needs {library}, which is not installed; install it with: {command}"
-    ):
+    monkeypatch.delitem(sys.modules, f"gridmill.faces_{'zoo' if library == 'pettingzoo' else 'puffer'}", raising=False)
+    with pytest.raises(ImportError, match=f"needs {library}, which is not installed; install it with: {command}"):
         face("toy")
 
 
@@ -134,9 +130,7 @@ def test_single_env_refuses_bad_arguments() -> None:
         GridmillEnv("toy", agent=3, **SMALL)
     with pytest.raises(ValueError, match="others must be 'noop', 'random' or a function, got 'sleep'"):
         GridmillEnv("toy", others="sleep", **SMALL)  # type: ignore[arg-type]
-    with pytest.raises(
-        ValueError, match=r"render_mode must be None or one of \['ansi', 'rgb_array'\], got 'human'"
-    ):
+    with pytest.raises(ValueError, match=r"render_mode must be None or one of \['ansi', 'rgb_array'\], got 'human'"):
         GridmillEnv("toy", render_mode="human", **SMALL)
     with pytest.raises(TypeError, match=r"sizes \['map_size'\] need a game name, got a Game"):
         GridmillEnv(gridmill.games.toy(**SMALL), map_size=9)
@@ -215,11 +209,7 @@ def test_vector_env_final_obs_only_where_a_row_ended() -> None:
     for actions in random_actions(6, 10):
         *_, truncated, infos = envs.step(actions)
         if truncated.any():
-            assert (
-                [row is not None for row in infos["final_obs"]]
-                == truncated.tolist()
-                == infos["_final_obs"].tolist()
-            )
+            assert [row is not None for row in infos["final_obs"]] == truncated.tolist() == infos["_final_obs"].tolist()
             seen.add(tuple(truncated.tolist()))
     assert (True, True, True, False, False, False) in seen
 
@@ -230,9 +220,7 @@ def test_vector_env_copies_or_lends() -> None:
     kept = first.copy()
     for actions in random_actions(3, 5):
         returned = copies.step(actions)
-        assert not any(
-            np.shares_memory(array, own) for array in returned[:4] for own in (copies.batch.obs, first)
-        )
+        assert not any(np.shares_memory(array, own) for array in returned[:4] for own in (copies.batch.obs, first))
     assert np.array_equal(first, kept)
     lends = GridmillVectorEnv("toy", num_envs=3, copy=False, **SMALL)
     assert lends.reset(seed=0)[0] is lends.batch.obs
@@ -326,9 +314,7 @@ def test_parallel_env_refuses_incomplete_actions() -> None:
     with pytest.raises(RuntimeError, match="the episode has not begun"):
         env.step({})
     env.reset()
-    with pytest.raises(
-        ValueError, match=r"one entry per agent; missing \['agent_2'\], unknown \['agent_7'\]"
-    ):
+    with pytest.raises(ValueError, match=r"one entry per agent; missing \['agent_2'\], unknown \['agent_7'\]"):
         env.step({"agent_0": 0, "agent_1": 0, "agent_7": 0})
     with pytest.raises(TypeError):
         env.step({"agent_0": 0, "agent_1": 0, "agent_2": 0.5})
@@ -350,9 +336,7 @@ def test_parallel_env_state_is_the_world() -> None:
     for _ in range(10):
         before = env.state()
         env.step(dict.fromkeys(env.agents, 1))
-    assert np.array_equal(
-        env.state(), before
-    )  # over: the state before the last action, not the next episode's
+    assert np.array_equal(env.state(), before)  # over: the state before the last action, not the next episode's
 
 
 def test_parallel_env_state_holds_vibes_and_amounts() -> None:

@@ -28,9 +28,7 @@ def agent(index: int, row: int, column: int, facing: str = "south", group: int =
 class HandMade:
     """Just enough of an env to be looked at."""
 
-    def __init__(
-        self, height: int, width: int, *objects: dict[str, Any], types: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, height: int, width: int, *objects: dict[str, Any], types: tuple[str, ...] = ()) -> None:
         self.tags = [f"type:{name}" for name in types]
         self.view = {
             "tick": 7, "episode": 1, "seed": 42, "height": height, "width": width, "objects": list(objects),
@@ -78,9 +76,7 @@ def test_ascii_has_a_character_for_every_one_of_many_types() -> None:
 
 
 def test_ascii_agrees_with_inspect_on_a_real_world() -> None:
-    with gridmill.make(
-        gridmill.games.toy(num_agents=4, map_size=12, density=0.1), num_worlds=2, seed=3
-    ) as env:
+    with gridmill.make(gridmill.games.toy(num_agents=4, map_size=12, density=0.1), num_worlds=2, seed=3) as env:
         env.reset()
         rows = render.ascii(env, 1).splitlines()[1:-1]
         found = {(r, c): cell for r, row in enumerate(rows) for c, cell in enumerate(row) if cell != "."}
@@ -139,9 +135,7 @@ def test_rgb_tells_groups_apart_and_unknown_types_get_a_stable_colour() -> None:
 
 def test_rgb_refuses_with_the_arithmetic() -> None:
     env: Any = HandMade(4096, 4096)
-    with pytest.raises(
-        ValueError, match=r"32768 x 32768 x 3 = 3221225472 bytes is over the limit of 268435456"
-    ):
+    with pytest.raises(ValueError, match=r"32768 x 32768 x 3 = 3221225472 bytes is over the limit of 268435456"):
         render.rgb(env)
     with pytest.raises(ValueError, match="scale must be 1 to 256 pixels per cell, got 0"):
         render.rgb(env, scale=0)

@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "bind/outside.hpp"
 #include "bind/to_value.hpp"
 #include "core/batch.hpp"
 
@@ -117,7 +118,7 @@ nb::tuple take_episodes(Batch<G>& batch) {
 template <class G>
 nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
   using B = Batch<G>;
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<OutsideCall>;
   return nb::class_<B>(m, name)
       .def(
           "__init__",
@@ -142,7 +143,7 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
       .def("send", &B::send, nb::arg("lane"), Release())
       .def("recv", &B::recv, nb::arg("lane"), Release())
       .def("write_actions", &write_actions<G>, nb::arg("actions"))
-      .def("close", &B::close, Release())
+      .def("close", &B::close, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("closed", &B::closed)
       .def(
           "add_game",

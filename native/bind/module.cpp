@@ -52,6 +52,8 @@ NB_MODULE(_native, m) {
   });
   bind_grid(bind_batch<grid::Grid>(m, "GridBatch"));
   bind_grid_functions(m);
+  m.def("leave", &leave);
+  nb::module_::import_("atexit").attr("register")(m.attr("leave"));
   m.def("allocations", &allocation_count, "heap allocations made by the engine since it was loaded");
   m.def("memcpy_limit", &memcpy_limit, nb::arg("rows"), nb::arg("bytes"), nb::arg("seconds"),
         nb::call_guard<nb::gil_scoped_release>());

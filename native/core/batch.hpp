@@ -92,11 +92,9 @@ class Batch {
     fresh_ = seed.has_value() || !ready_;
     if (seed) options_.seed = *seed;
     fault_.reset();
-    log_.clear();
     resetting_ = true;
     run_all_lanes();
     resetting_ = false;
-    for (auto& lane : lanes_) lane.steps = 0;
     raise_fault();
     ready_ = true;
   }
@@ -248,8 +246,11 @@ class Batch {
 
   const StepTimes<kPhases>& times() const { return times_; }
 
+  // Between steps only: what workers keep is theirs while a lane is in flight.
   template <class Visit>
   void each_worker(Visit visit) {
+    const Call call(*this);
+    refuse_in_flight("observation_validation");
     for (const auto& worker : workers_) visit(worker->game);
   }
 
@@ -266,7 +267,10 @@ class Batch {
 
   const BatchOptions& options() const { return options_; }
   const Worlds<G>& worlds() const { return worlds_; }
-  std::shared_ptr<Buffers<Obs>> buffers() const { return worlds_.buffers; }
+  std::shared_ptr<Buffers<Obs>> buffers() const {
+    if (worlds_.buffers == nullptr) throw UsageError("this env is closed");
+    return worlds_.buffers;
+  }
   bool closed() const { return crew_ == nullptr; }
 
  private:
@@ -436,7 +440,6 @@ class Batch {
     if (from_reset && fresh_) next.key = {options_.seed, world, 0};
     else next.key.episode += 1;
     if (next.next_program >= 0) next.program = next.next_program;
-    else if (from_reset && !ready_) next.program = static_cast<std::int32_t>(world % worlds_.programs.size());
     const Program& program = worlds_.program(next.program);
     next.next_program = -1;
     next.tick = 0;

@@ -35,6 +35,7 @@ struct Shape {
   std::size_t num_agents = 0;
   std::vector<std::size_t> obs;  // per row, e.g. {200, 3}
   std::size_t num_actions = 0;
+  std::string window = "";  // what part of the world a row shows, for games that can choose
   bool operator==(const Shape&) const = default;
   std::size_t obs_size() const {
     std::size_t n = 1;
@@ -71,6 +72,8 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   { G::compile(words, games[index]) } -> std::same_as<typename G::Program>;
   { G::shape(program) } -> std::same_as<Shape>;
   { G::stats(words) } -> std::same_as<StatTable>;
+  // All words as text: a saved state holds ids, so it fits only a batch with the same words.
+  { G::words_text(words) } -> std::same_as<std::string>;
   // Size of the game's part of a world block.
   { G::state_bytes(program) } -> std::same_as<std::size_t>;
   // Length of an episode in ticks (0: no limit), and the earliest tick a first episode may end.

@@ -22,6 +22,26 @@ std::string range_text(const char* type, const Allowed& allowed) {
   return text;
 }
 
+// Messages are one line whatever a name contains.
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') out += "\\n";
+    else if (c == '\r') out += "\\r";
+    else if (static_cast<unsigned char>(c) < ' ' || c == 127) out += '?';
+    else out += c;
+  }
+  return out;
+}
+
+// The first bytes of a text, cut between characters of UTF-8.
+std::string shortened(const std::string& text) {
+  if (text.size() <= 60) return text;
+  std::size_t end = 57;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
 // Edit distance (Levenshtein 1966), for "did you mean".
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -54,7 +74,10 @@ std::string Value::describe() const {
     std::string operator()(std::int64_t i) const { return std::to_string(i); }
     std::string operator()(double d) const { return number_text(d); }
     std::string operator()(const std::string& s) const {
-      return "'" + (s.size() > 60 ? s.substr(0, 57) + "..." : s) + "'";
+      std::string quoted = shortened(s);
+      quoted.insert(quoted.begin(), '\'');
+      quoted.push_back('\'');
+      return quoted;
     }
     std::string operator()(const List& l) const { return "a list of " + std::to_string(l.size()); }
     std::string operator()(const Dict& d) const { return "a dict of " + std::to_string(d.size()); }
@@ -63,11 +86,11 @@ std::string Value::describe() const {
 }
 
 void refuse(const std::string& path, const std::string& what) {
-  throw std::invalid_argument(what + " - at `" + path + "`");
+  throw std::invalid_argument(one_line(what) + " - at `" + one_line(path) + "`");
 }
 
 void refuse_type(const std::string& path, const std::string& expected, const Value& got) {
-  throw TypeMismatch("expected " + expected + ", got " + got.describe() + " - at `" + path + "`");
+  throw TypeMismatch(one_line("expected " + expected + ", got " + got.describe()) + " - at `" + one_line(path) + "`");
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {

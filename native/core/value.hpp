@@ -33,7 +33,7 @@ struct TypeMismatch : std::invalid_argument {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what);
 [[noreturn]] void refuse_type(const std::string& path, const std::string& expected, const Value& got);
-// " (did you mean `x`?)" or nothing.
+// "; did you mean `x`?" or nothing.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 // What a field may hold beyond its type.

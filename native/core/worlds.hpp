@@ -31,6 +31,10 @@ class Worlds {
     refuse_more_than_memory();
     buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, masks, G::empty_obs);
     blocks = Pages(stride * count);
+    for (std::uint32_t w = 0; w < count; ++w) {  // several games are dealt out in turn
+      header(w).program = static_cast<std::int32_t>(w % programs.size());
+      header(w).next_program = -1;
+    }
   }
 
   std::size_t num_rows() const { return count * shape.num_agents; }
@@ -95,6 +99,7 @@ class Worlds {
     out.put_bytes(kMagic, sizeof kMagic);
     out.put(static_cast<std::uint32_t>(chosen.size()));
     put_shape(out);
+    out.put(words_hash());
     out.put(static_cast<std::uint32_t>(fingerprints.size()));
     for (const auto& fingerprint : fingerprints) out.put_text(fingerprint);
     for (const auto w : chosen) {
@@ -121,6 +126,9 @@ class Worlds {
     put_shape(own);
     if (std::memcmp(in.view(own.bytes().size()), own.bytes().data(), own.bytes().size()) != 0)
       throw std::invalid_argument("restore: saved from a batch of other shapes (agents, obs, actions, masks)");
+    if (in.get<std::uint64_t>() != words_hash())
+      throw std::invalid_argument(
+          "restore: saved from a batch with another feature table; make it with the same games");
     if (saved_count != chosen.size() && saved_count != 1)
       throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, " +
                                   std::to_string(chosen.size()) + " asked for; save one world to fork it into many");
@@ -165,7 +173,8 @@ class Worlds {
     const auto text = [](const Shape& s) {
       std::string obs;
       for (const auto d : s.obs) obs += (obs.empty() ? "" : "x") + std::to_string(d);
-      return std::to_string(s.num_agents) + " agents, obs " + obs + ", " + std::to_string(s.num_actions) + " actions";
+      return std::to_string(s.num_agents) + " agents, obs " + obs + ", " + std::to_string(s.num_actions) + " actions" +
+             (s.window.empty() ? "" : ", window " + s.window);
     };
     throw std::invalid_argument("games of one batch must have one shape: expected " + text(shape) + ", got " +
                                 text(other));
@@ -184,6 +193,11 @@ class Worlds {
                                 std::to_string(bytes_per_world()) + " bytes of state + " +
                                 std::to_string(shape.num_agents) + " rows x " + std::to_string(per_row) +
                                 " bytes) = " + mib(need) + ", this machine has " + mib(have) + "; lower num_worlds");
+  }
+
+  std::uint64_t words_hash() const {
+    const std::string text = G::words_text(words);
+    return hash_bytes(text.data(), text.size());
   }
 
   void put_shape(ByteWriter& out) const {
@@ -229,8 +243,7 @@ class Worlds {
     const std::string& wanted = names[static_cast<std::size_t>(index)];
     for (std::size_t i = 0; i < fingerprints.size(); ++i)
       if (fingerprints[i] == wanted) return static_cast<std::int32_t>(i);
-    throw std::invalid_argument("restore: this batch lacks the game with fingerprint " + wanted +
-                                "; add_game() it first");
+    throw std::invalid_argument("restore: this batch lacks the game " + wanted + "; add_game() it first");
   }
 
   void write_saved(const Saved& saved, std::uint32_t world) {

@@ -34,8 +34,9 @@ std::vector<std::string> lines_of(const std::string& text) {
     else line += c;
   }
   if (!line.empty()) lines.push_back(std::move(line));
-  while (!lines.empty() && lines.front().empty()) lines.erase(lines.begin());
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  const auto filled = [](const std::string& row) { return !row.empty(); };
+  lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(), filled));
   return lines;
 }
 
@@ -160,12 +161,11 @@ void draw_ascii(const Program& p, World& w, const Key& key, MapScratch& scratch)
   Layer layer(p, w);
   for (const auto& item : p.map.fixed) layer.put(item.type, item.row, item.column);
   auto& order = scratch.cells;  // more spawn cells than agents: a random choice, otherwise in reading order
-  order.resize(p.map.spawns.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  if (order.size() > p.num_agents) {
+  const auto n = static_cast<std::uint32_t>(p.map.spawns.size());
+  for (std::uint32_t i = 0; i < n; ++i) order[i] = i;
+  if (n > p.num_agents) {
     const Stream draws(key, 0, kMapStream);
-    for (std::uint32_t i = 0; i < p.num_agents; ++i)
-      std::swap(order[i], order[i + draws.below(i, static_cast<std::uint32_t>(order.size()) - i)]);
+    for (std::uint32_t i = 0; i < p.num_agents; ++i) std::swap(order[i], order[i + draws.below(i, n - i)]);
   }
   for (std::uint32_t i = 0; i < p.num_agents; ++i) {
     const Spawn& spawn = p.map.spawns[order[i]];

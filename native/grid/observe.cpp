@@ -110,30 +110,29 @@ void compare_rows(const Grid::T& tick, const std::uint8_t* fast, const std::uint
   }
 }
 
+// The reference runs first: the fast path counts what it writes, and a game may show those counts.
 void observe_both(const Grid::T& tick, World& w, const ObserveJob& job) {
   Worker& worker = tick.worker;
-  const std::size_t bytes = std::size_t{job.num_agents} * job.num_tokens * 3;
   const bool fast_first = worker.options.fast;
+  std::uint8_t* const shadow_rows = worker.shadow.data();
   const std::int64_t start = steady_ns();
-  if (fast_first) worker.fast(job);
-  else observe_slowly(tick, w, tick.rows.obs, tick.rows.used, true);
+  observe_slowly(tick, w, fast_first ? shadow_rows : tick.rows.obs,
+                 fast_first ? worker.shadow_used.data() : tick.rows.used, !fast_first);
   const std::int64_t middle = steady_ns();
   if (fast_first) {
-    observe_slowly(tick, w, worker.shadow.data(), worker.shadow_used.data(), false);
+    worker.fast(job);
   } else {
     ObserveJob shadow = job;
     std::vector<std::uint32_t> counters(std::size_t{job.num_agents} * 2);
-    std::memset(worker.shadow.data(), 0xFF, bytes);
+    std::memset(shadow_rows, 0xFF, std::size_t{job.num_agents} * job.num_tokens * 3);
     std::fill(worker.shadow_used.begin(), worker.shadow_used.end(), std::uint16_t{0});
-    shadow.obs = worker.shadow.data(), shadow.used = worker.shadow_used.data();
+    shadow.obs = shadow_rows, shadow.used = worker.shadow_used.data();
     shadow.written = counters.data(), shadow.dropped = counters.data() + job.num_agents;
     worker.fast(shadow);
   }
-  const std::int64_t end = steady_ns();
-  worker.validation.fast_ns += fast_first ? middle - start : end - middle;
-  worker.validation.reference_ns += fast_first ? end - middle : middle - start;
-  compare_rows(tick, fast_first ? tick.rows.obs : worker.shadow.data(),
-               fast_first ? worker.shadow.data() : tick.rows.obs);
+  worker.validation.reference_ns += middle - start;
+  worker.validation.fast_ns += steady_ns() - middle;
+  compare_rows(tick, fast_first ? tick.rows.obs : shadow_rows, fast_first ? shadow_rows : tick.rows.obs);
 }
 
 void refuse_overflow(const Grid::T& tick, const World& w) {

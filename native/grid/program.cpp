@@ -252,7 +252,9 @@ Program compile(const Vocabulary& words, const Value& game) {
   std::uint32_t code = p.num_objects + 1;
   for (auto& type : p.types)
     if (type.terrain) type.code = static_cast<std::uint16_t>(code++);
-  if (code >= kMaxObjects) refuse("$.map", "expected at most 65535 objects, got " + std::to_string(code));
+  if (code > kMaxObjects)
+    refuse("$.map", "expected at most 65534 codes, got " + std::to_string(p.num_objects) + " objects with a state + " +
+                        std::to_string(code - p.num_objects - 1) + " kinds of terrain");
   p.num_slots = code;
   p.narrow_grid = code < 255;
   p.narrow_outcomes = p.config.max_steps <= 65'535;

@@ -198,7 +198,11 @@ Vocabulary Grid::vocabulary(const std::vector<Value>& games) {
 }
 
 Shape Grid::shape(const Program& p) {
-  return {p.num_agents, {static_cast<std::size_t>(p.config.observation.num_tokens), 3}, p.words->actions.size()};
+  const Observation& o = p.config.observation;
+  return {p.num_agents,
+          {static_cast<std::size_t>(o.num_tokens), 3},
+          p.words->actions.size(),
+          std::to_string(o.height) + "x" + std::to_string(o.width) + " " + o.window};
 }
 
 // In the order of Vocabulary::stats(): reward, two per action, invalid, the tallies, amounts.

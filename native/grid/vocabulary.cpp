@@ -23,13 +23,19 @@ Words words_of(const GameConfig& game) {
   if (game.observation.local_position)
     for (const char* name : {"lp:north", "lp:south", "lp:west", "lp:east"}) f[name] = 255;
   if (game.vibes.size() > 1) f["vibe"] = 255;
-  for (const auto& resource : game.resources) {
-    f["inv:" + resource] = 255;
-    if (needs_two_digits(game, resource)) f["inv:" + resource + ":p1"] = 255;
+  const auto add = [&f](const std::string& name, const std::string& path) {
+    if (!f.emplace(name, 255).second) refuse(path, "`" + name + "` is already the name of another feature");
+  };
+  for (std::size_t i = 0; i < game.resources.size(); ++i) {
+    const std::string name = "inv:" + game.resources[i], path = "$.resources[" + std::to_string(i) + "]";
+    add(name, path);
+    if (needs_two_digits(game, game.resources[i])) add(name + ":p1", path);
   }
-  for (const auto& value : game.observation.values) {
-    f[value.name] = 255;
-    if (value.digits == 2) f[value.name + ":p1"] = 255;
+  for (std::size_t i = 0; i < game.observation.values.size(); ++i) {
+    const auto& value = game.observation.values[i];
+    const std::string path = "$.observation.values[" + std::to_string(i) + "].name";
+    add(value.name, path);
+    if (value.digits == 2) add(value.name + ":p1", path);
   }
   words.tags.insert("type:agent");
   words.tags.insert(game.agent.tags.begin(), game.agent.tags.end());
@@ -145,9 +151,20 @@ void expect_covered(const Vocabulary& words, const GameConfig& game) {
   for (const auto& action : action_names(own.moves, own.vibes, game.vibes))
     if (std::find(words.actions.begin(), words.actions.end(), action) == words.actions.end()) missing.push_back(action);
   if (!missing.empty()) refuse("$", "this game would add actions the batch does not have: " + listed(missing));
+  for (const auto& vibe : game.vibes)
+    if (std::find(words.vibes.begin(), words.vibes.end(), vibe) == words.vibes.end()) missing.push_back(vibe);
+  if (!missing.empty()) refuse("$", "this game would add vibes the batch does not have: " + listed(missing));
   if (!game.vibes.empty() && game.vibes.front() != words.vibes.front())
     refuse("$.vibes[0]", "games of one batch must share their first vibe: expected `" + words.vibes.front() +
                              "`, got `" + game.vibes.front() + "`");
+}
+
+std::string Vocabulary::text() const {
+  std::string all;
+  for (const auto& feature : features) all += feature.name + '\n';
+  for (const auto* names : {&actions, &tags, &vibes, &resources})
+    for (const auto& name : *names) all += name + '\n';
+  return all;
 }
 
 }  // namespace gridmill::grid

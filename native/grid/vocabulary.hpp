@@ -28,6 +28,7 @@ struct Vocabulary {
   std::uint8_t tag(const std::string& name) const;
   std::uint8_t vibe(const std::string& name) const;  // empty: the first
   StatTable stats() const;
+  std::string text() const;  // all words in order: equal texts mean equal ids
 };
 
 Vocabulary make_vocabulary(const std::vector<GameConfig>& games);

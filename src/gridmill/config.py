@@ -23,12 +23,17 @@ class ConfigError(ValueError):
     """A setting that cannot be used: one line, ending in the path of the setting."""
 
     def __init__(self, what: str, path: str = "$") -> None:
-        super().__init__(f"{what} - at `{path}`")
-        self.what = what
-        self.path = path
+        self.what = _one_line(what)
+        self.path = _one_line(path)
+        super().__init__(f"{self.what} - at `{self.path}`")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ConfigError, (self.what, self.path)
+
+
+def _one_line(text: str) -> str:
+    """Messages are one line whatever a name contains."""
+    return text.replace("\n", "\\n").replace("\r", "\\r")
 
 
 class FrozenDict(Mapping[K, V]):
@@ -56,7 +61,8 @@ class FrozenDict(Mapping[K, V]):
         return hash(tuple(self._items.items()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and dict(self._items) == dict(other)
+        # The order counts: it is the order of declaration, and the core numbers things by it.
+        return isinstance(other, Mapping) and list(self._items.items()) == list(other.items())
 
     def __repr__(self) -> str:
         return repr(self._items)
@@ -92,6 +98,8 @@ def _plain(value: Any) -> Any:
         return value.model_dump()
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
     return value
 
 
@@ -132,7 +140,9 @@ class Config(BaseModel):
             here = "$" + "".join("." + n for n in names[:depth])
             if isinstance(spot, list) and name.isdigit() and int(name) < len(spot):
                 key: Any = int(name)
-            elif isinstance(spot, dict) and (name in spot or _open_dict(self, names[:depth])):
+            elif isinstance(spot, dict) and (
+                name in spot or (depth == len(names) - 1 and _open_dict(self, names[:depth]))
+            ):
                 key = name
             else:
                 known = [str(k) for k in spot] if isinstance(spot, dict) else []
@@ -151,7 +161,7 @@ class Config(BaseModel):
 
     def fingerprint(self) -> str:
         """Twelve hex digits that name this value; equal settings have equal fingerprints."""
-        text = json.dumps(self.tree(), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(self.tree(), separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -210,8 +220,10 @@ def explain_error(error: ValidationError, model: type[BaseModel]) -> ConfigError
     if kind == "union_tag_invalid":
         tags = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
         listed = ", ".join(f"`{tag}`" for tag in tags)
-        close = did_you_mean(context["tag"], tags)
-        return ConfigError(f"expected a kind among {listed}, got `{context['tag']}`{close}", where + ".kind")
+        given = context["tag"]
+        return ConfigError(
+            f"expected a kind among {listed}, got {_show(given)}{did_you_mean(given, tags)}", where + ".kind"
+        )
     if kind == "union_tag_not_found":
         return ConfigError("expected a `kind`, got none", where)
     message = first["msg"]

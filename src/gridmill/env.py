@@ -81,9 +81,15 @@ def make(
     for item in built:
         if not isinstance(item, Game):
             raise TypeError(f"game: expected a name or a Game, got {type(item).__name__}")
-    for name, value in (("num_worlds", num_worlds), ("seed", seed), ("threads", threads), ("lanes", lanes)):
+    sizes = {"num_worlds": num_worlds, "seed": seed, "threads": threads, "lanes": lanes}
+    if min_first_episode is not None:
+        sizes["min_first_episode"] = min_first_episode
+    for name, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise TypeError(f"{name}: expected an int, got {value!r}")
+    for name, flag in {"masks": masks, "desync_episodes": desync_episodes}.items():
+        if not isinstance(flag, bool | np.bool_):
+            raise TypeError(f"{name}: expected True or False, got {flag!r}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed: expected an int in [0, 2**64), got {seed}")
     if threads > (os.cpu_count() or 1):
@@ -120,7 +126,7 @@ class Env:
 
     def __init__(self, built: list[Game], **options: Any) -> None:
         trees = [game.tree() for game in built]
-        self._batch = _native.GridBatch(trees, [game.fingerprint() for game in built], **options)
+        self._batch = _native.GridBatch(trees, [_name_of(game) for game in built], **options)
         self._games = list(built)
         self.num_worlds: int = options["num_worlds"]
         self.threads: int = options["threads"]
@@ -153,7 +159,10 @@ class Env:
             raise TypeError(f"seed: expected an int or None, got {seed!r}")
         if seed is not None and not 0 <= seed < 2**64:
             raise ValueError(f"seed: expected an int in [0, 2**64), got {seed}")
-        self._batch.reset(None if seed is None else int(seed))
+        try:
+            self._batch.reset(None if seed is None else int(seed))
+        except _native.WorldFault as fault:
+            raise self._with_recipe(fault) from None
 
     def step(self, actions: Any = None) -> None:
         """One tick of every world. `actions` (int32 or int64, [rows]) are checked and copied in first."""
@@ -225,15 +234,15 @@ class Env:
 
     def add_game(self, game: Game) -> int:
         """Compile another game of the same shapes and words; the number is for `assign`."""
-        index = int(self._batch.add_game(game.tree(), game.fingerprint()))
+        index = int(self._batch.add_game(game.tree(), _name_of(game)))
         self._games.append(game)
         self._warn_of_overflow(index)
         return index
 
     def assign(self, worlds: int | Iterable[int], games: int | Iterable[int]) -> None:
         """Give worlds a game, taken at each world's next reset and never in the middle of an episode."""
-        chosen = [worlds] if isinstance(worlds, int) else [int(w) for w in worlds]
-        given = [games] * len(chosen) if isinstance(games, int) else [int(g) for g in games]
+        chosen = [int(worlds)] if isinstance(worlds, int | np.integer) else [int(w) for w in worlds]
+        given = [int(games)] * len(chosen) if isinstance(games, int | np.integer) else [int(g) for g in games]
         self._batch.assign(chosen, given)
 
     @property
@@ -330,7 +339,7 @@ class Env:
 
     def _with_recipe(self, fault: Exception) -> Exception:
         """The same fault with the way to see it again."""
-        names = ", ".join(repr(game.name) for game in self._games)
+        names = repr(self._games[0].name) if len(self._games) == 1 else repr([game.name for game in self._games])
         return _native.WorldFault(
             f"{fault}\nto see it again: env = gridmill.make({names}, num_worlds={self.num_worlds}); "
             "env.reset(seed=<the seed above>); then the same actions up to that tick"
@@ -352,6 +361,11 @@ class Env:
 
 class TokenBudgetWarning(UserWarning):
     """A game could show more tokens than a row has room for."""
+
+
+def _name_of(game: Game) -> str:
+    """What a saved state calls a game: for people the name, for the machine the fingerprint."""
+    return f"{game.name} {game.fingerprint()}"
 
 
 def _timing(values: list[int]) -> dict[str, int]:

@@ -35,9 +35,7 @@ class Sound(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.tick, self.total = self.tick + 1, self.total + 1
-        self.place = (self.place.astype(np.int64) + self.np_random.integers(0, 9, 8) + action).astype(
-            np.uint8
-        ) % 200
+        self.place = (self.place.astype(np.int64) + self.np_random.integers(0, 9, 8) + action).astype(np.uint8) % 200
         return self.see(), self.reward(), False, self.out_of_time(), {"tick": self.tick}
 
     def see(self) -> Any:
@@ -252,9 +250,7 @@ def test_D6_catches_a_vector_env_that_lends_its_buffers() -> None:
 
 
 def test_D6_checker_refuses_an_empty_check() -> None:
-    with pytest.raises(
-        ValueError, match=r"expected two different seeds and steps >= 1, got seeds \[0\] and steps 5"
-    ):
+    with pytest.raises(ValueError, match=r"expected two different seeds and steps >= 1, got seeds \[0\] and steps 5"):
         check_determinism(Sound, seeds=(0,), steps=5)
 
 

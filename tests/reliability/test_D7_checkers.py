@@ -43,9 +43,7 @@ def test_D7_there_are_games() -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize(
-    "options", [{}, {"others": "random"}, {"masks": True}], ids=["noop", "random", "masks"]
-)
+@pytest.mark.parametrize("options", [{}, {"others": "random"}, {"masks": True}], ids=["noop", "random", "masks"])
 def test_D7_gymnasium_checker(game: str, options: dict[str, Any]) -> None:
     with no_warning_but_shape():
         env = gymnasium.make(f"gridmill/{game}-v0", **options)

@@ -187,14 +187,24 @@ def test_F2_objects_up_to_the_cap_and_one_more() -> None:
         quiet_make(game_with(Ascii(text="\n".join([*full[:-1], "#" * 255 + "@"]))), num_worlds=1)
 
 
-@pytest.mark.parametrize("crates", [60_000, 65_534])
-def test_F2_objects_with_a_state_up_to_the_cap(crates: int) -> None:
-    """With the one agent 65 534 crates make 65 535 objects, which the rules allow."""
+def crates_and_an_agent(crates: int) -> Game:
     rows = ["X" * 256] * (crates // 256) + ["X" * (crates % 256) + "." * (256 - crates % 256)] + ["@" + "." * 255]
     game = game_with(Ascii(text="\n".join(rows), legend={"X": "crate"}), resources=("ore",))
-    with quiet_make(game.replace("objects.crate", {"inventory": {"ore": 1}}), num_worlds=1) as env:
+    return game.replace("objects.crate", {"inventory": {"ore": 1}})
+
+
+@pytest.mark.parametrize("crates", [60_000, 65_532])
+def test_F2_objects_with_a_state_up_to_the_cap(crates: int) -> None:
+    """Objects with a state of their own and kinds of terrain share 65 534 codes: here the agent, crates and walls."""
+    with quiet_make(crates_and_an_agent(crates), num_worlds=1) as env:
         env.reset()
         assert sum(o["type"] == "crate" for o in env.inspect(0)["objects"]) == crates
+
+
+def test_F2_one_object_with_a_state_too_many() -> None:
+    expected = r"^expected at most 65534 codes, got 65534 objects with a state \+ 1 kinds of terrain - at `\$.map`$"
+    with pytest.raises(ValueError, match=expected):
+        quiet_make(crates_and_an_agent(65_533), num_worlds=1)
 
 
 def test_F2_agents_up_to_the_cap_and_one_more() -> None:

@@ -49,9 +49,7 @@ def on_terminal(arguments: Sequence[str], env: Mapping[str, str], columns: int) 
     """Everything the command shows on a pseudo-terminal of that width."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    child = subprocess.Popen(
-        [*COMMAND, *arguments], stdin=follower, stdout=follower, stderr=follower, env=dict(env)
-    )
+    child = subprocess.Popen([*COMMAND, *arguments], stdin=follower, stdout=follower, stderr=follower, env=dict(env))
     os.close(follower)
     shown = b""
     while True:

@@ -99,9 +99,7 @@ def test_mismatches_end_with_2_and_win_over_1(
     assert "result: the fast observations differ from the reference" in result.stdout
 
 
-def test_validation_is_reported_and_clean(
-    run: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_validation_is_reported_and_clean(run: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRIDMILL_OBS_VALIDATION", "1")
     result = run("--output", str(tmp_path / "run.json"))
     assert result.exit_code == 0, result.output
@@ -271,12 +269,7 @@ def test_overhead_compares_profiling_off_and_on(run: Bench, tmp_path: Path) -> N
 
 def test_a_report_has_table_trend_and_plot(run: Bench, tmp_path: Path) -> None:
     for name, cost in (("a", 2.0), ("b", 1.0)):
-        assert (
-            run(
-                "--phase", f"step {name}", "--output", str(tmp_path / f"{name}.json"), costs=(cost,)
-            ).exit_code
-            == 0
-        )
+        assert run("--phase", f"step {name}", "--output", str(tmp_path / f"{name}.json"), costs=(cost,)).exit_code == 0
     result = run("--report", str(tmp_path), tiny=False)
     assert result.exit_code == 0, result.output
     assert "toy, 4 agents, 1 world, 1 thread, 1 lane" in result.stdout
@@ -407,9 +400,7 @@ steps = int(command[-1]) if command[-1].isdigit() else 0
 {report}
 sys.exit(code)
 """
-PERF = (
-    'print(f"{5_000_000 + 4000 * steps},,instructions:u,1,,", file=open(words[words.index("-o") + 1], "w"))'
-)
+PERF = 'print(f"{5_000_000 + 4000 * steps},,instructions:u,1,,", file=open(words[words.index("-o") + 1], "w"))'
 NO_PERF = 'print("<not supported>,,instructions:u,0,,", file=open(words[words.index("-o") + 1], "w"))'
 CALLGRIND = 'print(f"==1== Collected : {7_000_000 + 6000 * steps}", file=sys.stderr)'
 

@@ -16,9 +16,7 @@ QUICK = ["profile", "--steps", "30", "--warmup", "5"]
 
 def test_the_table_by_hand() -> None:
     phases = {"actions": 200_000, "aoe": 3_000, "observations": 790_000, "rewards": 7_000}
-    lines = profile.phase_lines(
-        {**phases, "total": 1_000_000, "wall": 1_100_000}, steps=100, wall_seconds=0.002
-    )
+    lines = profile.phase_lines({**phases, "total": 1_000_000, "wall": 1_100_000}, steps=100, wall_seconds=0.002)
     assert [" ".join(line.split()) for line in lines] == [
         "phase us per step of native of wall",
         "actions 2.000 20.0 % 10.0 %",

@@ -130,7 +130,7 @@ TEST(batch_save_and_restore_continue_to_the_bit_and_fork) {
   for (std::size_t cut = 0; cut < bytes.size(); cut += 7)
     check::message_of<std::invalid_argument>([&] { other.restore(bytes.substr(0, cut), {0}); });
   Batch<Count> lacking({settings(2, 9)}, {"b"}, options(1));
-  CHECK(check::message_of<std::invalid_argument>([&] { lacking.restore(bytes, {0}); }).find("fingerprint a") !=
+  CHECK(check::message_of<std::invalid_argument>([&] { lacking.restore(bytes, {0}); }).find("lacks the game a") !=
         std::string::npos);
 }
 
