@@ -72,7 +72,8 @@ def test_games_are_dealt_out_in_turn() -> None:
 
 
 def test_games_of_other_shapes_are_refused_with_both() -> None:
-    shapes = "expected 1 agents, obs 200x3, 9 actions, got 2 agents, obs 200x3, 9 actions"
+    rest = "obs 200x3, 9 actions, window 11x11 square"
+    shapes = f"expected 1 agents, {rest}, got 2 agents, {rest}"
     with pytest.raises(ValueError) as caught:
         gridmill.make([plain(), plain("two", "@@", num_agents=2)])
     assert str(caught.value) == f"games of one batch must have one shape: {shapes}"

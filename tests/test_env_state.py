@@ -178,7 +178,7 @@ def test_a_game_the_batch_lacks_is_named() -> None:
     before = other.save()
     with pytest.raises(ValueError) as caught:
         other.restore(saved)
-    text = f"restore: this batch lacks the game with fingerprint {there.fingerprint()}; add_game() it first"
+    text = f"restore: this batch lacks the game there {there.fingerprint()}; add_game() it first"
     assert str(caught.value) == text
     assert other.save() == before
     other.add_game(there)

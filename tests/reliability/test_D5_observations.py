@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_games import ascii_maps, games, quiet_make, random_actions, scatter_maps, scripted_actions, windows
+from random_games import ascii_maps, games, quiet_make, random_actions, scatter_maps, scripted_actions
 from reference.observation import Follower, action_names, feature_names, tag_names, window_cells
 
 import gridmill
@@ -83,12 +83,12 @@ def test_D5_reference_as_primary_gives_the_same_arrays(game: Game, seed: int) ->
 
 @st.composite
 def two_games(draw: st.DrawFn) -> list[Game]:
-    """Two games of one shape that differ in map, window, rewards and what is shown."""
+    """Two games of one shape that differ in map, rewards and what is shown."""
     one = draw(games())
     maps = draw(st.sampled_from([ascii_maps, scatter_maps]))
     two = one.replace("name", "other").replace("map", draw(maps(list(one.objects), one.num_agents)))
-    window = one.observation.tree() | draw(windows()) | {"local_position": draw(st.booleans()), "values": []}
-    return [one, two.replace("observation", window).replace("rewards", [])]
+    shown = one.observation.tree() | {"local_position": draw(st.booleans()), "values": []}
+    return [one, two.replace("observation", shown).replace("rewards", [])]
 
 
 @settings(max_examples=80)
