@@ -1,6 +1,6 @@
-// Calls that run without the GIL, and a clean end of the interpreter while threads are in them: a thread that comes back to
-// a finalised interpreter is torn down through C++ frames and would abort the process. So leaving waits for those inside
-// and turns new ones away.
+// Calls that run without the GIL, and a clean end of the interpreter while threads are in them: a thread that comes
+// back to a finalised interpreter is torn down through C++ frames and would abort the process. So leaving waits for
+// those inside and turns new ones away.
 #pragma once
 
 #include <nanobind/nanobind.h>
