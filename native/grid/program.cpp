@@ -178,7 +178,8 @@ void compile_slots(Program& p) {
     most = std::max(most, n);
     if (t != p.agent_type) richest_other = std::max(richest_other, n);
   }
-  p.slot_shift = static_cast<std::uint32_t>(std::bit_width(std::max<std::size_t>(3 * most, 16) - 1));
+  // Copies go 15 bytes (five tokens) at a time with 16-byte loads, and must find 0xFF behind the last token.
+  p.slot_shift = static_cast<std::uint32_t>(std::bit_width((most + 4) / 5 * 15));
   const std::size_t globals = 3 + (p.config.observation.local_position ? 2 : 0) + [&] {
     std::size_t n = 0;
     for (const auto& s : p.shown) n += static_cast<std::size_t>(s.digits);

@@ -17,7 +17,7 @@ from reference.observation import Follower, action_names, feature_names, tag_nam
 
 import gridmill
 from gridmill import Env, Game
-from gridmill.grid import AgentType, Ascii, Observation, ObservedValue, Stat
+from gridmill.grid import AgentType, Ascii, ObjectType, Observation, ObservedValue, Stat
 
 SEEDS = st.integers(0, 2**64 - 1)
 
@@ -219,3 +219,19 @@ def test_D5_half_a_million_comparisons_on_toy() -> None:
 @given(games(most_agents=20), SEEDS)
 def test_D5_half_a_million_comparisons_on_random_games(game: Game, seed: int) -> None:
     shadow(game, num_worlds=8, ticks=max(1, 400 // (8 * game.num_agents)), seed=seed)
+
+
+@pytest.mark.parametrize("tokens", [5, 6, 10, 20, 21, 22, 41, 42, 43, 84, 85, 86])
+def test_D5_objects_whose_tokens_just_fill_their_slot(tokens: int) -> None:
+    """Tokens are copied in blocks; whatever their number, nothing of the next object comes along."""
+    tags = tuple(f"tag{i}" for i in range(tokens - 1))
+    rich = {"wall": ObjectType(), "rich": ObjectType(tags=tags), "other": ObjectType(tags=tags[::2])}
+    picture = Ascii(text="@..X.Y#\n......#", legend={"X": "rich", "Y": "other"})
+    game = Game(name="slots", objects=rich, map=picture, observation=Observation(height=3, width=3, num_tokens=200))
+    with quiet_make(game, num_worlds=1, validation=True) as env:
+        env.reset()
+        for action in (4, 4, 2, 4, 4, 3, 3, 1, 3, 3):
+            env.step([action])
+        report = env.observation_validation
+        assert report is not None
+        assert report.mismatches == 0, report.first_mismatch
