@@ -66,13 +66,13 @@ test-full: test asan-python
 
 native-test asan-test tsan-test: %-test: $(VENV)/.tools
 	cmake --preset $(preset_$*) > /dev/null
-	cmake --build --preset $(preset_$*) | tail -n 1
+	cmake --build --preset $(preset_$*)
 	build/$(preset_$*)/native_tests
 preset_native := release
 preset_asan := asan
 preset_tsan := tsan
 
-# The Python suite on an extension built with ASan and UBSan. The base interpreter sees the packages of the venv but
+# The Python tests of the engine on an extension built with ASan and UBSan. The base interpreter sees the packages of the venv but
 # not its editable install; build/asan-python/site holds the package with the instrumented extension.
 asan-python: $(VENV)/.dev
 	scripts/test_asan_python.sh
@@ -84,7 +84,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check src tests scripts bench examples
 	$(BIN)/ruff format --check src tests scripts bench examples
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(filter %.hpp %.cpp,$(NATIVE)) $(NATIVE_TESTS)
+	@$(BIN)/clang-format --dry-run --Werror $(filter %.hpp %.cpp,$(NATIVE)) $(NATIVE_TESTS)
 	@echo "longest files:"
 	@wc -l $(PACKAGE) $(filter %.hpp %.cpp,$(NATIVE)) | grep -v total | sort -rn | head -n 10
 

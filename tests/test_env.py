@@ -436,3 +436,42 @@ def test_two_envs_in_one_process_do_not_share_a_table() -> None:
     assert [f.name for f in one.features] == before != [f.name for f in two.features]
     assert {t.feature: t.value for t in one.decode(0) if "inv:" in t.feature} == {"inv:ore": 3}
     assert {t.feature: t.value for t in two.decode(0) if "inv:" in t.feature} == {"inv:apple": 4}
+
+
+def test_actions_that_are_a_view_of_the_actions() -> None:
+    """The reverse of the array itself is read before it is written."""
+    game = gridmill.games.toy(num_agents=4, map_size=12)
+    one, two = quiet_make(game, num_worlds=2), quiet_make(game, num_worlds=2)
+    given = np.arange(8, dtype=np.int32)
+    one.reset(), two.reset()
+    one.actions[:] = given
+    one.step(one.actions[::-1])
+    two.step(given[::-1].copy())
+    assert one.state_hash().tolist() == two.state_hash().tolist()
+
+
+def test_validation_with_overlapping_lanes() -> None:
+    with quiet_make("toy", num_worlds=4, lanes=2, threads=2, validation=True) as env:
+        env.reset()
+        for _ in range(20):
+            env.send(0), env.send(1)
+            env.recv(0), env.recv(1)
+        report = env.observation_validation
+        assert report is not None
+        assert (report.comparisons, report.mismatches) == (4 * 20 * 21, 0)
+
+
+def test_arrays_cannot_be_replaced() -> None:
+    env = quiet_make("toy", num_worlds=1)
+    with pytest.raises(AttributeError, match=r"write into it: env.actions\[:\] = ..."):
+        env.actions = np.zeros(20, np.int32)
+    with pytest.raises(AttributeError):
+        env.obs = np.zeros(1)  # type: ignore[misc]
+
+
+def test_dense_of_rows_somebody_wrote_to() -> None:
+    """Bytes that are no tokens are passed over."""
+    env = quiet_make("toy", num_worlds=2)
+    env.reset()
+    env.obs[:] = np.random.default_rng(0).integers(0, 256, env.obs.shape, dtype=np.uint8)
+    assert env.dense().shape == (40, len(env.dense_channels), 11, 11)

@@ -1,5 +1,5 @@
-// See allocations.hpp. The replacement operators are local to this shared object (hidden visibility), so they
-// see what the engine allocates and nothing else.
+// See allocations.hpp. Python loads this object privately, so its own calls of `new` find these operators and nobody
+// else's do. Over-aligned types and a sanitizer's allocator are not counted.
 #include "bind/allocations.hpp"
 
 #include <atomic>

@@ -193,7 +193,6 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
       .def_prop_ro("bytes_per_world", [](const B& b) { return b.worlds().bytes_per_world(); })
       .def("stats",
            [](const B& b) {
-             std::vector<std::pair<std::string, bool>> out;
              nb::list list;
              for (const auto& s : b.worlds().stats) list.append(nb::make_tuple(s.name, s.integer));
              return list;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +19,9 @@ struct Doors {
 };
 inline Doors& doors() {
   static Doors doors;
+  // A forked child has only the thread that forked: nobody else is outside there.
+  static const int hooked = pthread_atfork(nullptr, nullptr, [] { gridmill::doors().outside = 0; });
+  (void)hooked;
   return doors;
 }
 
@@ -31,7 +35,7 @@ class OutsideCall {
   }
   ~OutsideCall() {
     PyEval_RestoreThread(state_);
-    --doors().outside;
+    if (doors().outside > 0) --doors().outside;  // zeroed if this thread is the child of a fork
   }
   OutsideCall(const OutsideCall&) = delete;
   OutsideCall& operator=(const OutsideCall&) = delete;

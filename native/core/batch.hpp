@@ -283,6 +283,7 @@ class Batch {
     bool in_flight = false;
     std::uint64_t steps = 0;
     std::int64_t sent_at = 0;
+    std::optional<WorldFault> fault;  // the workers' while the lane is in flight
   };
 
   // Entry to every public call: one caller at a time, not after close, not in a forked child.
@@ -327,7 +328,15 @@ class Batch {
         throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
     }
   }
-  void raise_fault() const {
+  // Called when the lane has come back: its fault becomes the batch's, the lowest world's first.
+  void take_fault(int lane) {
+    auto& fault = lanes_[static_cast<std::size_t>(lane)].fault;
+    if (fault && (!fault_ || fault_->world > fault->world)) fault_.emplace(*fault);
+    fault.reset();
+  }
+  void raise_fault() {
+    for (int lane = 0; lane < options_.lanes; ++lane)
+      if (!lanes_[static_cast<std::size_t>(lane)].in_flight) take_fault(lane);
     if (fault_) throw WorldFault(*fault_);
   }
 
@@ -369,10 +378,12 @@ class Batch {
     }
   }
 
+  // Kept by lane, so that whoever waits for another lane neither sees nor touches it.
   void keep_fault(std::uint32_t world, const char* what) {
     const std::lock_guard lock(fault_mutex_);
     WorldHeader& header = worlds_.header(world);
-    if (!fault_ || fault_->world > world) fault_.emplace(world, header.tick, header.key, what);
+    auto& fault = lanes_[world / lane_worlds_].fault;
+    if (!fault || fault->world > world) fault.emplace(world, header.tick, header.key, what);
     header.ended = 0;
     header.failed = 1;
   }

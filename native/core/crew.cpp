@@ -30,10 +30,17 @@ bool spin_until(Ready ready) {
 Crew::Crew(int threads, int lanes, std::uint32_t chunks_per_lane, Work work)
     : chunks_(chunks_per_lane), work_(std::move(work)), lanes_(static_cast<std::size_t>(lanes)) {
   for (auto& lane : lanes_) lane.next = lane.done = chunks_;
-  for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { live(worker); });
+  try {
+    for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { live(worker); });
+  } catch (...) {  // the machine gave fewer threads than asked for: end those that live, then say so
+    end();
+    throw;
+  }
 }
 
-Crew::~Crew() {
+Crew::~Crew() { end(); }
+
+void Crew::end() {
   stop_ = true;
   bell_.fetch_add(1, std::memory_order_release);
   bell_.notify_all();

@@ -30,6 +30,7 @@ class Crew {
     alignas(64) std::atomic<std::uint32_t> next{0};
     alignas(64) std::atomic<std::uint32_t> done{0};
   };
+  void end();
   bool work_once(int worker, int lane);
   void live(int worker);
 

@@ -74,7 +74,6 @@ class ByteReader {
     const char* text = view(size);
     return {text, size};
   }
-  std::size_t left() const { return size_ - at_; }
 
  private:
   const char* data_;

@@ -28,7 +28,7 @@ class Worlds {
     shape = G::shape(*programs.front());
     for (const auto& program : programs) check_shape(*program), stride = std::max(stride, stride_for(*program));
     stats = G::stats(words);
-    refuse_more_than_memory();
+    refuse_more_than_memory(stride);
     buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, masks, G::empty_obs);
     blocks = Pages(stride * count);
     for (std::uint32_t w = 0; w < count; ++w) {  // several games are dealt out in turn
@@ -44,6 +44,7 @@ class Worlds {
     auto program = std::make_unique<Program>(G::compile(words, game));
     check_shape(*program);
     if (const std::size_t wider = stride_for(*program); wider > stride) {
+      refuse_more_than_memory(wider);
       Pages bigger(wider * count);
       for (std::uint32_t w = 0; w < count; ++w) std::memcpy(bigger.data() + wider * w, block(w), stride);
       blocks = std::move(bigger);
@@ -180,9 +181,9 @@ class Worlds {
                                 text(other));
   }
 
-  void refuse_more_than_memory() const {
+  void refuse_more_than_memory(std::size_t block_bytes) const {
     const std::size_t per_row = Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks);
-    const double per_world = static_cast<double>(bytes_per_world() + shape.num_agents * per_row);
+    const double per_world = static_cast<double>(bytes_per_world() - stride + block_bytes + shape.num_agents * per_row);
     const double need = static_cast<double>(count) * per_world;
     const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
     if (need <= have) return;
@@ -190,7 +191,7 @@ class Worlds {
       return std::to_string(static_cast<std::uint64_t>(bytes / 1'048'576)) + " MiB";
     };
     throw std::invalid_argument("not enough memory: " + std::to_string(count) + " worlds x (" +
-                                std::to_string(bytes_per_world()) + " bytes of state + " +
+                                std::to_string(bytes_per_world() - stride + block_bytes) + " bytes of state + " +
                                 std::to_string(shape.num_agents) + " rows x " + std::to_string(per_row) +
                                 " bytes) = " + mib(need) + ", this machine has " + mib(have) + "; lower num_worlds");
   }

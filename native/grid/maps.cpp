@@ -264,8 +264,9 @@ void draw_map(const Program& p, World& w, const Key& key, MapScratch& scratch) {
   for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt)
     if (try_scatter(p, w, Stream(key, attempt, kMapStream), scratch)) return;
   throw std::runtime_error(
-      "scatter found no layout in 100 draws in which every agent and object can be reached; use fewer "
-      "objects or a larger map");
+      "scatter found no layout in 100 draws in which every agent and every object with a state of its own can be "
+      "reached; "
+      "use fewer objects or a larger map");
 }
 
 }  // namespace gridmill::grid

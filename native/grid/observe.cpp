@@ -123,7 +123,7 @@ void observe_both(const Grid::T& tick, World& w, const ObserveJob& job) {
     worker.fast(job);
   } else {
     ObserveJob shadow = job;
-    std::vector<std::uint32_t> counters(std::size_t{job.num_agents} * 2);
+    std::vector<std::uint64_t> counters(std::size_t{job.num_agents} * 2);
     std::memset(shadow_rows, 0xFF, std::size_t{job.num_agents} * job.num_tokens * 3);
     std::fill(worker.shadow_used.begin(), worker.shadow_used.end(), std::uint16_t{0});
     shadow.obs = shadow_rows, shadow.used = worker.shadow_used.data();
@@ -138,7 +138,7 @@ void observe_both(const Grid::T& tick, World& w, const ObserveJob& job) {
 void refuse_overflow(const Grid::T& tick, const World& w) {
   const Program& p = tick.program;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
-    if (const std::uint32_t dropped = w.tally(Tally::dropped)[agent])
+    if (const std::uint64_t dropped = w.tally(Tally::dropped)[agent])
       throw std::runtime_error("agent " + std::to_string(agent) + " sees " + std::to_string(dropped) +
                                " tokens more than num_tokens = " + std::to_string(p.config.observation.num_tokens) +
                                "; raise observation.num_tokens or set observation.overflow to 'drop'");

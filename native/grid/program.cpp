@@ -210,7 +210,7 @@ void compile_layout(Program& p) {
   l.reward_token = place(agents, 1);
   l.facing = place(agents, 1);
   l.slot_counts = place(p.num_slots, 1);
-  l.tallies = place(agents * kTallies, 4);
+  l.tallies = place(agents * kTallies, 8);
   l.occupied = place(1 + std::size_t{p.num_strips} * p.plane_rows + 16, 8);  // the vector path reads 16 rows
   at = (at + 15) / 16 * 16;
   l.slots = place(std::size_t{p.num_slots} << p.slot_shift, 1);

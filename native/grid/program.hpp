@@ -22,7 +22,7 @@ struct ActionEntry {
   std::uint8_t vibe = 0;
 };
 
-// Counted per agent: outcomes (failed and success of every action, then invalid), and four sums of their own.
+// Counted per agent: outcomes (failed and success of every action, then invalid), and three sums of their own.
 enum class Tally : std::uint8_t { visited, written, dropped };
 constexpr std::size_t kTallies = 3;
 
@@ -63,7 +63,7 @@ struct Spawn {
 
 struct Map {
   bool scatter = false;
-  std::int32_t height = 0, width = 0, border = 0, groups = 1;
+  std::int32_t border = 0, groups = 1;
   std::vector<Placement> fixed;                                    // ascii: everything but agents
   std::vector<Spawn> spawns;                                       // ascii: at least num_agents
   std::vector<std::pair<std::uint16_t, std::uint32_t>> scattered;  // type, how many

@@ -212,7 +212,7 @@ void Grid::record(const T& tick, double* out) {
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     *out++ = w.reward_sum[agent];
     for (std::uint32_t i = 0; i < p.num_outcomes; ++i) *out++ = w.outcome(agent, i);
-    for (std::size_t i = 0; i < kTallies; ++i) *out++ = w.tallies[i * p.num_agents + agent];
+    for (std::size_t i = 0; i < kTallies; ++i) *out++ = static_cast<double>(w.tallies[i * p.num_agents + agent]);
     for (const auto& name : p.words->resources) {
       const auto& own = p.config.resources;
       const auto at = static_cast<std::size_t>(std::find(own.begin(), own.end(), name) - own.begin());
@@ -250,7 +250,7 @@ double evaluate(const CompiledValue& value, const Program& p, const World& w, st
         result = w.outcome(agent, op.arg);
         break;
       case ValueOp::tally:
-        result = w.tallies[std::size_t{op.arg} * p.num_agents + agent];
+        result = static_cast<double>(w.tallies[std::size_t{op.arg} * p.num_agents + agent]);
         break;
       case ValueOp::reward_sum:
         result = w.reward_sum[agent];

@@ -50,13 +50,16 @@ void write_dense(const Program& p, const std::uint8_t* rows, std::size_t num_row
   for (std::size_t row = 0; row < num_rows; ++row, rows += tokens * 3, out += channels * plane)
     for (std::size_t i = 0; i < tokens && rows[3 * i] != 0xFF; ++i) {
       const std::uint8_t location = rows[3 * i], feature = rows[3 * i + 1], value = rows[3 * i + 2];
+      // Rows are memory that Python can write to: whatever is no token of this window is passed over.
+      if (feature >= features) continue;
       if (location == 0xFE) {
         std::memset(out + feature * plane, value, plane);
         continue;
       }
+      if (std::size_t{location} >> 4 >= height || (location & 15u) >= width) continue;
       const std::size_t cell = (location >> 4) * width + (location & 15);
       out[feature * plane + cell] = value;
-      if (feature == p.tag_feature) out[(features + value) * plane + cell] = 1;
+      if (feature == p.tag_feature && features + value < channels) out[(features + value) * plane + cell] = 1;
     }
 }
 

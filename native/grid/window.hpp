@@ -43,7 +43,7 @@ struct ObserveJob {
   std::uint32_t num_agents, plane_rows, slot_shift, num_tokens;
   std::uint8_t* obs;
   std::uint16_t* used;
-  std::uint32_t *written, *dropped;  // tallies per agent
+  std::uint64_t *written, *dropped;  // tallies per agent
 };
 
 void observe_portable(const ObserveJob& job);

@@ -57,7 +57,7 @@ struct World {
     const std::size_t at = std::size_t{agent} * program.num_outcomes + which;
     return program.narrow_outcomes ? outcomes16[at] : outcomes32[at];
   }
-  std::uint32_t* tally(Tally which) const { return tallies + static_cast<std::size_t>(which) * program.num_agents; }
+  std::uint64_t* tally(Tally which) const { return tallies + static_cast<std::size_t>(which) * program.num_agents; }
 
   std::uint64_t* visited_word(std::uint32_t agent, std::uint32_t r, std::uint32_t c) const {
     return visited + std::size_t{agent} * program.visited_words + (r >> 3) * program.visited_tiles + (c >> 3);
@@ -86,7 +86,7 @@ struct World {
   std::uint64_t* visited;
   std::uint16_t* outcomes16;  // [agent][outcome]; one of the two views is in use
   std::uint32_t* outcomes32;
-  std::uint32_t* tallies;  // [tally][agent]
+  std::uint64_t* tallies;  // [tally][agent]
   double* reward_sum;
   double* term_state;   // [agent][term][2]: value before, running sum of rises
   std::uint8_t* slots;  // what each code emits, location 0, padded with 0xFF

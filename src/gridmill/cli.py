@@ -38,7 +38,9 @@ class Door(TyperGroup):
             # The reader has gone (`gridmill games | head -1`); nothing is left to say, also not at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        except (ValueError, TypeError, OSError) as error:
+        except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
+            raise
+        except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
             if ctx.params.get("traceback"):
                 raise
             said = " ".join(str(error).split()) or type(error).__name__

@@ -115,6 +115,11 @@ class Config(BaseModel):
         except ValidationError as error:
             raise explain_error(error, type(self)) from None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise ConfigError(
+            f"a {type(self).__name__} cannot be changed; use .replace({name!r}, {_show(value)})", f"$.{name}"
+        )
+
     @classmethod
     def load(cls, data: Any) -> Self:
         """From plain data (JSON or TOML): lists become tuples, whole numbers may stand for floats."""

@@ -6,6 +6,7 @@ result. Adapters for other libraries' interfaces are in `faces`, pictures in `re
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import warnings
@@ -74,6 +75,8 @@ def make(
     validation: bool | None = None,
 ) -> Env:
     """An environment of `num_worlds` worlds of one game, or of several games dealt out in turn."""
+    if not isinstance(game, str | Game | Sequence):
+        raise TypeError(f"game: expected a name, a Game or a list of them, got {type(game).__name__}")
     items = [game] if isinstance(game, str | Game) else list(game)
     if not items:
         raise ValueError("game: expected a name, a Game or a list of them, got an empty list")
@@ -116,18 +119,14 @@ def make(
 class Env:
     """Many worlds behind a handful of arrays; see `make` for the arguments."""
 
-    obs: npt.NDArray[np.uint8]  # [rows, tokens, 3]
-    final_obs: npt.NDArray[np.uint8]  # like obs, meaningful where terminals | truncations
-    actions: npt.NDArray[np.int32]  # [rows], the only array to write
-    rewards: npt.NDArray[np.float32]  # [rows]
-    terminals: npt.NDArray[np.bool_]  # [rows]
-    truncations: npt.NDArray[np.bool_]  # [rows]
-    masks: npt.NDArray[np.uint8] | None  # [rows, num_actions]
-
     def __init__(self, built: list[Game], **options: Any) -> None:
         trees = [game.tree() for game in built]
         self._batch = _native.GridBatch(trees, [_name_of(game) for game in built], **options)
         self._games = list(built)
+        said = ("num_worlds", "lanes", "desync_episodes", "min_first_episode")
+        self._options = ", ".join(
+            f"{k}={options[k]}" for k in said if options[k] not in (False, -1) or k == "num_worlds"
+        )
         self.num_worlds: int = options["num_worlds"]
         self.threads: int = options["threads"]
         self.lanes: int = options["lanes"]
@@ -138,8 +137,7 @@ class Env:
         self.num_tokens: int = self._batch.num_tokens()
         self.num_rows = self.num_worlds * self.num_agents
         self.window: tuple[int, int] = self._batch.window()
-        for name, array in self._batch.arrays().items():
-            setattr(self, name, array)
+        self._arrays: dict[str, Any] = self._batch.arrays()
         self.action_names: list[str] = self._batch.actions()
         self.features = [Feature(i, n, scale) for i, (n, scale) in enumerate(self._batch.features())]
         self.tags: list[str] = self._batch.tags()
@@ -148,8 +146,50 @@ class Env:
         self.stat_names: list[str] = [name for name, _ in self._batch.stats()]
         self._stat_is_int = [integer for _, integer in self._batch.stats()]
         self._reported = 0
+        self._flying = 0  # lanes sent and not yet received
         for index in range(len(built)):
             self._warn_of_overflow(index)
+
+    # ---- the arrays: views of the core's memory, made once
+
+    @property
+    def obs(self) -> npt.NDArray[np.uint8]:
+        """What each agent sees: [rows, tokens, 3]."""
+        return self._arrays["obs"]  # type: ignore[no-any-return]
+
+    @property
+    def final_obs(self) -> npt.NDArray[np.uint8]:
+        """Like obs, of the episode that ended; meaningful where terminals | truncations."""
+        return self._arrays["final_obs"]  # type: ignore[no-any-return]
+
+    @property
+    def actions(self) -> npt.NDArray[np.int32]:
+        """[rows], the only array to write into."""
+        return self._arrays["actions"]  # type: ignore[no-any-return]
+
+    @actions.setter
+    def actions(self, value: Any) -> None:
+        raise AttributeError("the array of actions is the core's own; write into it: env.actions[:] = ...")
+
+    @property
+    def rewards(self) -> npt.NDArray[np.float32]:
+        """[rows], of the last tick."""
+        return self._arrays["rewards"]  # type: ignore[no-any-return]
+
+    @property
+    def terminals(self) -> npt.NDArray[np.bool_]:
+        """[rows]: the episode ended by the game's own rules."""
+        return self._arrays["terminals"]  # type: ignore[no-any-return]
+
+    @property
+    def truncations(self) -> npt.NDArray[np.bool_]:
+        """[rows]: the episode ended by its time limit."""
+        return self._arrays["truncations"]  # type: ignore[no-any-return]
+
+    @property
+    def masks(self) -> npt.NDArray[np.uint8] | None:
+        """[rows, actions]: 1 where an action would succeed; None unless asked for."""
+        return self._arrays["masks"]  # type: ignore[no-any-return]
 
     # ---- stepping
 
@@ -178,19 +218,22 @@ class Env:
     def send(self, lane: int) -> None:
         """Start a lane's tick; until `recv` returns, its rows belong to the core."""
         self._batch.send(lane)
+        self._flying += 1
 
     def recv(self, lane: int) -> None:
         """Wait for a lane that was sent, helping with what is left."""
         try:
             self._batch.recv(lane)
         except _native.WorldFault as fault:
+            self._flying -= 1
             raise self._with_recipe(fault) from None
-        if self.validating:
+        self._flying -= 1
+        if self.validating and self._flying == 0:  # what workers count is theirs while a lane flies
             self._report_validation()
 
     def rows(self, lane: int) -> slice:
         """The rows of a lane: a contiguous slice of every array."""
-        if not 0 <= lane < self.lanes:
+        if not 0 <= operator.index(lane) < self.lanes:
             raise ValueError(f"lane {lane} is not in [0, {self.lanes})")
         size = self.num_rows // self.lanes
         return slice(lane * size, (lane + 1) * size)
@@ -232,8 +275,9 @@ class Env:
     def games(self) -> list[Game]:
         return list(self._games)
 
-    def add_game(self, game: Game) -> int:
+    def add_game(self, game: str | Game) -> int:
         """Compile another game of the same shapes and words; the number is for `assign`."""
+        game = games.build(game) if isinstance(game, str) else game
         index = int(self._batch.add_game(game.tree(), _name_of(game)))
         self._games.append(game)
         self._warn_of_overflow(index)
@@ -241,8 +285,10 @@ class Env:
 
     def assign(self, worlds: int | Iterable[int], games: int | Iterable[int]) -> None:
         """Give worlds a game, taken at each world's next reset and never in the middle of an episode."""
-        chosen = [int(worlds)] if isinstance(worlds, int | np.integer) else [int(w) for w in worlds]
-        given = [int(games)] * len(chosen) if isinstance(games, int | np.integer) else [int(g) for g in games]
+        chosen = [int(worlds)] if isinstance(worlds, int | np.integer) else [operator.index(w) for w in worlds]
+        given = (
+            [int(games)] * len(chosen) if isinstance(games, int | np.integer) else [operator.index(g) for g in games]
+        )
         self._batch.assign(chosen, given)
 
     @property
@@ -320,10 +366,12 @@ class Env:
         array = actions if isinstance(actions, np.ndarray) else np.asarray(actions)
         if array.dtype not in (np.int32, np.int64):
             raise TypeError(f"actions must be int32 or int64, got {array.dtype}")
+        if np.may_share_memory(array, self.actions):
+            array = array.copy()  # a view of the actions themselves, such as their reverse
         self._batch.write_actions(array)
 
     def _worlds(self, worlds: Iterable[int] | None) -> list[int]:
-        return list(range(self.num_worlds)) if worlds is None else [int(w) for w in worlds]
+        return list(range(self.num_worlds)) if worlds is None else [operator.index(w) for w in worlds]
 
     def _warn_of_overflow(self, index: int) -> None:
         worst = int(self._batch.worst_tokens(index))
@@ -339,9 +387,11 @@ class Env:
 
     def _with_recipe(self, fault: Exception) -> Exception:
         """The same fault with the way to see it again."""
-        names = repr(self._games[0].name) if len(self._games) == 1 else repr([game.name for game in self._games])
+        shipped = [name for name in games.names() if any(game == games.build(name) for game in self._games)]
+        calls = [repr(game.name) if game.name in shipped else f"<your game {game.name!r}>" for game in self._games]
+        made = calls[0] if len(calls) == 1 else f"[{', '.join(calls)}]"
         return _native.WorldFault(
-            f"{fault}\nto see it again: env = gridmill.make({names}, num_worlds={self.num_worlds}); "
+            f"{fault}\nto see it again: env = gridmill.make({made}, {self._options}); "
             "env.reset(seed=<the seed above>); then the same actions up to that tick"
         )
 

@@ -50,8 +50,8 @@ def test_S3_fifty_envs_leave_no_thread_and_no_handle() -> None:
     for index in range(50):
         live_and_die(index)
     gc.collect()
-    assert settled(num_threads, threads) == threads
-    assert num_handles() == handles
+    assert settled(num_threads, threads) <= threads  # fewer where a thread of an earlier test has ended meanwhile
+    assert num_handles() <= handles
 
 
 def test_S3_episodes_nobody_takes_are_dropped_and_counted() -> None:
@@ -82,8 +82,8 @@ def test_S3_two_thousand_envs() -> None:
         live_and_die(index)
         if index % 100 == 99:
             sizes.append(resident())
-    assert settled(num_threads, threads) == threads
-    assert num_handles() == handles
+    assert settled(num_threads, threads) <= threads  # fewer where a thread of an earlier test has ended meanwhile
+    assert num_handles() <= handles
     assert slope(sizes) < 100 * 1024, sizes  # a kilobyte per env
 
 

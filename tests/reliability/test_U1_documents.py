@@ -85,7 +85,7 @@ def test_U1_mentioned_commands_exist(document, command, tmp_path):
 
 
 def test_U1_make_targets_exist():
-    """Every `make X` of the documents is a target of the Makefile."""
+    """Every make target the documents name exists."""
     makefile = (ROOT / "Makefile").read_text()
     targets = {name for line in re.findall(r"^([\w -]+):(?!=)", makefile, re.MULTILINE) for name in line.split()}
     named = {command.split()[1] for _, command in mentioned("make")}

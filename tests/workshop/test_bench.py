@@ -77,7 +77,7 @@ def test_steady_rounds_end_with_0(run: Bench) -> None:
 def test_a_cv_above_20_percent_ends_with_1(run: Bench) -> None:
     result = run(costs=(1.0, 1.0, 2.0))
     assert result.exit_code == 1
-    assert "result: unstable: a CV is above 20 %" in result.stdout
+    assert "result: unstable: a CV per CPU second is above 20 %" in result.stdout
 
 
 class Disagreeing:

@@ -39,7 +39,7 @@ from gridmill.workshop.statistics import (
 
 KIND = "gridmill bench step"
 UNSTABLE_CV = 0.20
-VERDICTS = ("stable", "unstable: a CV is above 20 %", "the fast observations differ from the reference")
+VERDICTS = ("stable", "unstable: a CV per CPU second is above 20 %", "the fast observations differ from the reference")
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ def subject_lines(run_: Mapping[str, Any]) -> list[str]:
         ("agents per world", f"{run_['num_agents']}"),
         ("tokens per row", f"{run_['tokens_per_row']:.1f} of {run_['num_tokens']}"),
         ("bytes written per agent-step", f"{run_['bytes_written_per_agent_step']:.1f}"),
-        ("allocations per tick", f"{run_['allocations_per_tick']:g}"),
+        ("allocations per tick", f"{run_['allocations_per_tick']:.4f}"),
         ("memory per world", f"{memory['world']:,} bytes, and {memory['rows']:,} in its rows"),
     ]
     for limit in run_["memcpy"].values():
@@ -359,7 +359,11 @@ def report(folder: Path) -> int:
         raise ValueError(f"--report takes a folder of saved runs, and `{folder}` is none")
     points = []
     for path in sorted(folder.glob("*.json")):
-        saved = read_saved(path)
+        try:
+            saved = read_saved(path)
+        except ValueError as reason:
+            print(f"left out: {reason}")
+            continue
         run_, made = saved["runs"][0], saved["machine"]
         load = run_["load"]
         batch = [count(load[f"{noun}s"], noun) for noun in ("world", "thread", "lane")]

@@ -167,6 +167,25 @@ TEST(batch_desynchronises_only_the_first_episode) {
   for (int w = 0; w < 4; ++w) CHECK_EQ(first[w], expected[w]);
 }
 
+TEST(batch_fault_in_one_lane_while_another_flies) {  // what the thread sanitizer watches
+  for (int round = 0; round < 50; ++round) {
+    Batch<Walk> batch({settings(1, 50, 0, 3)}, {"a"}, options(8, 4, 2));
+    batch.reset(std::nullopt);
+    for (int t = 1; t < 3; ++t) batch.step();
+    batch.send(0), batch.send(1);
+    batch.recv(1);  // the other lane's fault is not its business
+    CHECK(check::message_of<WorldFault>([&] { batch.recv(0); }).starts_with("world 0, episode 0, tick 3"));
+    CHECK(check::message_of<UsageError>([&] { batch.send(1); }).find("call reset() first") != std::string::npos);
+  }
+}
+
+TEST(long_batch_hundred_thousand_steps) {
+  Batch<Walk> batch({settings(2, 11)}, {"a"}, options(16, 8, 2));
+  batch.reset(std::nullopt);
+  for (int t = 0; t < 100'000; ++t) batch.step();
+  CHECK_EQ(batch.episodes_dropped() > 0, true);
+}
+
 TEST(batch_many_threads_many_steps) {  // what the thread sanitizer watches
   Batch<Walk> batch({settings(2, 11)}, {"a"}, options(32, 8, 4));
   batch.reset(std::nullopt);
