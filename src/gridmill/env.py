@@ -123,10 +123,8 @@ class Env:
         trees = [game.tree() for game in built]
         self._batch = _native.GridBatch(trees, [_name_of(game) for game in built], **options)
         self._games = list(built)
-        said = ("num_worlds", "lanes", "desync_episodes", "min_first_episode")
-        self._options = ", ".join(
-            f"{k}={options[k]}" for k in said if options[k] not in (False, -1) or k == "num_worlds"
-        )
+        unsaid = {"num_worlds": 0, "lanes": 1, "desync_episodes": False, "min_first_episode": -1}
+        self._options = ", ".join(f"{k}={options[k]}" for k, usual in unsaid.items() if options[k] != usual)
         self.num_worlds: int = options["num_worlds"]
         self.threads: int = options["threads"]
         self.lanes: int = options["lanes"]
