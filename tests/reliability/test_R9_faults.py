@@ -67,8 +67,8 @@ def test_R9_fault_names_world_tick_and_seed(world: int, tick: int, threads: int)
     first, *rest = str(caught.value).splitlines()
     assert first == expected(world, tick)
     assert rest == [
-        f"to see it again: env = gridmill.make(<your game 'corridor'>, num_worlds={WORLDS}); env.reset(seed=<the seed above>); "
-        "then the same actions up to that tick"
+        f"to see it again: env = gridmill.make(<your game 'corridor'>, num_worlds={WORLDS}); "
+        "env.reset(seed=<the seed above>); then the same actions up to that tick"
     ]
     for refused in (env.step, lambda: env.send(0), lambda: env.step(np.zeros(WORLDS, np.int32)), env.save):
         with pytest.raises(RuntimeError, match=r"^a world failed in an earlier step, .* call reset\(\) first$"):
@@ -98,9 +98,8 @@ def test_R9_the_recipe_for_several_games_is_a_list() -> None:
     games = [corridor("one"), corridor("two")]
     with quiet_make(games, num_worlds=WORLDS, seed=SEED) as env:
         env.reset()
-        with pytest.raises(
-            _native.WorldFault, match=re.escape("gridmill.make([<your game 'one'>, <your game 'two'>], num_worlds=16)")
-        ):
+        recipe = re.escape("gridmill.make([<your game 'one'>, <your game 'two'>], num_worlds=16)")
+        with pytest.raises(_native.WorldFault, match=recipe):
             walk_into(env, [1], 12)
 
 
