@@ -2,7 +2,9 @@
 
 `games()` is a hypothesis strategy over everything a `Game` can say today: windows, token budgets small enough to
 overflow, vibes, resources beyond one digit, tags, stateful and terrain objects, shown values, rewards of every
-mode, both kinds of map. It does not make invalid games; `test_F1_configs` does.
+mode, every kind of map, machines, limits, blocks to push and swap, lasers and what a move costs. `games(quiet=True)`
+leaves out what cannot be followed from outside without knowing who came first: attacks, swaps, costs, and machines
+that take something. It does not make invalid games; `test_F1_configs` does.
 """
 
 from __future__ import annotations
@@ -22,8 +24,12 @@ from gridmill import Env, Game
 from gridmill.grid import (
     AgentType,
     Ascii,
+    Attack,
     Constant,
+    Converter,
+    Instances,
     Inventory,
+    Limit,
     Log,
     Max,
     Min,
@@ -43,6 +49,8 @@ ODD = st.sampled_from([1, 3, 5, 7, 9, 11, 13, 15])
 BUDGETS = st.sampled_from([1, 2, 3, 4, 5, 6, 7, 9, 12, 20, 40, 200, 600])
 NUMBERS = st.sampled_from([-3.0, -0.5, 0.0, 0.001, 0.5, 1.0, 2.5, 7.0, 254.5, 300.0])
 STATS = ["reward", "action.noop.success", "action.noop.failed", "action.invalid", "cell.visited"]
+FIGHTS = ["attack.hit", "attack.blocked", "attack.received", "frozen.ticks"]
+SMALL = st.sampled_from([1, 2, 3, 5, 300])
 
 
 def subset(names: list[str], most: int) -> st.SearchStrategy[list[str]]:
@@ -55,9 +63,66 @@ def inventories(resources: list[str]) -> st.SearchStrategy[dict[str, int]]:
     return st.dictionaries(st.sampled_from(resources), AMOUNTS, max_size=len(resources))
 
 
-def game_values(resources: list[str], moves: int) -> st.SearchStrategy[Any]:
+@st.composite
+def converters(draw: st.DrawFn, resources: list[str], quiet: bool) -> Converter | None:
+    """A machine, often none; a quiet one takes nothing."""
+    if not resources or draw(st.booleans()):
+        return None
+    outputs = draw(st.dictionaries(st.sampled_from(resources), SMALL, min_size=1, max_size=2))
+    others = [name for name in resources if name not in outputs]
+    inputs = draw(st.dictionaries(st.sampled_from(others), SMALL, max_size=2)) if others and not quiet else {}
+    return Converter(
+        inputs=inputs,
+        outputs=outputs,
+        cooldown=draw(st.sampled_from([1, 2, 3, 4, 256, 300])),
+        max_output=draw(st.sampled_from([1, 2, 5, 400])),
+        max_input=draw(st.sampled_from([1, 2, 5])),
+        initial_resource_count=draw(st.sampled_from([0, 0, 1, 3, 200])),
+        max_conversions=draw(st.sampled_from([-1, -1, 0, 1, 2])),
+    )
+
+
+@st.composite
+def limit_lists(draw: st.DrawFn, resources: list[str]) -> list[Limit]:
+    """At most two groups of different resources, some with bonuses."""
+    names = draw(st.permutations(resources))
+    cut = draw(st.integers(0, len(names)))
+    groups = [sorted(g, key=resources.index) for g in (names[:cut][:2], names[cut:][:2]) if draw(st.booleans()) and g]
+    bonus = st.dictionaries(st.sampled_from(resources), SMALL, max_size=2) if resources else st.just({})
+    return [Limit(resources=g, base=draw(AMOUNTS), max=draw(AMOUNTS), bonus=draw(bonus)) for g in groups]
+
+
+@st.composite
+def fights(draw: st.DrawFn, resources: list[str]) -> dict[str, Any]:
+    """Attack, swap and move_cost, each in some games."""
+    costs = (
+        st.dictionaries(st.sampled_from(resources), st.sampled_from([0, 1, 2]), max_size=2)
+        if resources
+        else st.just({})
+    )
+    attack = st.builds(
+        Attack,
+        cost=costs,
+        armor=st.sampled_from(["", *resources]),
+        freeze_duration=st.sampled_from([1, 2, 3, 10, 300]),
+        aim=st.sampled_from(["nearest", "cells", "both"]),
+    )
+    return {
+        "attack": draw(st.one_of(st.none(), attack)),
+        "swap": draw(st.booleans()),
+        "move_cost": draw(st.one_of(st.just({}), costs)),
+    }
+
+
+def game_values(resources: list[str], moves: int, quiet: bool = True) -> st.SearchStrategy[Any]:
     """Game values nested a few levels deep, every kind among them."""
-    stats = [*STATS, *(f"action.move_{d}.{how}" for d in DIRECTIONS[:moves] for how in ("failed", "success"))]
+    flows = [f"{name}.{flow}" for name in resources for flow in ("get", "put", "gained", "lost")]
+    stats = [
+        *STATS,
+        *([] if quiet else FIGHTS),
+        *flows,
+        *(f"action.move_{d}.{how}" for d in DIRECTIONS[:moves] for how in ("failed", "success")),
+    ]
     leaves = [st.builds(Constant, value=NUMBERS), st.sampled_from(stats).map(lambda name: Stat(name=name))]
     if resources:
         leaves.append(st.sampled_from(resources).map(lambda name: Inventory(resource=name)))
@@ -114,7 +179,22 @@ def scatter_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Scatter:
 
 
 @st.composite
-def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6) -> Game:
+def instance_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Instances:
+    """Places of one map. Walls between places and around them only where the text says who stands where."""
+    rows, columns = draw(st.sampled_from([(r, c) for r in (1, 2, 3) for c in (1, 2, 3) if num_agents % (r * c) == 0]))
+    border = draw(st.integers(0, 3))
+    if draw(st.booleans()):
+        inner = draw(scatter_maps(types, num_agents // (rows * columns)))
+        flat = inner.tree() | {"border": 0}
+        return Instances(maps=[flat], rows=rows, columns=columns, border=border)
+    text = draw(ascii_maps(types, num_agents // (rows * columns)))
+    turned = "\n".join(reversed(text.text.strip("\n").split("\n")))
+    maps = [text, text.replace("text", turned)]
+    return Instances(maps=maps, rows=rows, columns=columns, border=border, gap=draw(st.integers(0, 2)))
+
+
+@st.composite
+def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: bool = False) -> Game:
     """A random valid game that every env can be made of without an error (a budget warning is possible)."""
     num_agents = draw(st.integers(1, most_agents))
     resources = draw(subset(["ore", "heart", "battery", "wood"], 4))
@@ -123,9 +203,12 @@ def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6) -> Game
     tags = subset(["red", "blue", "hot", "a tag", "zebra"], 3)
     vibe = st.sampled_from(["", *vibes])
     others = draw(subset(["mine", "crate", "altar", "_x"], 3))
-    kind = st.builds(ObjectType, tags=tags, inventory=inventories(resources), vibe=vibe)
+    kind = st.builds(
+        ObjectType, tags=tags, inventory=inventories(resources), vibe=vibe, converter=converters(resources, quiet),
+        pushable=st.booleans(), swappable=st.booleans(),
+    )  # fmt: skip
     objects = {"wall": draw(st.builds(ObjectType, tags=tags)), **{name: draw(kind) for name in others}}
-    value = game_values(resources, moves)
+    value = game_values(resources, moves, quiet)
     shown = draw(st.lists(st.tuples(value, st.integers(1, 2)), max_size=3))
     term = st.builds(
         RewardTerm,
@@ -134,7 +217,7 @@ def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6) -> Game
         cap=st.sampled_from([0.0, 0.5, 2.0, 1e9]),
         mode=st.sampled_from(["change", "gained", "per_tick"]),
     )
-    maps = ascii_maps if draw(st.booleans()) else scatter_maps
+    maps = draw(st.sampled_from([ascii_maps, scatter_maps, instance_maps]))
     return Game(
         name="random",
         num_agents=num_agents,
@@ -143,7 +226,10 @@ def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6) -> Game
         moves=moves,
         resources=resources,
         vibes=vibes,
-        agent=draw(st.builds(AgentType, tags=tags, inventory=inventories(resources), vibe=vibe)),
+        **({} if quiet else draw(fights(resources))),
+        agent=draw(
+            st.builds(AgentType, tags=tags, inventory=inventories(resources), vibe=vibe, limits=limit_lists(resources))
+        ),
         objects=objects,
         map=draw(maps(list(objects), num_agents)),
         observation=Observation(

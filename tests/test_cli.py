@@ -31,11 +31,14 @@ def test_version() -> None:
 def test_help_names_every_command() -> None:
     result = call("--help")
     assert result.exit_code == 0
-    for command in ("bench", "profile", "games", "show", "doctor", "--version"):
+    for command in ("bench", "profile", "games", "explain", "diff", "show", "doctor", "--version"):
         assert re.search(rf"^  {command}\s", result.stdout, re.MULTILINE), command
 
 
-@pytest.mark.parametrize("command", [["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]])
+@pytest.mark.parametrize(
+    "command",
+    [["bench"], ["bench", "step"], ["profile"], ["games"], ["explain"], ["diff"], ["show"], ["doctor"]],
+)
 def test_every_command_has_help(command: list[str]) -> None:
     result = call(*command, "--help")
     assert result.exit_code == 0
@@ -90,6 +93,69 @@ def test_games_lists_every_game_with_a_line_of_its_own() -> None:
     assert len(toy) > 5  # the first line of the function's docstring
 
 
+def test_explain_prints_the_figures_of_the_arenas() -> None:
+    for game, figures in {
+        "arena_basic_easy_shaped": ["heart 89 90 85 89 90", "heart: 30.8, bottleneck generator:", "would allow 31.7"],
+        "arena": ["heart 189 190 235 89 90", "3 mine > 3 generator > 1 altar", "at least 190 ticks"],
+    }.items():
+        result = call("explain", game)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.stdout.isascii()
+        assert max(map(len, result.stdout.splitlines())) <= 80
+        for figure in figures:
+            assert figure in " ".join(result.stdout.split()), figure
+
+
+def test_explain_as_json_and_with_a_first_episode() -> None:
+    said = json.loads(call("explain", "arena", "--json", "--min-first-episode", "100").stdout)
+    heart = next(product for product in said["products"] if product["name"] == "heart")
+    assert (heart["one_ready"], heart["one_paid"], heart["sequence"], heart["all_ready"]) == (189, 190, 235, 89)
+    assert heart["ceiling"]["stages"][0]["machine"] == "generator"
+    assert said["min_first_episode"] == 100
+    assert any("first episode of 100 ticks" in warning for warning in said["warnings"])
+
+
+def test_diff_shows_exactly_what_differs() -> None:
+    result = call("diff", "arena", "arena_basic_easy_shaped")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    lines = [" ".join(line.split()) for line in re.sub(r"\n +", " ", result.stdout).splitlines()]
+    easy = "arena_basic_easy_shaped"
+    assert lines == [
+        f"name: arena -> {easy}",
+        "attack.cost.laser: 1 -> 100",
+        "objects.altar.converter.inputs.battery: 3 -> 1",
+        "objects.lasery: only in arena",
+        "objects.armory: only in arena",
+        f"objects.block: only in {easy}",
+        "map.maps[0].objects.wall: 10 -> 20",
+        "map.maps[0].objects.lasery: only in arena: 1",
+        "map.maps[0].objects.armory: only in arena: 1",
+        f"map.maps[0].objects.block: only in {easy}: 20",
+        f"rewards[0]: only in {easy}: 0.1 x ore, up to 1",
+        f"rewards[1]: only in {easy}: 0.8 x battery, up to 1",
+        f"rewards[2]: only in {easy}: 0.5 x laser, up to 1",
+        f"rewards[3]: only in {easy}: 0.5 x armor, up to 1",
+        f"rewards[4]: only in {easy}: 0.5 x blueprint, up to 1",
+    ]
+
+
+def test_diff_of_equals_of_files_and_as_json(tmp_path: Path) -> None:
+    assert call("diff", "toy", "toy").stdout == "toy and toy do not differ\n"
+    (tmp_path / "tiny.py").write_text(
+        "import gridmill\ndef tiny(): return gridmill.games.toy(2)\ndef none(): return 3\n"
+    )
+    result = call("diff", "toy", f"{tmp_path}/tiny.py:tiny", "--json")
+    assert json.loads(result.stdout) == {
+        "a": "toy",
+        "b": "toy",
+        "differences": [{"path": "num_agents", "a": 20, "b": 2, "only": ""}],
+    }
+    assert call("diff", "toy", f"{tmp_path}/tiny.py").stdout == "num_agents: 20 -> 2\n"
+    wrong = call("diff", "toy", f"{tmp_path}/tiny.py:none")
+    assert (wrong.exit_code, wrong.stderr) == (2, "gridmill: expected a Game to compare, got int\n")
+
+
 def test_show_prints_the_world() -> None:
     result = call("show", "toy")
     assert result.exit_code == 0, result.output
@@ -125,6 +191,11 @@ def test_show_takes_a_game_from_a_file(tmp_path: Path) -> None:
     ("arguments", "text"),
     [
         (["show", "tyo"], "did you mean `toy`?"),
+        (["explain", "tyo"], "did you mean `toy`?"),
+        (["explain", "toy", "--min-first-episode", "0"], "--min-first-episode must be at least 1, got 0"),
+        (["explain", "nowhere.py"], "no game file `nowhere.py`"),
+        (["diff", "toy", "areno"], "did you mean `arena`?"),
+        (["diff", "tyo", "arena"], "did you mean `toy`?"),
         (["bench", "step", "--game", "tooy"], "did you mean `toy`?"),
         (["show", "toy", "--scale", "0"], "--scale must be at least 1, got 0"),
         (["show", "toy", "--world", "-1"], "--world must be at least 0, got -1"),

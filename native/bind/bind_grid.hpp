@@ -133,7 +133,7 @@ inline void bind_grid_functions(nb::module_& m) {
       ((out[std::string(Ts::kind).c_str()] = from_value(schema_of(Ts{}))), ...);
     };
     add(std::type_identity<decltype(grid::GameValue::data)>{});
-    add(std::type_identity<decltype(grid::GameConfig::map)>{});
+    add(std::type_identity<decltype(grid::MapNode::data)>{});
     return out;
   });
   m.def("grid_parts", [] {

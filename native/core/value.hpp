@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -83,6 +84,10 @@ inline constexpr bool is_named = false;
 template <class T>
 inline constexpr bool is_named<Named<T>> = true;
 template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
 inline constexpr bool is_choice = false;
 template <class... Ts>
 inline constexpr bool is_choice<std::variant<Ts...>> = true;
@@ -151,6 +156,10 @@ void decode_into(T& out, const Value& value, const std::string& path, const Allo
     out = decode_number(value, path, allowed);
   } else if constexpr (std::is_same_v<T, std::string>) {
     out = decode_text(value, path, allowed);
+  } else if constexpr (detail::is_optional<T>) {
+    out.reset();
+    if (std::holds_alternative<std::monostate>(value.data)) return;
+    decode_into(out.emplace(), value, path, allowed);
   } else if constexpr (detail::is_named<T>) {
     out.clear();
     for (const auto& [name, item] : expect_dict(value, path)) {
@@ -189,6 +198,7 @@ std::pair<std::string, Value> schema_item(const T& value) {
   else if constexpr (std::is_integral_v<T>) return {"int", {static_cast<std::int64_t>(value)}};
   else if constexpr (std::is_floating_point_v<T>) return {"float", {static_cast<double>(value)}};
   else if constexpr (std::is_same_v<T, std::string>) return {"str", {value}};
+  else if constexpr (detail::is_optional<T>) return {"optional", schema_of(typename T::value_type{})};
   else if constexpr (detail::is_named<T>) return {"dict", {}};
   else if constexpr (detail::is_vector<T>) return {"list", {}};
   else if constexpr (detail::is_choice<T>) return {"choice", {}};

@@ -37,6 +37,31 @@ void check_type(const Type& type, const GameConfig& game, const std::string& pat
   check_names(type.tags, path + ".tags");
 }
 
+void check_amounts(const Named<std::int64_t>& amounts, const GameConfig& game, const std::string& path) {
+  for (const auto& [resource, amount] : amounts) expect_known(resource, game.resources, "resource", path);
+}
+
+void check_limits(const std::vector<Limit>& limits, const GameConfig& game, const std::string& path) {
+  std::set<std::string> limited;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    for (const auto& resource : limits[i].resources) {
+      expect_known(resource, game.resources, "resource", at + ".resources");
+      if (!limited.insert(resource).second) refuse(at + ".resources", "`" + resource + "` is limited twice");
+    }
+    check_amounts(limits[i].bonus, game, at + ".bonus");
+  }
+}
+
+void check_converter(const Converter& converter, const GameConfig& game, const std::string& path) {
+  check_amounts(converter.inputs, game, path + ".inputs");
+  check_amounts(converter.outputs, game, path + ".outputs");
+  if (converter.outputs.empty()) refuse(path + ".outputs", "expected at least one output, got none");
+  for (const auto& [input, n] : converter.inputs)
+    for (const auto& [output, m] : converter.outputs)
+      if (input == output) refuse(path + ".outputs", "`" + input + "` is an input and an output");
+}
+
 void check_value(const GameValue& value, const GameConfig& game, const std::string& path, int depth) {
   if (depth > 8) refuse(path, "game values may be nested 8 deep, got more");
   std::visit(
@@ -70,6 +95,11 @@ void GameValue::decode(GameValue& out, const Value& value, const std::string& pa
   decode_choice(out.data, value, path);
 }
 
+void MapNode::decode(MapNode& out, const Value& value, const std::string& path) {
+  if (std::count(path.begin(), path.end(), '[') > 4) refuse(path, "maps may be nested 4 deep, got more");
+  decode_choice(out.data, value, path);
+}
+
 GameConfig decode_game(const Value& value) {
   GameConfig game = gridmill::decode<GameConfig>(value);
   if (game.moves != 0 && game.moves != 4 && game.moves != 8)
@@ -82,9 +112,16 @@ GameConfig decode_game(const Value& value) {
   if (game.resources.size() > 128)
     refuse("$.resources", "expected at most 128 resources, got " + std::to_string(game.resources.size()));
   check_type(game.agent, game, "$.agent");
+  check_limits(game.agent.limits, game, "$.agent.limits");
+  check_amounts(game.move_cost, game, "$.move_cost");
+  if (game.attack) {
+    check_amounts(game.attack->cost, game, "$.attack.cost");
+    if (!game.attack->armor.empty()) expect_known(game.attack->armor, game.resources, "resource", "$.attack.armor");
+  }
   for (const auto& [name, type] : game.objects) {
     if (name == "agent") refuse("$.objects", "`agent` is not an object type; agents are described by `$.agent`");
     check_type(type, game, "$.objects." + name);
+    if (type.converter) check_converter(*type.converter, game, "$.objects." + name + ".converter");
   }
   check_odd(game.observation.height, "$.observation.height");
   check_odd(game.observation.width, "$.observation.width");

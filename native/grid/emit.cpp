@@ -19,6 +19,13 @@ class Slot {
     for (const std::uint8_t tag : type.tags) add(p.tag_feature, tag);
   }
 
+  // Where in the slot the value of a feature stands that occurs once.
+  std::uint16_t byte_of(std::uint8_t feature) const {
+    std::size_t i = 0;
+    while (keys_[i] >> 8 != feature) ++i;
+    return static_cast<std::uint16_t>(3 * i + 2);
+  }
+
   void write(const Program& p, World& w, std::uint32_t code) {
     std::sort(keys_, keys_ + count_);
     const std::size_t width = std::size_t{1} << p.slot_shift;
@@ -39,20 +46,28 @@ class Slot {
 
 }  // namespace
 
-void refresh_object(const Program& p, World& w, std::uint32_t object) {
+void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint32_t tick) {
   Slot slot;
   slot.add_type(p, p.types[w.type[object]]);
   if (w.vibe[object]) slot.add(p.vibe_feature, w.vibe[object]);
   if (object < p.num_agents) {
     slot.add(p.group_feature, w.group[object]);
     slot.add(p.id_feature, static_cast<std::uint8_t>(object));
+    if (p.shows_facing) slot.add(p.facing_feature, w.facing[object]);
+    if (p.has_attack && w.frozen[object])
+      slot.add(p.frozen_feature, static_cast<std::uint8_t>(std::min<std::uint32_t>(255, w.frozen[object])));
   }
   const std::uint16_t* held = w.inventory + std::size_t{object} * p.num_resources;
   for (std::uint32_t r = 0; r < p.num_resources; ++r) {
     if (held[r] & 0xFF) slot.add(p.resource_feature[r], static_cast<std::uint8_t>(held[r]));
     if (held[r] >> 8) slot.add(p.resource_high_feature[r], static_cast<std::uint8_t>(held[r] >> 8));
   }
+  const bool running = !p.converters.empty() && (w.running[object >> 6] >> (object & 63) & 1);
+  if (running)
+    slot.add(p.converting_feature, static_cast<std::uint8_t>(std::min<std::uint32_t>(255, w.done_at[object] - tick)));
   slot.write(p, w, object + 1);
+  if (p.shows_facing && object < p.num_agents) w.facing_byte[object] = slot.byte_of(p.facing_feature);
+  if (running) w.converting_byte[object] = slot.byte_of(p.converting_feature);
 }
 
 void refresh_terrain(const Program& p, World& w) {

@@ -71,15 +71,19 @@ struct Grid {
 };
 
 // emit.cpp: what an object shows, cached in its slot
-void refresh_object(const Program& program, World& world, std::uint32_t object);
+void refresh_object(const Program& program, World& world, std::uint32_t object, std::uint32_t tick);
 void refresh_terrain(const Program& program, World& world);
 // observe.cpp: the observation phase
 void observe_world(Grid::T& tick, World& world);
 // observe_reference.cpp: slow and obvious; writes whole rows
 void observe_reference(const Program& program, const World& world, const WorldHeader& header, std::uint8_t* obs,
                        std::uint32_t* needed_per_agent);
-// step.cpp
+// rewards.cpp
 double evaluate(const CompiledValue& value, const Program& program, const World& world, std::uint32_t agent);
-void write_masks(const Program& program, const World& world, std::uint8_t* masks);
+void start_terms(const Program& program, World& world);
+void pay(Grid::T& tick);
+// actions.cpp
+void act_in_shuffled_order(Grid::T& tick);
+void write_masks(const Program& program, World& world, std::uint32_t tick, std::uint8_t* masks);
 
 }  // namespace gridmill::grid

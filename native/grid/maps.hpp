@@ -1,5 +1,6 @@
-// Maps: compile_map() reads or checks a map once; draw_map() lays it out in a world at every reset, from the
-// episode's own random stream. Ascii maps are fixed; scatter draws anew and guarantees a connected floor.
+// Maps: compile_map() reads and checks a map once; draw_map() lays it out in a world at every reset, from the episode's
+// own random stream. Everything that is drawn is connected: every agent and every object with a state of its own can be
+// reached from every other, or the reset says that it found no such layout.
 #pragma once
 
 #include <vector>
@@ -10,10 +11,15 @@
 
 namespace gridmill::grid {
 
+// Agents a node wants somewhere in its rectangle, placed after all objects stand.
+struct SpawnRequest {
+  std::uint32_t top, left, height, width, count, groups, first_agent;
+};
+
 // Reused by every reset of one worker, so that a reset allocates nothing once it has grown.
 struct MapScratch {
-  std::vector<std::uint32_t> cells, queue;
-  std::vector<std::uint32_t> component;
+  std::vector<std::uint32_t> cells, queue, component;
+  std::vector<SpawnRequest> requests;
   void fit(const Program& program);
 };
 

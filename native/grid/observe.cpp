@@ -152,7 +152,7 @@ void observe_world(Grid::T& tick, World& w) {
   const Program& p = tick.program;
   for (std::uint32_t word = 0; word < (p.num_objects + 63) / 64; ++word)
     for (; w.dirty[word] != 0; w.dirty[word] &= w.dirty[word] - 1)
-      refresh_object(p, w, 64 * word + static_cast<std::uint32_t>(__builtin_ctzll(w.dirty[word])));
+      refresh_object(p, w, 64 * word + static_cast<std::uint32_t>(__builtin_ctzll(w.dirty[word])), tick.header.tick);
   Worker& worker = tick.worker;
   if (!worker.options.validate && worker.options.fast) {
     worker.fast(make_job(tick, w));
@@ -162,7 +162,7 @@ void observe_world(Grid::T& tick, World& w) {
     observe_slowly(tick, w, tick.rows.obs, tick.rows.used, true);
   }
   if (!p.drop_on_overflow) refuse_overflow(tick, w);
-  if (tick.rows.masks != nullptr) write_masks(p, w, tick.rows.masks);
+  if (tick.rows.masks != nullptr) write_masks(p, w, tick.header.tick, tick.rows.masks);
 }
 
 }  // namespace gridmill::grid

@@ -40,7 +40,7 @@ void add_amount(std::vector<Token>& tokens, const Program& p, const std::string&
     tokens.push_back({0, p.words->feature(feature + ":p1"), static_cast<std::uint8_t>(amount / 256)});
 }
 
-std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint16_t code) {
+std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint16_t code, std::uint32_t tick) {
   std::vector<Token> tokens;
   const bool has_state = code <= p.num_objects;
   const std::uint32_t object = has_state ? code - 1u : 0;
@@ -57,6 +57,14 @@ std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint1
   if (has_state && object < p.num_agents) {
     tokens.push_back({0, p.words->feature("agent:group"), w.group[object]});
     tokens.push_back({0, p.words->feature("agent:id"), static_cast<std::uint8_t>(object % 256)});
+    if (p.config.attack || p.config.swap) tokens.push_back({0, p.words->feature("agent:facing"), w.facing[object]});
+    if (p.config.attack && w.frozen[object] > 0)
+      tokens.push_back(
+          {0, p.words->feature("agent:frozen"), static_cast<std::uint8_t>(std::min(255, int{w.frozen[object]}))});
+  }
+  if (has_state && p.types[type].converter >= 0 && (w.running[object / 64] >> (object % 64)) % 2 == 1) {
+    const std::uint32_t left = w.done_at[object] - tick;
+    tokens.push_back({0, p.words->feature("converting"), static_cast<std::uint8_t>(std::min(255u, left))});
   }
   std::sort(tokens.begin(), tokens.end(), [](const Token& a, const Token& b) {
     return std::pair(a.feature, a.value) < std::pair(b.feature, b.value);
@@ -101,7 +109,7 @@ void observe_reference(const Program& p, const World& w, const WorldHeader& head
           w.code_at(w.cell_at(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column)));
       if (code == kEmpty) continue;
       const int top = dr + p.config.observation.height / 2, left = dc + p.config.observation.width / 2;
-      for (Token token : tokens_of_object(p, w, code)) {
+      for (Token token : tokens_of_object(p, w, code, header.tick)) {
         token.location = static_cast<std::uint8_t>(top * 16 + left);
         tokens.push_back(token);
       }

@@ -46,6 +46,16 @@ void compile_actions(Program& p) {
       entry.delta = rows[d] * static_cast<std::int32_t>(p.stride) + columns[d];
       entry.facing = static_cast<std::int8_t>(facing[d]);
     }
+    if (p.config.attack && name.starts_with("attack_")) {
+      const bool nearest_one = name == "attack_nearest";
+      const bool has = p.config.attack->aim == "both" || nearest_one == (p.config.attack->aim == "nearest");
+      if (has) {
+        entry.kind = ActionKind::attack;
+        entry.first = static_cast<std::uint8_t>(nearest_one ? 0 : name.back() - '0');
+        entry.last = nearest_one ? std::uint8_t{8} : entry.first;
+      }
+    }
+    if (p.config.swap && name == "swap") entry.kind = ActionKind::swap;
     if (p.config.vibes.size() > 1)
       for (const auto& vibe : p.config.vibes)
         if (name == "change_vibe_" + vibe) entry.kind = ActionKind::change_vibe, entry.vibe = words.vibe(vibe);
@@ -78,10 +88,15 @@ void compile_value(const Program& p, const GameValue& value, const std::string& 
           } else if (at <= p.num_outcomes + kTallies) {
             out.push_back({ValueOp::tally, static_cast<std::uint16_t>(at - 1 - p.num_outcomes)});
           } else {
-            const std::string resource = item.name.substr(0, item.name.size() - std::strlen(".amount"));
-            const auto found = std::find(resources.begin(), resources.end(), resource);
+            const std::size_t dot = item.name.rfind('.');
+            const auto found = std::find(resources.begin(), resources.end(), item.name.substr(0, dot));
+            const auto index = static_cast<std::size_t>(found - resources.begin());
+            const auto flow = std::find(kFlowNames.begin(), kFlowNames.end(), item.name.substr(dot + 1));
             if (found == resources.end()) out.push_back({ValueOp::constant, 0, 0.0});
-            else out.push_back({ValueOp::inventory, static_cast<std::uint16_t>(found - resources.begin())});
+            else if (flow == kFlowNames.end()) out.push_back({ValueOp::inventory, static_cast<std::uint16_t>(index)});
+            else
+              out.push_back({ValueOp::flow, static_cast<std::uint16_t>(
+                                                index * kFlows + static_cast<std::size_t>(flow - kFlowNames.begin()))});
           }
         } else {
           for (std::size_t i = 0; i < item.values.size(); ++i)
@@ -136,9 +151,14 @@ void compile_window(Program& p) {
 }
 
 std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
-  std::size_t n = type.tags.size() + (p.config.vibes.size() > 1 ? 1 : 0) + (agent ? 2 : 0);
+  std::size_t n = type.tags.size() + (p.config.vibes.size() > 1 ? 1 : 0);
+  if (agent) n += 2 + (p.has_attack ? 1 : 0) + (p.shows_facing ? 1 : 0);
+  const CompiledConverter* machine =
+      type.converter < 0 ? nullptr : &p.converters[static_cast<std::size_t>(type.converter)];
+  if (machine) n += 1;
   for (std::size_t r = 0; r < p.num_resources; ++r) {
-    const bool holds = agent || type.inventory[r] > 0;
+    const bool works = machine && (machine->inputs[r] > 0 || machine->outputs[r] > 0);
+    const bool holds = agent || type.inventory[r] > 0 || works;
     if (holds) n += p.resource_high_feature[r] == 255 ? 1 : 2;
   }
   return n;
@@ -150,11 +170,19 @@ void compile_features(Program& p) {
   p.group_feature = words.feature("agent:group");
   p.id_feature = words.feature("agent:id");
   p.vibe_feature = words.feature("vibe");
+  p.frozen_feature = words.feature("agent:frozen");
+  p.facing_feature = words.feature("agent:facing");
+  p.converting_feature = words.feature("converting");
   p.progress_feature = words.feature("episode_progress");
   p.action_feature = words.feature("last_action");
   p.reward_feature = words.feature("last_reward");
   const char* names[] = {"lp:north", "lp:south", "lp:west", "lp:east"};
   for (std::size_t i = 0; i < 4; ++i) p.lp_features[i] = words.feature(names[i]);
+  for (const auto& name : words.resources) {
+    const auto at = std::find(p.config.resources.begin(), p.config.resources.end(), name);
+    p.resource_of_word.push_back(
+        at == p.config.resources.end() ? -1 : static_cast<std::int32_t>(at - p.config.resources.begin()));
+  }
   for (const auto& resource : p.config.resources) {
     p.resource_feature.push_back(words.feature("inv:" + resource));
     p.resource_high_feature.push_back(needs_two_digits(p.config, resource) ? words.feature("inv:" + resource + ":p1")
@@ -170,13 +198,14 @@ void compile_features(Program& p) {
 
 // Slots are as wide as the richest object, rounded to a power of two so that finding one is a shift.
 void compile_slots(Program& p) {
-  std::size_t most = 0, richest_other = 0;
+  std::size_t most = 0;
+  std::vector<std::pair<std::size_t, std::uint64_t>> seen;  // tokens each, how many there are
   for (std::size_t t = 0; t < p.types.size(); ++t) {
     const std::size_t n = tokens_of(p, p.types[t], t == p.agent_type);
     if (n > 255)
       refuse("$.objects." + p.types[t].name, "expected at most 255 tokens per object, got " + std::to_string(n));
     most = std::max(most, n);
-    if (t != p.agent_type) richest_other = std::max(richest_other, n);
+    seen.emplace_back(n, p.placed[t]);
   }
   // Copies go 15 bytes (five tokens) at a time with 16-byte loads, and must find 0xFF behind the last token.
   p.slot_shift = static_cast<std::uint32_t>(std::bit_width((most + 4) / 5 * 15));
@@ -185,10 +214,15 @@ void compile_slots(Program& p) {
     for (const auto& s : p.shown) n += static_cast<std::size_t>(s.digits);
     return n;
   }();
-  const std::size_t agents_seen = std::min<std::size_t>(p.num_agents, p.window.num_ranks);
-  const std::size_t agent_tokens = tokens_of(p, p.types[p.agent_type], true);
-  p.worst_tokens = globals + agents_seen * std::max(agent_tokens, richest_other) +
-                   (p.window.num_ranks - agents_seen) * richest_other;
+  // At worst the richest objects of the map crowd the window.
+  std::sort(seen.rbegin(), seen.rend());
+  p.worst_tokens = globals;
+  std::uint64_t free = p.window.num_ranks;
+  for (const auto& [tokens, count] : seen) {
+    const std::uint64_t fits = std::min(free, count);
+    p.worst_tokens += tokens * fits;
+    free -= fits;
+  }
 }
 
 void compile_layout(Program& p) {
@@ -210,14 +244,22 @@ void compile_layout(Program& p) {
   l.reward_token = place(agents, 1);
   l.facing = place(agents, 1);
   l.slot_counts = place(p.num_slots, 1);
-  l.tallies = place(agents * kTallies, 8);
   l.occupied = place(1 + std::size_t{p.num_strips} * p.plane_rows + 16, 8);  // the vector path reads 16 rows
   at = (at + 15) / 16 * 16;
   l.slots = place(std::size_t{p.num_slots} << p.slot_shift, 1);
   l.grid = place(std::size_t{p.height + 2} * p.stride, p.narrow_grid ? 1 : 2);
   l.outcomes = place(agents * p.num_outcomes, p.narrow_outcomes ? 2 : 4);
-  l.hot = at;
+  l.frozen = place(p.has_attack ? agents : 0, 2);
+  l.facing_byte = place(p.shows_facing ? agents : 0, 2);
+  l.touched = place((agents + 63) / 64, 8);
+  l.done_at = place(p.converters.empty() ? 0 : objects, 4);
+  l.running = place(p.converters.empty() ? 0 : (objects + 63) / 64, 8);
+  l.converting_byte = place(p.converters.empty() ? 0 : objects, 2);
+  l.tallies = place(agents * kTallies, 8);
+  l.hot = l.tallies + agents * kHotTallies * 8;
   l.visited = place(agents * p.visited_words, 8);
+  l.flows = place(agents * p.num_resources * kFlows, 4);
+  l.conversions = place(p.converters.empty() ? 0 : objects, 4);
   l.reward_sum = place(agents, 8);
   l.term_state = place(agents * p.terms.size() * 2, 8);
   l.type = place(objects, 2);
@@ -227,6 +269,71 @@ void compile_layout(Program& p) {
   l.spawn_row = place(agents, 2);
   l.spawn_column = place(agents, 2);
   l.bytes = (at + 63) / 64 * 64;
+}
+
+std::vector<std::uint16_t> per_resource(const GameConfig& game, const Named<std::int64_t>& amounts,
+                                        std::int64_t times) {
+  std::vector<std::uint16_t> out(game.resources.size());
+  for (const auto& [name, n] : amounts) {
+    const auto at = std::find(game.resources.begin(), game.resources.end(), name) - game.resources.begin();
+    out[static_cast<std::size_t>(at)] = static_cast<std::uint16_t>(std::min<std::int64_t>(n * times, 65'535));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& game, const Named<std::int64_t>& amounts) {
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> out;
+  const auto all = per_resource(game, amounts, 1);
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r] > 0) out.emplace_back(static_cast<std::uint16_t>(r), all[r]);
+  return out;
+}
+
+void compile_machine(Program& p, Type& type, const ObjectType& object) {
+  type.pushable = object.pushable, type.swappable = object.swappable;
+  type.terrain = type.vibe == 0 && object.inventory.empty() && !object.converter;
+  if (!object.converter) return;
+  const Converter& c = *object.converter;
+  CompiledConverter machine;
+  machine.inputs = per_resource(p.config, c.inputs, 1);
+  machine.outputs = per_resource(p.config, c.outputs, 1);
+  machine.store = per_resource(p.config, c.inputs, c.max_input);
+  machine.cooldown = static_cast<std::uint32_t>(c.cooldown),
+  machine.max_output = static_cast<std::uint32_t>(c.max_output);
+  machine.initial = static_cast<std::uint32_t>(c.initial_resource_count), machine.max_conversions = c.max_conversions;
+  type.converter = static_cast<std::int32_t>(p.converters.size());
+  p.converters.push_back(std::move(machine));
+}
+
+void compile_limits(Program& p) {
+  p.limit_of.assign(p.num_resources, -1);
+  p.bonus_for.resize(p.num_resources);
+  for (const auto& limit : p.config.agent.limits) {
+    LimitGroup group{{}, static_cast<std::uint32_t>(limit.base), static_cast<std::uint32_t>(limit.max), {}};
+    const auto index = static_cast<std::uint16_t>(p.limits.size());
+    for (std::uint16_t r = 0; r < p.num_resources; ++r) {
+      const auto& names = limit.resources;
+      if (std::find(names.begin(), names.end(), p.config.resources[r]) == names.end()) continue;
+      group.resources.push_back(r);
+      p.limit_of[r] = index;
+    }
+    for (const auto& [r, n] : costs(p.config, limit.bonus))
+      group.bonus.emplace_back(r, n), p.bonus_for[r].push_back(index);
+    p.limits.push_back(std::move(group));
+  }
+}
+
+void compile_attack(Program& p) {
+  p.move_cost = costs(p.config, p.config.move_cost);
+  p.shows_facing = p.config.attack.has_value() || p.config.swap;
+  if (!p.config.attack) return;
+  const Attack& attack = *p.config.attack;
+  p.has_attack = true;
+  p.attack_cost = costs(p.config, attack.cost);
+  p.freeze_duration = static_cast<std::uint16_t>(attack.freeze_duration);
+  const auto& names = p.config.resources;
+  if (!attack.armor.empty())
+    p.armor = static_cast<std::int32_t>(std::find(names.begin(), names.end(), attack.armor) - names.begin());
 }
 
 }  // namespace
@@ -240,19 +347,26 @@ Program compile(const Vocabulary& words, const Value& game) {
   p.num_resources = static_cast<std::uint32_t>(p.config.resources.size());
   for (const auto& [name, type] : p.config.objects) {
     p.types.push_back(make_type(name, type.tags, type.inventory, type.vibe, p.config, words));
-    p.types.back().terrain = p.types.back().vibe == 0 && type.inventory.empty();
+    compile_machine(p, p.types.back(), type);
+    p.interactive = p.interactive || type.converter || type.pushable;
   }
   p.agent_type = p.types.size();
   p.types.push_back(
       make_type("agent", p.config.agent.tags, p.config.agent.inventory, p.config.agent.vibe, p.config, words));
+  compile_limits(p);
+  compile_attack(p);
+  p.interactive = p.interactive || p.has_attack || !p.move_cost.empty();
   compile_map(p);
   p.stride = p.width + 2;
   compile_actions(p);
   compile_window(p);
   compile_features(p);
   std::uint32_t code = p.num_objects + 1;
-  for (auto& type : p.types)
-    if (type.terrain) type.code = static_cast<std::uint16_t>(code++);
+  for (std::size_t t = 0; t < p.types.size(); ++t) {
+    if (!p.types[t].terrain) continue;
+    p.types[t].code = static_cast<std::uint16_t>(code++);
+    p.code_type.push_back(static_cast<std::uint8_t>(t));
+  }
   if (code > kMaxObjects)
     refuse("$.map", "expected at most 65534 codes, got " + std::to_string(p.num_objects) + " objects with a state + " +
                         std::to_string(code - p.num_objects - 1) + " kinds of terrain");
@@ -268,11 +382,16 @@ Program compile(const Vocabulary& words, const Value& game) {
     const RewardMode mode = term.mode == "change"   ? RewardMode::change
                             : term.mode == "gained" ? RewardMode::gained
                                                     : RewardMode::per_tick;
-    p.terms.push_back({term.weight, term.cap, mode, {}});
+    p.terms.push_back({term.weight, term.cap, mode, -1, {}});
     compile_value(p, term.value, "$.rewards[" + std::to_string(i) + "].value", p.terms.back().value);
+    const CompiledValue& value = p.terms.back().value;
+    if (value.size() == 1 && value[0].code == ValueOp::inventory) p.terms.back().resource = value[0].arg;
   }
+  p.pays_on_change_only = std::all_of(p.terms.begin(), p.terms.end(), [](const CompiledTerm& term) {
+    return term.resource >= 0 && term.mode != RewardMode::per_tick;
+  });
   p.truncates = p.config.time_limit == "truncation";
-  p.drop_on_overflow = p.config.observation.overflow == "drop";
+  p.drop_on_overflow = p.config.observation.overflow != "error";
   compile_slots(p);
   compile_layout(p);
   return p;

@@ -12,25 +12,36 @@
 
 namespace gridmill::grid {
 
-enum class ActionKind : std::uint8_t { noop, move, change_vibe, invalid };
+enum class ActionKind : std::uint8_t { noop, move, attack, change_vibe, swap, invalid };
 
 struct ActionEntry {
   std::int32_t delta = 0;  // in cells of the padded grid
   std::int8_t row = 0, column = 0;
   std::int8_t facing = -1;  // -1: keeps it
   ActionKind kind = ActionKind::invalid;
-  std::uint8_t vibe = 0;
+  std::uint8_t vibe = 0;             // change_vibe: the new one
+  std::uint8_t first = 0, last = 0;  // attack: cells k of the cone it tries, in order
 };
 
-// Counted per agent: outcomes (failed and success of every action, then invalid), and three sums of their own.
-enum class Tally : std::uint8_t { visited, written, dropped };
-constexpr std::size_t kTallies = 3;
+constexpr std::size_t kTallies = kTallyNames.size(), kHotTallies = 3, kFlows = kFlowNames.size();
 
 // A game value in postfix order over a small stack.
 struct ValueOp {
-  enum Code : std::uint8_t { inventory, outcome, tally, reward_sum, constant, sum, ratio, least, most, log_one_plus };
+  enum Code : std::uint8_t {
+    inventory,
+    outcome,
+    tally,
+    flow,
+    reward_sum,
+    constant,
+    sum,
+    ratio,
+    least,
+    most,
+    log_one_plus
+  };
   Code code;
-  std::uint16_t arg = 0;  // resource, outcome, tally, or how many operands
+  std::uint16_t arg = 0;  // resource, outcome, tally, flow, or how many operands
   double number = 0;
 };
 using CompiledValue = std::vector<ValueOp>;
@@ -40,7 +51,21 @@ enum class RewardMode : std::uint8_t { change, gained, per_tick };
 struct CompiledTerm {
   double weight, cap;
   RewardMode mode;
+  std::int32_t resource = -1;  // the value is simply what the agent holds of this
   CompiledValue value;
+};
+
+struct CompiledConverter {
+  std::vector<std::uint16_t> inputs, outputs, store;  // per resource; store: the most inputs it keeps
+  std::uint32_t cooldown = 1, max_output = 5, initial = 0;
+  std::int64_t max_conversions = -1;
+};
+
+// The resources limited together; a resource without a group may reach 65 535.
+struct LimitGroup {
+  std::vector<std::uint16_t> resources;  // in order of the game's resources
+  std::uint32_t base, max;
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> bonus;
 };
 
 struct Type {
@@ -48,6 +73,8 @@ struct Type {
   std::vector<std::uint8_t> tags;  // ids, ascending
   std::vector<std::uint16_t> inventory;
   std::uint8_t vibe = 0;
+  std::int32_t converter = -1;  // index into Program::converters
+  bool pushable = false, swappable = false;
   bool terrain = false;    // no state of its own: all cells of this type share one code and one emission
   std::uint16_t code = 0;  // only for terrain
 };
@@ -61,19 +88,22 @@ struct Spawn {
   std::uint8_t group;
 };
 
-struct Map {
-  bool scatter = false;
-  std::int32_t border = 0, groups = 1;
+// A map as it will be drawn: a tree of nodes, each in its own rectangle.
+struct CompiledMap {
+  enum Kind : std::uint8_t { ascii, scatter, instances } kind = ascii;
+  std::uint32_t height = 0, width = 0, agents = 0;
+  std::uint32_t border = 0, gap = 0, rows = 1, columns = 1, groups = 1;
   std::vector<Placement> fixed;                                    // ascii: everything but agents
-  std::vector<Spawn> spawns;                                       // ascii: at least num_agents
-  std::vector<std::pair<std::uint16_t, std::uint32_t>> scattered;  // type, how many
+  std::vector<Spawn> spawns;                                       // ascii: at least as many as agents
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> scattered;  // scatter: type, how many
+  std::vector<CompiledMap> parts;                                  // instances: taken in turn
 };
 
 // Where each array of a world begins, in bytes from the start of its state.
 struct Layout {
   std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
-      spawn_row, spawn_column, visited, outcomes, tallies, reward_sum, term_state, slots, slot_counts, dirty, hot,
-      bytes;
+      spawn_row, spawn_column, visited, outcomes, tallies, flows, reward_sum, term_state, slots, slot_counts, dirty,
+      frozen, done_at, conversions, running, converting_byte, facing_byte, touched, hot, bytes;
 };
 
 struct ShownValue {
@@ -96,15 +126,31 @@ struct Program {
   // Small numbers in few bytes: thousands of worlds are limited by memory, not by arithmetic.
   bool narrow_grid = false;      // codes fit 8 bits
   bool narrow_outcomes = false;  // counts of an episode fit 16 bits
+  std::vector<CompiledConverter> converters;
+  std::vector<LimitGroup> limits;
+  std::vector<std::int32_t> limit_of;                 // resource -> index into limits, or -1
+  std::vector<std::vector<std::uint16_t>> bonus_for;  // resource -> limits that depend on it
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> move_cost, attack_cost;
+  std::int32_t armor = -1;
+  std::uint16_t freeze_duration = 0;
+  bool has_attack = false;
+  bool shows_facing = false;
+  bool interactive = false;             // a move into something may do more than fail
+  std::vector<std::uint8_t> code_type;  // type of terrain codes, from num_objects + 1 on
   Window window;
-  Map map;
+  CompiledMap map;
+  std::vector<std::uint64_t> placed;  // per type: how many pieces the map has
+  std::uint16_t wall = 0;             // the type borders are made of
   std::uint32_t slot_shift = 4, num_slots = 0;
+  std::vector<std::int32_t> resource_of_word;                         // per resource of the batch: this game's, or -1
   std::vector<std::uint8_t> resource_feature, resource_high_feature;  // 255: none
-  std::uint8_t tag_feature, vibe_feature, group_feature, id_feature, progress_feature, action_feature, reward_feature;
+  std::uint8_t tag_feature, vibe_feature, group_feature, id_feature, frozen_feature, facing_feature, converting_feature,
+      progress_feature, action_feature, reward_feature;
   std::array<std::uint8_t, 4> lp_features{};  // north, south, west, east
   std::vector<ShownValue> shown;
   std::vector<CompiledTerm> terms;
-  bool truncates = true;  // the time limit is a truncation
+  bool pays_on_change_only = false;  // every term is the change of something an agent holds
+  bool truncates = true;             // the time limit is a truncation
   bool drop_on_overflow = true;
   std::size_t worst_tokens = 0;  // most tokens one row could need
   Layout layout{};

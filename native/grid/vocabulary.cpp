@@ -12,7 +12,7 @@ struct Words {
   std::map<std::string, double> features;
   std::set<std::string> tags;
   int moves = 0;
-  bool vibes = false;
+  bool vibes = false, attack_cells = false, attack_nearest = false, swap = false;
 };
 
 Words words_of(const GameConfig& game) {
@@ -31,6 +31,10 @@ Words words_of(const GameConfig& game) {
     add(name, path);
     if (needs_two_digits(game, game.resources[i])) add(name + ":p1", path);
   }
+  if (game.attack) f["agent:frozen"] = 255;
+  if (game.attack || game.swap) f["agent:facing"] = 3;
+  for (const auto& [name, type] : game.objects)
+    if (type.converter) f["converting"] = 255;
   for (std::size_t i = 0; i < game.observation.values.size(); ++i) {
     const auto& value = game.observation.values[i];
     const std::string path = "$.observation.values[" + std::to_string(i) + "].name";
@@ -45,6 +49,9 @@ Words words_of(const GameConfig& game) {
   }
   words.moves = game.moves;
   words.vibes = game.vibes.size() > 1;
+  words.attack_cells = game.attack && game.attack->aim != "nearest";
+  words.attack_nearest = game.attack && game.attack->aim != "cells";
+  words.swap = game.swap;
   return words;
 }
 
@@ -58,25 +65,44 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<std::string> action_names(int moves, bool change_vibe, const std::vector<std::string>& vibes) {
+std::vector<std::string> action_names(const Words& words, const std::vector<std::string>& vibes) {
   std::vector<std::string> names{"noop"};
   const char* directions[] = {"north", "south", "west", "east", "northwest", "northeast", "southwest", "southeast"};
-  for (int d = 0; d < moves; ++d) names.push_back(std::string("move_") + directions[d]);
-  if (change_vibe)
+  for (int d = 0; d < words.moves; ++d) names.push_back(std::string("move_") + directions[d]);
+  if (words.attack_cells)
+    for (int k = 0; k < 9; ++k) names.push_back("attack_" + std::to_string(k));
+  if (words.attack_nearest) names.push_back("attack_nearest");
+  if (words.vibes)
     for (const auto& vibe : vibes) names.push_back("change_vibe_" + vibe);
+  if (words.swap) names.push_back("swap");
   return names;
 }
 
 }  // namespace
 
 bool needs_two_digits(const GameConfig& game, const std::string& resource) {
-  const auto high = [&](const Named<std::int64_t>& inventory) {
-    for (const auto& [name, amount] : inventory)
-      if (name == resource && amount > 255) return true;
-    return false;
+  const auto amount = [&](const Named<std::int64_t>& amounts) {
+    for (const auto& [name, n] : amounts)
+      if (name == resource) return n;
+    return std::int64_t{0};
   };
-  if (high(game.agent.inventory)) return true;
-  return std::any_of(game.objects.begin(), game.objects.end(), [&](const auto& o) { return high(o.second.inventory); });
+  std::int64_t limit = 65'535;
+  for (const auto& group : game.agent.limits)
+    if (std::find(group.resources.begin(), group.resources.end(), resource) != group.resources.end())
+      limit = group.bonus.empty() ? std::min(group.base, group.max) : group.max;
+  bool comes = game.attack && amount(game.agent.inventory) > 0;  // loot adds up
+  std::int64_t most = amount(game.agent.inventory);
+  for (const auto& [name, type] : game.objects) {
+    const std::int64_t start = amount(type.inventory);
+    most = std::max(most, start);
+    if (!type.converter) continue;
+    const Converter& c = *type.converter;
+    const std::int64_t out = amount(c.outputs),
+                       waiting = std::max(c.max_output - 1 + out, c.initial_resource_count * out);
+    if (out > 0) comes = true, most = std::max(most, start + waiting);
+    most = std::max(most, amount(c.inputs) * c.max_input);
+  }
+  return most > 255 || (comes && limit > 255);
 }
 
 std::uint8_t Vocabulary::feature(const std::string& name) const {
@@ -93,8 +119,10 @@ StatTable Vocabulary::stats() const {
     table.push_back({"action." + action + ".failed"});
     table.push_back({"action." + action + ".success"});
   }
-  for (const char* name : {"action.invalid", "cell.visited", "tokens_written", "tokens_dropped"})
-    table.push_back({name});
+  table.push_back({"action.invalid"});
+  for (const char* name : kTallyNames) table.push_back({name});
+  for (const auto& resource : resources)
+    for (const char* flow : kFlowNames) table.push_back({resource + "." + flow});
   for (const auto& resource : resources) table.push_back({resource + ".amount"});
   return table;
 }
@@ -103,15 +131,17 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
   Vocabulary words;
   std::map<std::string, double> features;
   std::set<std::string> tags, resources;
-  int moves = 0;
-  bool change_vibe = false;
+  Words all;
   for (const auto& game : games) {
     const Words own = words_of(game);
     features.insert(own.features.begin(), own.features.end());
     tags.insert(own.tags.begin(), own.tags.end());
     resources.insert(game.resources.begin(), game.resources.end());
-    moves = std::max(moves, own.moves);
-    change_vibe = change_vibe || own.vibes;
+    all.moves = std::max(all.moves, own.moves);
+    all.vibes = all.vibes || own.vibes;
+    all.attack_cells = all.attack_cells || own.attack_cells;
+    all.attack_nearest = all.attack_nearest || own.attack_nearest;
+    all.swap = all.swap || own.swap;
     for (const auto& vibe : game.vibes)
       if (std::find(words.vibes.begin(), words.vibes.end(), vibe) == words.vibes.end()) words.vibes.push_back(vibe);
     if (!game.vibes.empty() && game.vibes.front() != words.vibes.front())
@@ -121,7 +151,7 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
   for (const auto& [name, normalizer] : features) words.features.push_back({name, normalizer});
   words.tags.assign(tags.begin(), tags.end());
   words.resources.assign(resources.begin(), resources.end());
-  words.actions = action_names(moves, change_vibe, words.vibes);
+  words.actions = action_names(all, words.vibes);
   for (auto& f : words.features) {
     if (f.name == "last_action") f.normalizer = std::max<double>(1, static_cast<double>(words.actions.size()) - 1);
     if (f.name == "tag") f.normalizer = std::max<double>(1, static_cast<double>(words.tags.size()) - 1);
@@ -148,7 +178,7 @@ void expect_covered(const Vocabulary& words, const GameConfig& game) {
   for (const auto& tag : own.tags)
     if (std::find(words.tags.begin(), words.tags.end(), tag) == words.tags.end()) missing.push_back(tag);
   if (!missing.empty()) refuse("$", "this game would add tags the batch does not have: " + listed(missing));
-  for (const auto& action : action_names(own.moves, own.vibes, game.vibes))
+  for (const auto& action : action_names(own, game.vibes))
     if (std::find(words.actions.begin(), words.actions.end(), action) == words.actions.end()) missing.push_back(action);
   if (!missing.empty()) refuse("$", "this game would add actions the batch does not have: " + listed(missing));
   for (const auto& vibe : game.vibes)

@@ -2,6 +2,7 @@
 // the games the batch was made with. Ids belong to a batch; two batches never share a table.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,13 @@
 #include "grid/config.hpp"
 
 namespace gridmill::grid {
+
+// What is counted per agent and episode beside the outcomes of actions, and per agent and resource.
+enum class Tally : std::uint8_t { visited, written, dropped, hit, blocked, received, frozen };
+constexpr std::array<const char*, 7> kTallyNames{"cell.visited",   "tokens_written",  "tokens_dropped", "attack.hit",
+                                                 "attack.blocked", "attack.received", "frozen.ticks"};
+enum class Flow : std::uint8_t { get, put, gained, lost };
+constexpr std::array<const char*, 4> kFlowNames{"get", "put", "gained", "lost"};
 
 struct Feature {
   std::string name;

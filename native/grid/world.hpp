@@ -21,7 +21,9 @@ struct World {
     at(l.column, column), at(l.vibe, vibe), at(l.inventory, inventory), at(l.group, group), at(l.facing, facing);
     at(l.last_action, last_action), at(l.reward_token, reward_token), at(l.spawn_row, spawn_row);
     at(l.spawn_column, spawn_column), at(l.visited, visited), at(l.outcomes, outcomes16), at(l.outcomes, outcomes32);
-    at(l.tallies, tallies), at(l.reward_sum, reward_sum);
+    at(l.tallies, tallies), at(l.flows, flows), at(l.reward_sum, reward_sum);
+    at(l.frozen, frozen), at(l.done_at, done_at), at(l.conversions, conversions), at(l.running, running);
+    at(l.converting_byte, converting_byte), at(l.facing_byte, facing_byte), at(l.touched, touched);
     at(l.term_state, term_state), at(l.slots, slots), at(l.slot_counts, slot_counts), at(l.dirty, dirty);
   }
 
@@ -46,6 +48,12 @@ struct World {
     *right &= ~(std::uint64_t{1} << bit);
     *left &= ~(std::uint64_t{1} << (bit + 32));
   }
+  // An agent turned: only one byte of what it shows changes, so it is put in place without building the rest again.
+  void turn(std::uint32_t agent, std::uint8_t direction) {
+    facing[agent] = direction;
+    if (program.shows_facing && !(dirty[agent >> 6] >> (agent & 63) & 1))
+      slots[(std::size_t{agent + 1} << program.slot_shift) + facing_byte[agent]] = direction;
+  }
   void mark_dirty(std::uint32_t object) { dirty[object >> 6] |= std::uint64_t{1} << (object & 63); }
 
   void count_outcome(std::uint32_t agent, std::uint32_t outcome) {
@@ -56,6 +64,14 @@ struct World {
   std::uint32_t outcome(std::uint32_t agent, std::uint32_t which) const {
     const std::size_t at = std::size_t{agent} * program.num_outcomes + which;
     return program.narrow_outcomes ? outcomes16[at] : outcomes32[at];
+  }
+  std::uint16_t* held(std::uint32_t object) const { return inventory + std::size_t{object} * program.num_resources; }
+  std::uint32_t& flow(std::uint32_t agent, std::uint32_t resource, Flow which) const {
+    return flows[(std::size_t{agent} * program.num_resources + resource) * kFlows + static_cast<std::size_t>(which)];
+  }
+  // The type of what a code of the grid stands for.
+  std::size_t type_of(std::uint16_t code) const {
+    return code <= program.num_objects ? type[code - 1] : program.code_type[code - program.num_objects - 1];
   }
   std::uint64_t* tally(Tally which) const { return tallies + static_cast<std::size_t>(which) * program.num_agents; }
 
@@ -87,6 +103,14 @@ struct World {
   std::uint16_t* outcomes16;  // [agent][outcome]; one of the two views is in use
   std::uint32_t* outcomes32;
   std::uint64_t* tallies;  // [tally][agent]
+  std::uint32_t* flows;    // [agent][resource][flow]
+  std::uint16_t* frozen;   // per agent, ticks left; only in games with attack
+  // Machines, per object; only in games that have some.
+  std::uint32_t *done_at, *conversions;  // the tick its outputs appear, conversions started
+  std::uint64_t* running;                // bits: a conversion is under way
+  std::uint16_t* facing_byte;            // per agent: where in its slot the direction is shown
+  std::uint64_t* touched;                // agents whose inventory changed in this tick, for the rewards
+  std::uint16_t* converting_byte;        // where in its slot the ticks left are shown
   double* reward_sum;
   double* term_state;   // [agent][term][2]: value before, running sum of rises
   std::uint8_t* slots;  // what each code emits, location 0, padded with 0xFF

@@ -1,4 +1,4 @@
-"""The command line: `gridmill bench | profile | games | show | doctor`.
+"""The command line: `gridmill bench | profile | games | explain | diff | show | doctor`.
 
 Each command turns its options into plain values and calls the room that does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -199,6 +199,62 @@ def games() -> None:
     typer.echo(header)
     for line, said in zip(lines, says, strict=True):
         typer.echo(f"{line}  {textwrap.shorten(said, 77 - len(line), placeholder='...')}".rstrip())
+
+
+@app.command()
+def explain(
+    game: Annotated[str, typer.Argument(help="A game's name, or path/to/file.py[:function].")],
+    first_episode: Annotated[
+        int | None,
+        typer.Option("--min-first-episode", help="Judge this min_first_episode.", show_default="the game's own"),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
+) -> None:
+    """What a game means for learning: chains, first rewards, ceilings, warnings."""
+    if first_episode is not None and first_episode < 1:
+        raise ValueError(f"--min-first-episode must be at least 1, got {first_episode}")
+    from gridmill import explain as room
+    from gridmill.workshop.profile import build_game
+
+    said = room.explain(build_game(game), first_episode)
+    typer.echo(_as_json(said) if json else room.text(said))
+
+
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(metavar="GAME_A", help="A game's name, or path/to/file.py[:function].")],
+    b: Annotated[str, typer.Argument(metavar="GAME_B", help="The game to compare it with.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
+) -> None:
+    """Every field in which two games differ.
+
+    Exit code 0 whether they differ or not.
+    """
+    from gridmill import differences as room
+    from gridmill.workshop.profile import build_game
+
+    first, second = build_game(a), build_game(b)
+    found = room.differences(first, second)
+    if json:
+        typer.echo(_as_json({"a": first.name, "b": second.name, "differences": found}))
+    else:
+        typer.echo(room.text(found, first.name, second.name))
+
+
+def _as_json(record: Any) -> str:
+    """Records and mappings as one line of JSON."""
+    import json
+    from collections.abc import Mapping
+    from dataclasses import fields, is_dataclass
+
+    def plain(value: Any) -> Any:
+        if is_dataclass(value):
+            return {field.name: getattr(value, field.name) for field in fields(value)}
+        if isinstance(value, Mapping):
+            return dict(value)
+        raise TypeError(f"expected a record, got {type(value).__name__}")
+
+    return json.dumps(record, default=plain)
 
 
 @app.command()

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from gridmill import _native, games
 from gridmill.grid import Game
+from gridmill.grid.first_pay import min_first_episode as own_min_first_episode
 
 PHASES = tuple(_native.GridBatch.phases)
 
@@ -74,7 +75,11 @@ def make(
     profiling: bool | None = None,
     validation: bool | None = None,
 ) -> Env:
-    """An environment of `num_worlds` worlds of one game, or of several games dealt out in turn."""
+    """An environment of `num_worlds` worlds of one game, or of several games dealt out in turn.
+
+    `desync_episodes` shortens each world's first episode by a different amount, never below `min_first_episode`;
+    by default that is the tick by which every reward that can pay could have paid with one of each building.
+    """
     if not isinstance(game, str | Game | Sequence):
         raise TypeError(f"game: expected a name, a Game or a list of them, got {type(game).__name__}")
     items = [game] if isinstance(game, str | Game) else list(game)
@@ -101,6 +106,9 @@ def make(
             "speed will not gain",
             stacklevel=2,
         )
+    if min_first_episode is None:
+        # One number for the batch: what the slowest of its games needs; the core cuts it to each game's max_steps.
+        min_first_episode = max(map(own_min_first_episode, built)) if desync_episodes else -1
     return Env(
         built,
         num_worlds=int(num_worlds),
@@ -109,7 +117,7 @@ def make(
         lanes=int(lanes),
         masks=bool(masks),
         desync_episodes=bool(desync_episodes),
-        min_first_episode=-1 if min_first_episode is None else int(min_first_episode),
+        min_first_episode=int(min_first_episode),
         profiling=_switch("GRIDMILL_PROFILING", profiling, False),
         validation=_switch("GRIDMILL_OBS_VALIDATION", validation, False),
         fast=_switch("GRIDMILL_OBS_USE_OPTIMIZED", None, True),
@@ -373,12 +381,12 @@ class Env:
 
     def _warn_of_overflow(self, index: int) -> None:
         worst = int(self._batch.worst_tokens(index))
-        if worst > self.num_tokens:
-            game = self._games[index]
+        game = self._games[index]
+        if worst > self.num_tokens and game.observation.overflow == "warn":
             warnings.warn(
                 f"{game.name}: an agent could see {worst} tokens at worst, more than "
                 f"observation.num_tokens = {self.num_tokens}; the nearest are kept and the rest is counted as "
-                "tokens_dropped",
+                "tokens_dropped (observation.overflow = 'drop' says that this is fine)",
                 TokenBudgetWarning,
                 stacklevel=4,
             )

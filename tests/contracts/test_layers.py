@@ -21,7 +21,7 @@ FLOORS = [
     {"grid"},
     {"games"},
     {"env"},
-    {"render"},
+    {"render", "differences", "explain"},
     {"faces", "faces_puffer", "faces_world", "faces_zoo", "checks"},
     {"workshop"},
     {"cli"},

@@ -18,9 +18,13 @@ from gridmill.config import Config, FrozenDict
 from gridmill.grid import (
     AgentType,
     Ascii,
+    Attack,
     Constant,
+    Converter,
     Game,
+    Instances,
     Inventory,
+    Limit,
     Log,
     Max,
     Min,
@@ -34,7 +38,7 @@ from gridmill.grid import (
     Sum,
 )  # fmt: skip
 
-KINDS: list[type[Config]] = [Inventory, Stat, Constant, Sum, Ratio, Min, Max, Log, Ascii, Scatter]
+KINDS: list[type[Config]] = [Inventory, Stat, Constant, Sum, Ratio, Min, Max, Log, Ascii, Scatter, Instances]
 EMPTY = {"str": "", "int": 0, "float": 0.0, "bool": False}
 
 
@@ -51,7 +55,9 @@ def type_name(annotation: Any) -> str:
         return "dict"
     if origin in (typing.Union, types.UnionType):
         models = typing.get_args(annotation)
-        return "tree" if Sum in models else "choice"
+        if type(None) in models:
+            return "optional"
+        return "tree" if Sum in models or Instances in models else "choice"
     if isinstance(annotation, type) and issubclass(annotation, Config):
         return "struct"
     return str(annotation.__name__)
@@ -67,6 +73,9 @@ def described(model: type[Config]) -> dict[str, list[Any]]:
         default: Any = None if field.default is PydanticUndefined else field.default
         if kind == "struct":
             default = described(typing.cast(type[Config], field.annotation))
+        elif kind == "optional":
+            assert default is None, f"{name}: an optional part is absent unless asked for"
+            default = described(typing.get_args(field.annotation)[0])
         elif kind in ("list", "dict", "choice", "tree"):
             default = None
         elif field.default is PydanticUndefined:
@@ -79,7 +88,7 @@ def without_meanings(schema: dict[str, list[Any]]) -> dict[str, list[Any]]:
     out = {}
     for name, (kind, default, meaning) in schema.items():
         assert meaning, f"{name} has no meaning"
-        out[name] = [kind, without_meanings(default) if kind == "struct" else default]
+        out[name] = [kind, without_meanings(default) if kind in ("struct", "optional") else default]
     return out
 
 
@@ -118,13 +127,26 @@ def test_parts_inside_the_game_are_the_same_too() -> None:
     schema = _native.grid_schema()
     same(schema["agent"][1], AgentType)
     same(schema["observation"][1], Observation)
+    same(schema["attack"][1], Attack)
+    same(_native.grid_parts()["ObjectType"]["converter"][1], Converter)
     assert sorted(_native.grid_parts()) == ["ObjectType", "ObservedValue", "RewardTerm"]
 
 
 def test_lists_and_dicts_start_empty_on_both_sides() -> None:
     """Their defaults are not in the schema; the only one that is not empty in Python is the wall every game has."""
     filled = {}
-    for model in [Game, AgentType, Observation, ObjectType, RewardTerm, ObservedValue, *KINDS]:
+    for model in [
+        Game,
+        AgentType,
+        Attack,
+        Converter,
+        Limit,
+        Observation,
+        ObjectType,
+        RewardTerm,
+        ObservedValue,
+        *KINDS,
+    ]:
         for name, field in model.model_fields.items():
             if (
                 type_name(field.annotation) in ("list", "dict")
@@ -143,6 +165,7 @@ def bounds(model: type[Config], name: str) -> tuple[Any, Any]:
     return low, high
 
 
+NUMBERS_OF_A_MACHINE = ["cooldown", "max_output", "max_input", "initial_resource_count", "max_conversions"]
 OPTIONS: dict[str, Any] = {
     "num_worlds": 1, "seed": 0, "threads": 1, "lanes": 1, "masks": False, "desync_episodes": False,
     "min_first_episode": -1, "profiling": False, "validation": False, "fast": True,
@@ -155,6 +178,11 @@ def native_takes(path: list[Any], value: Any) -> bool:
     shown = {"values": [{"name": "x", "value": {"kind": "constant"}}]}
     tree: dict[str, Any] = Game(name="x", map=Scatter()).tree() | {"rewards": rewards}
     tree["observation"] |= shown
+    tree["resources"] = ["ore"]
+    tree["attack"] = {"cost": {"ore": 1}}
+    tree["move_cost"] = {"ore": 1}
+    tree["agent"]["limits"] = [{"resources": ["ore"], "bonus": {"ore": 1}}]
+    tree["objects"]["mine"] = {"converter": {"inputs": {}, "outputs": {"ore": 1}}}
     spot: Any = tree
     for key in path[:-1]:
         spot = spot[key]
@@ -174,6 +202,9 @@ def native_takes(path: list[Any], value: Any) -> bool:
         (Observation, ["observation", "height"]), (Observation, ["observation", "width"]),
         (Observation, ["observation", "num_tokens"]), (RewardTerm, ["rewards", 0, "cap"]),
         (ObservedValue, ["observation", "values", 0, "digits"]),
+        (Attack, ["attack", "freeze_duration"]), (Limit, ["agent", "limits", 0, "base"]),
+        (Limit, ["agent", "limits", 0, "max"]),
+        *((Converter, ["objects", "mine", "converter", name]) for name in NUMBERS_OF_A_MACHINE),
     ],
     ids=lambda x: ".".join(map(str, x)) if isinstance(x, list) else x.__name__,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from random_games import agents_of, quiet_make
 
 import gridmill
 from gridmill import Env, Game, _native
-from gridmill.grid import Ascii, ObjectType, Scatter
+from gridmill.grid import Ascii, Instances, ObjectType, Scatter
 
 OBJECTS = {"wall": ObjectType(), "crate": ObjectType(tags=("box",)), "mine": ObjectType(inventory={"ore": 3})}
 
@@ -233,3 +233,44 @@ def test_toy_is_what_its_parameters_say() -> None:
         assert len(cells(env, "agent")) == 7
         assert len(cells(env, "wall")) == round(0.1 * 21 * 21) + 4 * 20
         assert env.inspect(0)["height"] == env.inspect(0)["width"] == 21
+
+
+# ---- places side by side
+
+
+def test_instances_stand_in_turn_with_gaps_and_a_border_of_walls() -> None:
+    ones, twos = Ascii(text="1.\n.."), Ascii(text="..\n.2")
+    game = Game(name="places", num_agents=6, map=Instances(maps=[ones, twos], rows=2, columns=3, gap=1, border=2))
+    with quiet_make(game, num_worlds=1) as env:
+        env.reset()
+        world = env.inspect(0)
+    assert (world["height"], world["width"]) == (2 * 2 + 1 + 4, 3 * 2 + 2 + 4)
+    agents = sorted((o for o in world["objects"] if o["agent"] is not None), key=lambda o: o["agent"])
+    tops = [(2 + 3 * r, 2 + 3 * c) for r in range(2) for c in range(3)]
+    expected = [(row, column, 1) if i % 2 == 0 else (row + 1, column + 1, 2) for i, (row, column) in enumerate(tops)]
+    assert [(a["row"], a["column"], a["group"]) for a in agents] == expected
+    walls = {(o["row"], o["column"]) for o in world["objects"] if o["type"] == "wall"}
+    floor = {(row + r, column + c) for row, column in tops for r in range(2) for c in range(2)}
+    assert walls == {(r, c) for r in range(9) for c in range(12)} - floor
+
+
+@pytest.mark.parametrize(("gap", "border"), [(1, 0), (0, 1)])
+def test_scattered_places_may_be_walled_off_from_each_other(gap: int, border: int) -> None:
+    """One agent to each room: a place is a world of its own, and what is in it can be reached from inside."""
+    room = Scatter(height=6, width=6, border=border, objects={"wall": 2})
+    game = Game(name="rooms", num_agents=4, map=Instances(maps=[room], rows=2, columns=2, gap=gap))
+    with quiet_make(game, num_worlds=2) as env:
+        env.reset()
+        for world in range(2):
+            agents = [o for o in env.inspect(world)["objects"] if o["agent"] is not None]
+            rooms = {a["agent"]: (a["row"] // (6 + gap), a["column"] // (6 + gap)) for a in agents}
+            assert rooms == {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1)}
+
+
+def test_places_of_both_kinds_get_their_agents_in_order() -> None:
+    maps = [Scatter(height=3, width=3, border=0), Ascii(text="...\n.@.\n...")]
+    game = Game(name="mixed", num_agents=4, map=Instances(maps=maps, rows=1, columns=4))
+    with quiet_make(game, num_worlds=1) as env:
+        env.reset()
+        agents = sorted((o for o in env.inspect(0)["objects"] if o["agent"] is not None), key=lambda o: o["agent"])
+    assert [a["column"] // 3 for a in agents] == [0, 1, 2, 3]

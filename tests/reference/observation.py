@@ -2,7 +2,8 @@
 
 Written from the rules alone, so that it checks the native reference too. A `Follower` watches one world of a
 one-game env: it keeps the last actions, rewards and counts that tokens depend on, and `expected()` is the world's
-rows of `obs`. Slow and obvious; used by tests only. It does not know the state an ended episode ended in.
+rows of `obs`. Slow and obvious; used by tests only. It does not know the state an ended episode ended in, and it can
+follow only games in which nobody shoots, swaps, pays for a move or feeds a machine (`games(quiet=True)`).
 """
 
 from __future__ import annotations
@@ -39,14 +40,36 @@ def feature_names(game: Game) -> list[str]:
         names |= {"lp:north", "lp:south", "lp:west", "lp:east"}
     if len(game.vibes) > 1:
         names.add("vibe")
-    held = [game.agent.inventory, *(kind.inventory for kind in game.objects.values())]
+    names |= {"agent:frozen"} if game.attack else set()
+    names |= {"agent:facing"} if game.attack or game.swap else set()
+    names |= {"converting"} if any(kind.converter for kind in game.objects.values()) else set()
     for resource in game.resources:
         names.add(f"inv:{resource}")
-        if any(inventory.get(resource, 0) > 255 for inventory in held):
+        if most_held(game, resource) > 255:
             names.add(f"inv:{resource}:p1")
     for shown in game.observation.values:
         names |= {shown.name} if shown.digits == 1 else {shown.name, f"{shown.name}:p1"}
     return sorted(names)
+
+
+def most_held(game: Game, resource: str) -> int:
+    """The most of a resource that anything could come to hold: agents up to their limit if there is more to get."""
+    start = game.agent.inventory.get(resource, 0)
+    more = game.attack is not None and start > 0  # the others'
+    amounts = [start]
+    for kind in game.objects.values():
+        there, machine = kind.inventory.get(resource, 0), kind.converter
+        amounts.append(there)
+        if machine is None:
+            continue
+        amounts.append(machine.inputs.get(resource, 0) * machine.max_input)
+        if made := machine.outputs.get(resource, 0):
+            more = True
+            amounts += [machine.max_output - 1 + made, there + machine.initial_resource_count * made]
+    if more:
+        limits = [limit for limit in game.agent.limits if resource in limit.resources]
+        amounts += [limit.max if limit.bonus else min(limit.base, limit.max) for limit in limits] or [65_535]
+    return max(amounts)
 
 
 def tag_names(game: Game) -> list[str]:
@@ -58,7 +81,12 @@ def tag_names(game: Game) -> list[str]:
 
 def action_names(game: Game) -> list[str]:
     vibes = game.vibes if len(game.vibes) > 1 else ()
-    return ["noop", *(f"move_{d}" for d in DIRECTIONS[: game.moves]), *(f"change_vibe_{v}" for v in vibes)]
+    names = ["noop", *(f"move_{d}" for d in DIRECTIONS[: game.moves])]
+    if game.attack and game.attack.aim != "nearest":
+        names += [f"attack_{k}" for k in range(9)]
+    if game.attack and game.attack.aim != "cells":
+        names.append("attack_nearest")
+    return [*names, *(f"change_vibe_{v}" for v in vibes), *(["swap"] if game.swap else [])]
 
 
 def round_half_away(x: float) -> int:
@@ -116,6 +144,25 @@ class Follower:
         self.last_reward = [128] * len(agents)
         self.visited = [{spawn} for spawn in self.spawns]
         self.stats: list[dict[str, float]] = [{"cell.visited": 1.0} for _ in agents]
+        self.done_at: dict[tuple[int, int], int] = {}  # machines that run, by cell
+        self.started: dict[tuple[int, int], int] = {}
+        self.advance_machines()
+
+    def advance_machines(self) -> None:
+        """A machine that takes nothing starts whenever it is idle, has room and may; so its clock is known."""
+        tick = self.view["tick"]
+        for thing in self.view["objects"]:
+            machine = None if thing["agent"] is not None else self.game.objects[thing["type"]].converter
+            if machine is None:
+                continue
+            cell = (thing["row"], thing["column"])
+            if self.done_at.get(cell) == tick:
+                del self.done_at[cell]
+            waiting = sum(thing["inventory"].get(name, 0) for name in machine.outputs)
+            allowed = machine.max_conversions < 0 or self.started.get(cell, 0) < machine.max_conversions
+            if cell not in self.done_at and waiting < machine.max_output and allowed:
+                self.done_at[cell] = tick + machine.cooldown
+                self.started[cell] = self.started.get(cell, 0) + 1
 
     def after_step(self, actions: np.ndarray) -> None:
         """Call after every step, with the actions given to it."""
@@ -127,21 +174,26 @@ class Follower:
             stats["reward"] = stats.get("reward", 0.0) + paid
         before, self.view = agents_of(self.view), self.env.inspect(self.world)
         for i, (old, new) in enumerate(zip(before, agents_of(self.view), strict=True)):
-            self.count(i, int(actions[self.rows][i]), (old["row"], old["column"]), (new["row"], new["column"]))
+            self.count(i, int(actions[self.rows][i]), old, new)
+        self.advance_machines()
         self.paid = [float(r) for r in self.env.rewards[self.rows]]
 
-    def count(self, agent: int, action: int, old: tuple[int, int], new: tuple[int, int]) -> None:
+    def count(self, agent: int, action: int, old: dict[str, Any], new: dict[str, Any]) -> None:
         stats = self.stats[agent]
+        for name in self.game.resources:
+            taken = new["inventory"].get(name, 0) - old["inventory"].get(name, 0)
+            for flow in ("get", "gained"):
+                stats[f"{name}.{flow}"] = stats.get(f"{name}.{flow}", 0) + taken
         if not 0 <= action < len(self.actions):
             stats["action.invalid"] = stats.get("action.invalid", 0) + 1
             self.last_action[agent] = 0
             return
         name = self.actions[action]
-        worked = old != new if name.startswith("move_") else True
+        worked = not name.startswith("move_") or any(old[k] != new[k] for k in ("row", "column", "inventory"))
         key = f"action.{name}.{'success' if worked else 'failed'}"
         stats[key] = stats.get(key, 0) + 1
         self.last_action[agent] = action if worked else 0
-        self.visited[agent].add(new)
+        self.visited[agent].add((new["row"], new["column"]))
         stats["cell.visited"] = len(self.visited[agent])
 
     def expected(self) -> np.ndarray:
@@ -190,4 +242,8 @@ class Follower:
             named += digits(f"inv:{resource}", amount)
         if thing["agent"] is not None:
             named += [("agent:group", thing["group"]), ("agent:id", thing["agent"] % 256)]
+            if self.game.attack or self.game.swap:
+                named.append(("agent:facing", ["north", "south", "west", "east"].index(thing["facing"])))
+        elif (done := self.done_at.get((thing["row"], thing["column"]))) is not None:
+            named.append(("converting", min(255, done - self.view["tick"])))
         return sorted((self.features[name], value) for name, value in named)

@@ -89,6 +89,7 @@ def test_U1_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text()
     targets = {name for line in re.findall(r"^([\w -]+):(?!=)", makefile, re.MULTILINE) for name in line.split()}
     named = {command.split()[1] for _, command in mentioned("make")}
+    named = {name for name in named if not re.fullmatch(r"[A-Z_]+", name)}  # a placeholder
     assert {"demo", "test"} <= named
     assert named <= targets, named - targets
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gridmill.config import did_you_mean
+from gridmill.games.arena import arena, arena_basic, arena_basic_easy_shaped
 from gridmill.games.toy import toy
 from gridmill.grid import Game
 
-__all__ = ["build", "maker", "names", "toy"]
+__all__ = ["arena", "arena_basic", "arena_basic_easy_shaped", "build", "maker", "names", "toy"]
 
-_SHIPPED: tuple[Callable[..., Game], ...] = (toy,)
+_SHIPPED: tuple[Callable[..., Game], ...] = (toy, arena, arena_basic, arena_basic_easy_shaped)
 
 
 def names() -> list[str]:

@@ -16,20 +16,55 @@ from gridmill.grid.values import GameValue
 Amounts = Frozen[str, Annotated[int, Field(ge=0, le=65535)]]
 
 
+class Limit(Config):
+    """At most min(max, max(base, sum of bonus x held)) of these resources together."""
+
+    resources: tuple[str, ...]
+    base: Annotated[int, Field(ge=0, le=65535)] = 65535
+    max: Annotated[int, Field(ge=0, le=65535)] = 65535
+    bonus: Amounts = FrozenDict()
+
+
+class Converter(Config):
+    """A machine: consumes its inputs when it starts, which it does whenever it can, and leaves its outputs
+    `cooldown` ticks later, to be fetched by a bump."""
+
+    inputs: Amounts = FrozenDict()
+    outputs: Amounts
+    cooldown: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    max_output: Annotated[int, Field(ge=1, le=65535)] = 5
+    max_input: Annotated[int, Field(ge=1, le=65535)] = 5
+    initial_resource_count: Annotated[int, Field(ge=0, le=65535)] = 0
+    max_conversions: Annotated[int, Field(ge=-1, le=1_000_000_000)] = -1
+
+
 class ObjectType(Config):
-    """A kind of object. One that holds nothing and has no vibe is terrain and costs no memory per piece."""
+    """A kind of object. One that holds nothing, has no vibe and is no machine is terrain: no memory per piece."""
 
     tags: tuple[str, ...] = ()
     inventory: Amounts = FrozenDict()
     vibe: str = ""
+    converter: Converter | None = None
+    pushable: bool = False
+    swappable: bool = False
 
 
 class AgentType(Config):
-    """What every agent of the game is at the start of an episode."""
+    """What every agent of the game is at the start of an episode, and how much it can hold."""
 
     tags: tuple[str, ...] = ()
     inventory: Amounts = FrozenDict()
     vibe: str = ""
+    limits: tuple[Limit, ...] = ()
+
+
+class Attack(Config):
+    """The laser: what a hit or a blocked hit costs, what stops it, how long a hit freezes, how it is aimed."""
+
+    cost: Amounts = FrozenDict()
+    armor: str = ""
+    freeze_duration: Annotated[int, Field(ge=1, le=65535)] = 10
+    aim: Literal["nearest", "cells", "both"] = "nearest"
 
 
 class ObservedValue(Config):
@@ -41,7 +76,11 @@ class ObservedValue(Config):
 
 
 class Observation(Config):
-    """What agents see: the window, how many tokens, and what happens when more would be needed."""
+    """What agents see: the window, how many tokens, and what happens when more would be needed.
+
+    `warn` and `drop` keep the nearest tokens and count the rest; `warn` says so when the game is compiled and its worst
+    case does not fit. `error` stops the world instead.
+    """
 
     window: Literal["square", "disc"] = "square"
     height: Annotated[int, Field(ge=1, le=15)] = 11
@@ -49,7 +88,7 @@ class Observation(Config):
     num_tokens: Annotated[int, Field(ge=1, le=4096)] = 200
     local_position: bool = False
     reward_scale: float = 100.0
-    overflow: Literal["drop", "error"] = "drop"
+    overflow: Literal["warn", "drop", "error"] = "warn"
     values: tuple[ObservedValue, ...] = ()
 
 
@@ -72,6 +111,9 @@ class Game(Config):
     moves: Literal[0, 4, 8] = 8
     resources: tuple[str, ...] = ()
     vibes: tuple[str, ...] = ()
+    attack: Attack | None = None
+    swap: bool = False
+    move_cost: Amounts = FrozenDict()
     agent: AgentType = AgentType()
     objects: Frozen[str, ObjectType] = FrozenDict({"wall": ObjectType()})
     map: Map

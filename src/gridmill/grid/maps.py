@@ -35,4 +35,16 @@ class Scatter(Config):
     groups: Annotated[int, Field(ge=1, le=255)] = 1
 
 
-Map = Annotated[Ascii | Scatter, Field(discriminator="kind")]
+class Instances(Config):
+    """Maps side by side, taken in turn from the list, all of one size; agents are dealt evenly, place by place."""
+
+    kind: Literal["instances"] = "instances"
+    maps: tuple[Map, ...]
+    rows: Annotated[int, Field(ge=1, le=64)] = 1
+    columns: Annotated[int, Field(ge=1, le=64)] = 1
+    gap: Annotated[int, Field(ge=0, le=4096)] = 0
+    border: Annotated[int, Field(ge=0, le=4096)] = 0
+
+
+Map = Annotated[Ascii | Scatter | Instances, Field(discriminator="kind")]
+Instances.model_rebuild()

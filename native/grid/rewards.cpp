@@ -1,0 +1,135 @@
+// Game values and rewards: terms added in order of declaration in float64, rounded to float32 once.
+#include <algorithm>
+#include <cmath>
+
+#include "grid/grid.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+std::uint8_t reward_token(double reward, double scale) {
+  const double scaled = std::clamp(reward * scale, -127.0, 127.0);  // before rounding: the range of lround
+  return static_cast<std::uint8_t>(std::lround(scaled) + 128);
+}
+
+double term_pays(const CompiledTerm& term, double value, double* state) {
+  const double capped = std::min(term.cap, value);
+  if (term.mode == RewardMode::per_tick) return term.weight * capped;
+  double before = state[0], now = capped;
+  if (term.mode == RewardMode::gained) {
+    const double sum = state[1] + std::max(0.0, value - state[0]);
+    before = std::min(term.cap, state[1]);
+    now = std::min(term.cap, sum);
+    state[1] = sum;
+    state[0] = value;
+  } else {
+    state[0] = now;
+  }
+  return term.weight * (now - before);
+}
+
+// r = (1 - f) r + f * mean of the group, over agents of the same group.
+void share(const Program& p, const World& w, double* rewards) {
+  const double f = p.config.reward_sharing;
+  double sums[256] = {};
+  std::uint32_t counts[256] = {};
+  for (std::uint32_t a = 0; a < p.num_agents; ++a) sums[w.group[a]] += rewards[a], ++counts[w.group[a]];
+  for (std::uint32_t a = 0; a < p.num_agents; ++a)
+    rewards[a] = (1 - f) * rewards[a] + f * (sums[w.group[a]] / counts[w.group[a]]);
+}
+
+double value_of(const CompiledTerm& term, const Program& p, const World& w, std::uint32_t agent) {
+  return term.resource >= 0 ? w.held(agent)[term.resource] : evaluate(term.value, p, w, agent);
+}
+
+}  // namespace
+
+// What the start state is worth, so that start amounts pay nothing.
+void start_terms(const Program& p, World& w) {
+  for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
+    for (std::size_t t = 0; t < p.terms.size(); ++t) {
+      double* state = w.term_state + (agent * p.terms.size() + t) * 2;
+      const double value = value_of(p.terms[t], p, w, agent);
+      state[0] = p.terms[t].mode == RewardMode::change ? std::min(p.terms[t].cap, value) : value;
+    }
+}
+
+void pay(Grid::T& tick) {
+  const Program& p = tick.program;
+  if (p.terms.empty()) return;
+  World w(p, tick.state);
+  double* rewards = tick.worker.raw_rewards.data();
+  bool any = !p.pays_on_change_only;
+  for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
+    rewards[agent] = 0;
+    const bool touched = w.touched[agent >> 6] >> (agent & 63) & 1;
+    if (p.pays_on_change_only && !touched) continue;  // what did not change pays nothing
+    any = true;
+    double* state = w.term_state + std::size_t{agent} * p.terms.size() * 2;
+    for (std::size_t t = 0; t < p.terms.size(); ++t)
+      rewards[agent] += term_pays(p.terms[t], value_of(p.terms[t], p, w, agent), state + 2 * t);
+  }
+  std::fill_n(w.touched, (p.num_agents + 63) / 64, 0);
+  if (!any) {
+    std::fill_n(w.reward_token, p.num_agents, std::uint8_t{128});
+    return;
+  }
+  if (p.config.reward_sharing > 0) share(p, w, rewards);
+  for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
+    const auto reward = static_cast<float>(rewards[agent]);
+    tick.rows.rewards[agent] = reward;
+    w.reward_sum[agent] += static_cast<double>(reward);
+    w.reward_token[agent] = rewards[agent] == 0
+                                ? std::uint8_t{128}
+                                : reward_token(static_cast<double>(reward), p.config.observation.reward_scale);
+  }
+}
+
+double evaluate(const CompiledValue& value, const Program& p, const World& w, std::uint32_t agent) {
+  double stack[kValueStack];
+  std::size_t top = 0;
+  for (const ValueOp& op : value) {
+    double* operands = stack + top - (op.code >= ValueOp::sum ? op.arg : 0);
+    double result = 0;
+    switch (op.code) {
+      case ValueOp::inventory:
+        result = w.inventory[std::size_t{agent} * p.num_resources + op.arg];
+        break;
+      case ValueOp::outcome:
+        result = w.outcome(agent, op.arg);
+        break;
+      case ValueOp::tally:
+        result = static_cast<double>(w.tallies[std::size_t{op.arg} * p.num_agents + agent]);
+        break;
+      case ValueOp::flow:
+        result = w.flows[std::size_t{agent} * p.num_resources * kFlows + op.arg];
+        break;
+      case ValueOp::reward_sum:
+        result = w.reward_sum[agent];
+        break;
+      case ValueOp::constant:
+        result = op.number;
+        break;
+      case ValueOp::sum:
+        for (int i = 0; i < op.arg; ++i) result += operands[i];
+        break;
+      case ValueOp::ratio:
+        result = operands[1] != 0 ? operands[0] / operands[1] : 0;
+        break;
+      case ValueOp::least:
+        result = *std::min_element(operands, operands + op.arg);
+        break;
+      case ValueOp::most:
+        result = *std::max_element(operands, operands + op.arg);
+        break;
+      case ValueOp::log_one_plus:
+        result = std::log1p(std::max(0.0, operands[0]));
+        break;
+    }
+    if (op.code >= ValueOp::sum) top -= op.arg;
+    stack[top++] = result;
+  }
+  return stack[0];
+}
+
+}  // namespace gridmill::grid
