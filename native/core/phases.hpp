@@ -16,7 +16,7 @@ inline std::int64_t steady_ns() {
       .count();
 }
 
-// Raw marks are cheap (about 8 ns on x86); Batch turns them into ns when someone asks.
+// Raw marks are cheap; Batch turns them into ns when someone asks.
 inline std::int64_t clock_mark() {
 #if defined(__x86_64__)
   return static_cast<std::int64_t>(__rdtsc());
