@@ -36,10 +36,11 @@ def shadow(game: Game, num_worlds: int, ticks: int, seed: int, threads: int = 1)
         return report.comparisons
 
 
-@settings(max_examples=250)
+@settings(max_examples=2_000)
 @given(games(), SEEDS)
 def test_D5_fast_equals_native_reference_in_2000_random_worlds(game: Game, seed: int) -> None:
-    shadow(game, num_worlds=8, ticks=6, seed=seed)
+    """Every example is a game of its own, drawn anew: 2 000 different worlds, not copies of fewer."""
+    shadow(game, num_worlds=1, ticks=6, seed=seed)
 
 
 @settings(max_examples=150)
