@@ -11,9 +11,8 @@ from pydantic import Field
 
 from gridmill.config import Config, Frozen, FrozenDict
 from gridmill.grid.maps import Map
+from gridmill.grid.rules import Amounts, Area, Event, Rule
 from gridmill.grid.values import GameValue
-
-Amounts = Frozen[str, Annotated[int, Field(ge=0, le=65535)]]
 
 
 class Limit(Config):
@@ -38,23 +37,75 @@ class Converter(Config):
     max_conversions: Annotated[int, Field(ge=-1, le=1_000_000_000)] = -1
 
 
+class Recipe(Config):
+    """What an assembler makes of what, if at least `min_agents` stand around it and these vibes are among theirs."""
+
+    vibes: tuple[str, ...] = ()
+    min_agents: Annotated[int, Field(ge=1, le=8)] = 1
+    inputs: Amounts = FrozenDict()
+    outputs: Amounts
+
+
+class Assembler(Config):
+    """Works at once, for the agents on the eight cells around it: inputs from all of them as evenly as possible,
+    outputs to the one that bumped. The first recipe that can be made is made; then it rests for `cooldown` ticks.
+
+    With `partial` it can be used while it rests: after half of the time for half of the inputs (rounded up) and half
+    of the outputs (rounded down), as far as that is one unit at least; then it rests anew.
+    """
+
+    recipes: tuple[Recipe, ...]
+    cooldown: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    partial: bool = False
+    max_uses: Annotated[int, Field(ge=-1, le=1_000_000_000)] = -1
+
+
 class ObjectType(Config):
-    """A kind of object. One that holds nothing, has no vibe and is no machine is terrain: no memory per piece."""
+    """A kind of object. One without anything of its own (no inventory, vibe, machine, rules, areas, collective) is
+    terrain and costs no memory per piece.
+
+    A bump into it runs `on_use`: the first rule that applies, or with `use="all"` each that applies. `counts_as`
+    makes it a variant of another type: shown and counted under that name.
+    """
 
     tags: tuple[str, ...] = ()
     inventory: Amounts = FrozenDict()
     vibe: str = ""
+    limits: tuple[Limit, ...] = ()
+    collective: str = ""
+    counts_as: str = ""
     converter: Converter | None = None
+    assembler: Assembler | None = None
     pushable: bool = False
     swappable: bool = False
+    use: Literal["first", "all"] = "first"
+    on_use: tuple[Rule, ...] = ()
+    on_tick: tuple[Rule, ...] = ()
+    areas: tuple[Area, ...] = ()
 
 
 class AgentType(Config):
-    """What every agent of the game is at the start of an episode, and how much it can hold."""
+    """What every agent of the game is at the start of an episode, how much it can hold, and what happens to it.
+
+    Agents of group g belong to the collective at place g of `collectives` (counted round). `on_use` is what a bump
+    into another agent does.
+    """
 
     tags: tuple[str, ...] = ()
     inventory: Amounts = FrozenDict()
     vibe: str = ""
+    limits: tuple[Limit, ...] = ()
+    collectives: tuple[str, ...] = ()
+    use: Literal["first", "all"] = "first"
+    on_use: tuple[Rule, ...] = ()
+    on_tick: tuple[Rule, ...] = ()
+    areas: tuple[Area, ...] = ()
+
+
+class Collective(Config):
+    """A team: what it owns together at the start, and how much that may become."""
+
+    inventory: Amounts = FrozenDict()
     limits: tuple[Limit, ...] = ()
 
 
@@ -115,7 +166,14 @@ class Game(Config):
     swap: bool = False
     move_cost: Amounts = FrozenDict()
     agent: AgentType = AgentType()
+    collectives: Frozen[str, Collective] = FrozenDict()
     objects: Frozen[str, ObjectType] = FrozenDict({"wall": ObjectType()})
+    on_tick: tuple[Rule, ...] = ()
+    on_tag_added: Frozen[str, tuple[Rule, ...]] = FrozenDict()
+    on_tag_removed: Frozen[str, tuple[Rule, ...]] = FrozenDict()
+    events: Frozen[str, Event] = FrozenDict()
+    territory: Literal["nearest", "strongest"] = "nearest"
+    spawn_room: Annotated[int, Field(ge=0, le=65535)] = 64
     map: Map
     observation: Observation = Observation()
     rewards: tuple[RewardTerm, ...] = ()

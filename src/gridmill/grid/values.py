@@ -13,17 +13,33 @@ from gridmill.config import Config
 
 
 class Inventory(Config):
-    """How much of a resource the agent holds."""
+    """How much of a resource somebody holds: the agent (in a rule the actor), a rule's target, or a collective.
+
+    A collective without a name is the agent's own; who is not there holds nothing.
+    """
 
     kind: Literal["inventory"] = "inventory"
     resource: str
+    of: Literal["actor", "target", "collective"] = "actor"
+    collective: str = ""
 
 
 class Stat(Config):
-    """One of the agent's statistics of this episode so far, by name."""
+    """A statistic of this episode so far, by name: the agent's, a collective's (its own if not named), the game's."""
 
     kind: Literal["stat"] = "stat"
     name: str
+    of: Literal["agent", "collective", "game"] = "agent"
+    collective: str = ""
+
+
+class Count(Config):
+    """How many objects on the map bear a tag (and belong to a collective); or how much of a resource they hold."""
+
+    kind: Literal["count"] = "count"
+    tag: str
+    collective: str = ""
+    resource: str = ""
 
 
 class Constant(Config):
@@ -68,7 +84,7 @@ class Log(Config):
     values: tuple[GameValue, ...]
 
 
-GameValue = Annotated[Inventory | Stat | Constant | Sum | Ratio | Min | Max | Log, Field(discriminator="kind")]
+GameValue = Annotated[Inventory | Stat | Count | Constant | Sum | Ratio | Min | Max | Log, Field(discriminator="kind")]
 
 for _model in (Sum, Ratio, Min, Max, Log):
     _model.model_rebuild()
