@@ -134,12 +134,14 @@ inline void bind_grid_functions(nb::module_& m) {
     };
     add(std::type_identity<decltype(grid::GameValue::data)>{});
     add(std::type_identity<decltype(grid::MapNode::data)>{});
+    add(std::type_identity<decltype(grid::LayerNode::data)>{});
     return out;
   });
   m.def("grid_parts", [] {
     nb::dict out;
     out["ObjectType"] = from_value(schema_of(grid::ObjectType{}));
     out["RewardTerm"] = from_value(schema_of(grid::RewardTerm{}));
+    out["Standing"] = from_value(schema_of(grid::Standing{}));
     out["ObservedValue"] = from_value(schema_of(grid::ObservedValue{}));
     return out;
   });

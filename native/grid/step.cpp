@@ -81,7 +81,7 @@ void Grid::reset(T& tick) {
     w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
   }
   for (std::uint32_t object = p.num_agents; object < p.num_objects; ++object)
-    if (p.types[w.type[object]].converter >= 0) try_start(p, w, object, 0);
+    if (w.is_on_map(object) && p.types[w.type[object]].converter >= 0) try_start(p, w, object, 0);
   start_terms(p, w);
 }
 

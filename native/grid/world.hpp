@@ -69,6 +69,8 @@ struct World {
   std::uint32_t& flow(std::uint32_t agent, std::uint32_t resource, Flow which) const {
     return flows[(std::size_t{agent} * program.num_resources + resource) * kFlows + static_cast<std::size_t>(which)];
   }
+  // Maps differ in how many objects they have: those that are not there have no cell.
+  bool is_on_map(std::uint32_t object) const { return cell[object] != 0; }
   // The type of what a code of the grid stands for.
   std::size_t type_of(std::uint16_t code) const {
     return code <= program.num_objects ? type[code - 1] : program.code_type[code - program.num_objects - 1];
