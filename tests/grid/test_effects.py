@@ -170,7 +170,9 @@ def test_clear_some_or_everything() -> None:
         assert (held(env), stored(env, "X")) == (full, left)
 
 
-@pytest.mark.parametrize(("start", "constant", "after"), [(3, 1.4, 7), (3, 1.5, 8), (3, -2.0, 4), (3, -20.0, 0), (9, 9.0, 12)])
+@pytest.mark.parametrize(
+    ("start", "constant", "after"), [(3, 1.4, 7), (3, 1.5, 8), (3, -2.0, 4), (3, -20.0, 0), (9, 9.0, 12)]
+)
 def test_add_a_value(start: int, constant: float, after: int) -> None:
     """As much again as is held, plus a constant, rounded, between nothing and the limit."""
     value = Sum(values=(Inventory(resource="ore"), Constant(value=constant)))

@@ -195,7 +195,9 @@ def red_after(events: dict[str, Event], ticks: int) -> int:
     return sum(o["collective"] == "red" for o in env.inspect(0)["objects"])
 
 
-@pytest.mark.parametrize(("first", "ticks", "red"), [((50,), 9, 0), ((50,), 10, 1), ((10,), 10, 1), ((10,), 30, 1), ((3,), 20, 1)])
+@pytest.mark.parametrize(
+    ("first", "ticks", "red"), [((50,), 9, 0), ((50,), 10, 1), ((10,), 10, 1), ((10,), 30, 1), ((3,), 20, 1)]
+)
 def test_the_fallback_runs_only_if_there_was_no_target(first: tuple[int, ...], ticks: int, red: int) -> None:
     assert red_after(coming(first), ticks) == red
 

@@ -1,6 +1,6 @@
 """Rules: each condition where it holds and where it does not, which rules run, and that a rule pays all or nothing.
 
-The effects are in `test_effects.py`. An agent stands west of `X` and bumps into it; the rule under test gives it a coin.
+The effects are in `test_effects.py`. An agent west of `X` bumps into it; the rule under test gives it a coin.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ CASES: dict[str, tuple[Condition, dict[str, Any], dict[str, Any] | None]] = {
     "aligned to": (Aligned(to="red"), {"collective": "red"}, {"collective": "blue"}),
     "actor aligned": (Aligned(who="actor", to="blue"), {"agent": BLUE}, {"collective": "blue"}),
     "value": (
-        AtLeast(value=Inventory(resource="ore"), number=2.5), {"agent": ORE}, {"agent": AgentType(inventory={"ore": 2})},
+        AtLeast(value=Inventory(resource="ore"), number=2.5),
+        {"agent": ORE}, {"agent": AgentType(inventory={"ore": 2})},
     ),
     "target's value": (
         AtLeast(value=Inventory(resource="ore", of="target"), number=2), {"inventory": {"ore": 2}}, {"agent": ORE},
@@ -414,7 +415,8 @@ def test_rules_when_a_tag_comes_and_goes() -> None:
 
 def test_statistics_as_conditions() -> None:
     """The third use is the last."""
-    rule = Rule(when=(Not(conditions=(AtLeast(value=Stat(name="used"), number=3),)),), then=(COIN, AddStat(name="used")))
+    often = AtLeast(value=Stat(name="used"), number=3)
+    rule = Rule(when=(Not(conditions=(often,)),), then=(COIN, AddStat(name="used")))
     env = beside(on_use=(rule,))
     assert [bumps(env) for _ in range(5)] == [True, True, True, False, False]
     assert finish(env)["used"] == [3]

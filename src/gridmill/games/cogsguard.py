@@ -1,4 +1,4 @@
-"""CogsGuard: a team mines, buys gear, makes hearts and spends them on junctions, against clips that only the clock moves.
+"""CogsGuard: a team mines, buys gear, makes hearts and spends them on junctions, against clips moved by the clock.
 
 Both games differ in map and length alone. Figures and rules are explained in `docs/cogsguard.md`; the rewards are in
 `cogsguard_rewards`.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gridmill.games.cogsguard_rewards import rewards_of
+from gridmill.games.cogsguard_rewards import ELEMENTS, VIBES, rewards_of
 from gridmill.grid import (
     Add,
     AgentType,
@@ -18,6 +18,7 @@ from gridmill.grid import (
     Area,
     Clear,
     Collective,
+    Compound,
     Empty,
     Event,
     Game,
@@ -38,7 +39,7 @@ from gridmill.grid import (
     Transfer,
     Unalign,
 )
-from gridmill.grid.machina import machina_1, machina_arena
+from gridmill.grid.machina import hub_compound, machina_1, machina_arena
 from gridmill.grid.stations import hub, team_deposit
 
 # The order decides which item of a group is lost first when a limit falls: the last.
@@ -46,8 +47,6 @@ RESOURCES = (
     "energy", "heart", "hp", "influence", "solar", "oxygen", "carbon", "germanium", "silicon",
     "aligner", "scrambler", "miner", "scout",
 )  # fmt: skip
-ELEMENTS = ("oxygen", "carbon", "germanium", "silicon")
-VIBES = ("default", "heart", "gear", "scrambler", "aligner", "miner", "scout")
 GEAR_COSTS = {
     "aligner": {"carbon": 3, "oxygen": 1, "germanium": 1, "silicon": 1},
     "scrambler": {"carbon": 1, "oxygen": 3, "germanium": 1, "silicon": 1},
@@ -90,7 +89,7 @@ def cogsguard(
     wealth: int = 1,
 ) -> Game:
     """Hold junctions of a large map: mine, make hearts, align; clips spread from one junction."""
-    return _game("cogsguard", machina_1(), num_agents, max_steps, clips, rewards, wealth)
+    return _game("cogsguard", machina_1(compound=_home()), num_agents, max_steps, clips, rewards, wealth)
 
 
 def cogsguard_arena(
@@ -101,7 +100,7 @@ def cogsguard_arena(
     wealth: int = 1,
 ) -> Game:
     """CogsGuard to train in: a smaller map, denser buildings, a tenth of the time."""
-    return _game("cogsguard_arena", machina_arena(), num_agents, max_steps, clips, rewards, wealth)
+    return _game("cogsguard_arena", machina_arena(compound=_home()), num_agents, max_steps, clips, rewards, wealth)
 
 
 def _game(
@@ -140,6 +139,13 @@ def _game(
         ),
         rewards=rewards_of(rewards, max_steps),
     )
+
+
+def _home() -> Compound:
+    """The compound in the middle; its junction is the team's from the start."""
+    home = hub_compound(MOST_AGENTS)
+    own = [thing.replace("type", "c:junction") if thing.type == "junction" else thing for thing in home.things]
+    return home.replace("things", own)
 
 
 def _team_store(element: str) -> ObservedValue:

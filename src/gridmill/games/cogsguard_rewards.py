@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from gridmill.grid import RewardTerm, Stat, Sum
 
+# Words of the game that its rewards are made of.
 ELEMENTS = ("oxygen", "carbon", "germanium", "silicon")
 VIBES = ("default", "heart", "gear", "scrambler", "aligner", "miner", "scout")
 NO_CAP = 1e9
@@ -18,7 +19,7 @@ NO_CAP = 1e9
 def rewards_of(presets: Sequence[str], max_steps: int) -> tuple[RewardTerm, ...]:
     """The terms of some presets, in the order given."""
     known = {
-        "objective": [_team("aligned.junction.held", 1.0 / max_steps)],
+        "objective": [RewardTerm(weight=1.0 / max_steps, value=Stat(name="aligned.junction.held", of="collective"))],
         "milestones": _milestones(),
         "credit": _credit(),
         "miner": _miner(),
@@ -36,9 +37,10 @@ def _own(stat: str, weight: float, cap: float = NO_CAP) -> RewardTerm:
     return RewardTerm(weight=weight, value=Stat(name=stat), cap=cap if cap == NO_CAP else cap / weight)
 
 
-def _team(stat: str, weight: float, cap: float = NO_CAP) -> RewardTerm:
-    value = Stat(name=stat, of="collective")
-    return RewardTerm(weight=weight, value=value, cap=cap if cap == NO_CAP else cap / weight)
+def _team_deposit(element: str, weight: float, cap: float) -> RewardTerm:
+    """What the team starts with counts as its first deposit and must not use up the cap: paid is what is gained."""
+    value = Stat(name=f"{element}.deposited", of="collective")
+    return RewardTerm(weight=weight, value=value, cap=cap / weight, mode="gained")
 
 
 def _kept(item: str, weight: float) -> list[RewardTerm]:
@@ -55,12 +57,12 @@ def _credit() -> list[RewardTerm]:
     for gear in ("aligner", "scrambler"):
         terms += [_own(f"{gear}.gained", 0.2, 0.4), _own(f"{gear}.lost", -0.2)]
     terms += [_own(f"{element}.gained", 0.001, 0.1) for element in ELEMENTS]
-    return terms + [_team(f"{element}.deposited", 0.002, 0.2) for element in ELEMENTS]
+    return terms + [_team_deposit(element, 0.002, 0.2) for element in ELEMENTS]
 
 
 def _miner() -> list[RewardTerm]:
     terms = _kept("miner", 2.0) + [_own(f"{element}.gained", 0.05, 1.0) for element in ELEMENTS]
-    return terms + [_team(f"{element}.deposited", 1.0, 2.0) for element in ELEMENTS]
+    return terms + [_team_deposit(element, 1.0, 2.0) for element in ELEMENTS]
 
 
 def _aligner() -> list[RewardTerm]:
