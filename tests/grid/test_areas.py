@@ -259,9 +259,7 @@ def test_losing_ones_team_is_leaving() -> None:
 
 
 def test_a_source_that_is_removed_is_left() -> None:
-    gone = ObjectType(
-        on_use=(Rule(then=(Remove(),)),), areas=(Area(radius=2, enter={"gold": 4}, exit={"gold": -1}),)
-    )
+    gone = ObjectType(on_use=(Rule(then=(Remove(),)),), areas=(Area(radius=2, enter={"gold": 4}, exit={"gold": -1}),))
     env = field("@S", {"S": gone})
     wait(env)
     do(env, "move_east")

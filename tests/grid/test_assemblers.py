@@ -197,9 +197,7 @@ def test_the_rest_is_shown_and_ends() -> None:
     assert seen == [3, 2, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("waited", "made", "paid"), [(0, 6, 1), (4, 31, 5), (8, 55, 9), (9, 62, 10), (20, 62, 10)]
-)
+@pytest.mark.parametrize(("waited", "made", "paid"), [(0, 6, 1), (4, 31, 5), (8, 55, 9), (9, 62, 10), (20, 62, 10)])
 def test_partial_use(waited: int, made: int, paid: int) -> None:
     """After a part of the rest: that part of the outputs, rounded down, for that part of the inputs, rounded up."""
     recipe = makes({"heart": 62}, {"ore": 10})

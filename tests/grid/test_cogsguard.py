@@ -525,9 +525,7 @@ def test_presets_add_up() -> None:
         ("penalize_vibe_change", "@", {"hp": 90}, ["change_vibe_gear", "noop", "change_vibe_scout"], [-0.01, 0, -0.01]),
     ],
 )
-def test_what_presets_pay(
-    preset: str, text: str, start: dict[str, int], actions: list[str], paid: list[float]
-) -> None:
+def test_what_presets_pay(preset: str, text: str, start: dict[str, int], actions: list[str], paid: list[float]) -> None:
     env = small(text, start, rewards=(preset,), wealth=5)
     got = []
     for action in actions:

@@ -298,9 +298,7 @@ def _clips_events(clips: Clips | None) -> dict[str, Event]:
     return events
 
 
-def _spread(
-    clock: tuple[int, int, int], until: int, when: tuple[Aligned | Not, ...], effect: Align | Unalign
-) -> Event:
+def _spread(clock: tuple[int, int, int], until: int, when: tuple[Aligned | Not, ...], effect: Align | Unalign) -> Event:
     start, period, radius = clock
     from_theirs = Near(tag="type:junction", radius=radius, when=(Aligned(to="clips"),))
     return Event(
