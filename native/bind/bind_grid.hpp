@@ -54,7 +54,7 @@ inline nb::dict seen_world(GridBatch& batch, std::int64_t world) {
     out["height"] = tick.program.height, out["width"] = tick.program.width;
     nb::list objects;
     const grid::World view(tick.program, tick.state);
-    for (const auto& seen : grid::inspect_world(tick.program, view)) {
+    for (const auto& seen : grid::inspect_world(tick.program, view, tick.header.tick)) {
       nb::dict o;
       o["type"] = seen.type, o["row"] = seen.row, o["column"] = seen.column, o["vibe"] = seen.vibe;
       nb::list tags;
@@ -64,10 +64,24 @@ inline nb::dict seen_world(GridBatch& batch, std::int64_t world) {
       for (const auto& [name, amount] : seen.inventory) inventory[name.c_str()] = amount;
       o["inventory"] = inventory;
       o["agent"] = seen.agent >= 0 ? nb::object(nb::int_(seen.agent)) : nb::object(nb::none());
-      if (seen.agent >= 0) o["group"] = seen.group, o["facing"] = seen.facing;
+      o["collective"] = seen.collective ? nb::object(nb::str(seen.collective->c_str())) : nb::object(nb::none());
+      o["converting"] = seen.converting;
+      if (seen.agent >= 0) o["group"] = seen.group, o["facing"] = seen.facing, o["frozen"] = seen.frozen;
+      if (seen.uses) o["uses"] = *seen.uses;
       objects.append(o);
     }
     out["objects"] = objects;
+    nb::dict teams;
+    for (std::uint32_t team = 0; team < tick.program.teams.size(); ++team) {
+      nb::dict inventory;
+      for (std::uint32_t r = 0; r < tick.program.num_resources; ++r)
+        if (const int held = view.held(tick.program.num_objects + team)[r])
+          inventory[tick.program.config.resources[r].c_str()] = held;
+      nb::dict shown;
+      shown["inventory"] = inventory;
+      teams[tick.program.words->teams[tick.program.teams[team].word].c_str()] = shown;
+    }
+    out["collectives"] = teams;
     return out;
   });
 }
@@ -133,12 +147,20 @@ inline void bind_grid_functions(nb::module_& m) {
       ((out[std::string(Ts::kind).c_str()] = from_value(schema_of(Ts{}))), ...);
     };
     add(std::type_identity<decltype(grid::GameValue::data)>{});
+    add(std::type_identity<decltype(grid::Condition::data)>{});
+    add(std::type_identity<decltype(grid::Effect::data)>{});
     add(std::type_identity<decltype(grid::MapNode::data)>{});
     add(std::type_identity<decltype(grid::LayerNode::data)>{});
     return out;
   });
   m.def("grid_parts", [] {
     nb::dict out;
+    out["Limit"] = from_value(schema_of(grid::Limit{}));
+    out["Recipe"] = from_value(schema_of(grid::Recipe{}));
+    out["Collective"] = from_value(schema_of(grid::Collective{}));
+    out["Rule"] = from_value(schema_of(grid::Rule{}));
+    out["Area"] = from_value(schema_of(grid::Area{}));
+    out["Event"] = from_value(schema_of(grid::Event{}));
     out["ObjectType"] = from_value(schema_of(grid::ObjectType{}));
     out["RewardTerm"] = from_value(schema_of(grid::RewardTerm{}));
     out["Standing"] = from_value(schema_of(grid::Standing{}));

@@ -188,6 +188,25 @@ T decode(const Value& value, const std::string& path = "$") {
   return out;
 }
 
+// Calls f with every described struct inside a config, outer ones first: how a game's words are collected.
+template <class T, class F>
+void walk(const T& item, const F& f) {
+  if constexpr (Described<T>) {
+    f(item);
+    std::apply([&](const auto&... each) { (walk(item.*(each.member), f), ...); }, T::fields());
+  } else if constexpr (detail::is_named<T>) {
+    for (const auto& [name, inner] : item) walk(inner, f);
+  } else if constexpr (detail::is_vector<T>) {
+    for (const auto& inner : item) walk(inner, f);
+  } else if constexpr (detail::is_optional<T>) {
+    if (item) walk(*item, f);
+  } else if constexpr (detail::is_choice<T>) {
+    std::visit([&](const auto& inner) { walk(inner, f); }, item);
+  } else if constexpr (requires { item.data; }) {
+    walk(item.data, f);
+  }
+}
+
 // The schema of a described struct: {field: [type, default]}, for the test that compares both sides.
 template <class T>
 Value schema_of(const T& defaults = T{});

@@ -2,9 +2,10 @@
 // masks, which ask the same questions without changing anything.
 #include <algorithm>
 
+#include "grid/combat.hpp"
 #include "grid/grid.hpp"
-#include "grid/inventory.hpp"
 #include "grid/machines.hpp"
+#include "grid/places.hpp"
 #include "grid/streams.hpp"
 
 namespace gridmill::grid {
@@ -20,56 +21,48 @@ void shuffle(std::uint16_t* order, std::uint32_t n, const WorldHeader& header) {
   }
 }
 
-// Puts an object (or a piece of terrain) from one cell into another, empty one.
-void relocate(World& w, std::uint16_t code, std::uint32_t row, std::uint32_t column, std::uint32_t new_row,
-              std::uint32_t new_column) {
-  w.set_code(w.cell_at(row, column), kEmpty);
-  w.clear_occupied(row, column);
-  w.set_code(w.cell_at(new_row, new_column), code);
-  w.set_occupied(new_row, new_column);
-  if (code > w.program.num_objects) return;
-  const std::uint32_t object = code - 1u;
-  w.cell[object] = w.cell_at(new_row, new_column);
-  w.row[object] = static_cast<std::uint16_t>(new_row);
-  w.column[object] = static_cast<std::uint16_t>(new_column);
+// One agent's turn: what it knows of the world, and how earnest the question is.
+struct Turn {
+  const Program& p;
+  World& w;
+  const WorldHeader& header;
+  Purses& purses;
+  bool dry() const { return ask != Ask::apply; }
+  Ask ask = Ask::apply;
+};
+
+// What a bump into an object with this code does: its rules, its machine, or nothing.
+bool use(const Turn& t, std::uint32_t agent, std::uint16_t code, const Type& type) {
+  Scene scene(t.p, t.w, t.header, t.purses, static_cast<std::int32_t>(agent), code - 1, t.ask);
+  if (!type.on_use.empty() && run_rules(type.on_use, type.use_all, scene)) return true;
+  if (type.converter >= 0) {
+    if (t.dry()) t.purses.empty(t.w);
+    return use_machine(scene);
+  }
+  return type.assembler >= 0 && use_assembler(scene);
 }
 
-// An agent changes places with what stands in another cell.
-void swap_places(World& w, std::uint32_t agent, std::uint32_t row, std::uint32_t column) {
-  const std::uint16_t code = w.code_at(w.cell_at(row, column));
-  const std::uint32_t own_row = w.row[agent], own_column = w.column[agent];
-  w.set_code(w.cell_at(row, column), kEmpty);
-  relocate(w, static_cast<std::uint16_t>(agent + 1), own_row, own_column, row, column);
-  w.set_code(w.cell_at(own_row, own_column), code);
-  w.set_occupied(own_row, own_column);
-  if (code > w.program.num_objects) return;
-  w.cell[code - 1u] = w.cell_at(own_row, own_column);
-  w.row[code - 1u] = static_cast<std::uint16_t>(own_row);
-  w.column[code - 1u] = static_cast<std::uint16_t>(own_column);
-  if (code <= w.program.num_agents) w.tally(Tally::visited)[code - 1u] += w.visit(code - 1u, own_row, own_column);
-}
-
-// A move into something: use it, push it, or take a frozen agent's place. `dry` only asks whether it would succeed.
-bool bump(const Program& p, World& w, std::uint32_t agent, const ActionEntry& entry, std::uint32_t tick, bool dry) {
+// A move into something: use it, push it, or take a frozen agent's place.
+bool bump(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+  const Program& p = t.p;
+  World& w = t.w;
   const std::uint32_t row = w.row[agent] + static_cast<std::uint32_t>(entry.row);
   const std::uint32_t column = w.column[agent] + static_cast<std::uint32_t>(entry.column);
   if (row >= p.height || column >= p.width) return false;
   const std::uint16_t code = w.code_at(w.cell_at(row, column));
-  if (code <= p.num_agents) {
-    if (!p.has_attack || w.frozen[code - 1u] == 0) return false;
-    if (!dry) swap_places(w, agent, row, column);
+  if (code <= p.num_agents && p.can_freeze && w.frozen[code - 1u] > 0) {
+    if (!t.dry()) swap_places(w, agent, row, column);
     return true;
   }
   const Type& type = p.types[w.type_of(code)];
-  if (type.converter >= 0) return use_machine(p, w, agent, code - 1u, tick, dry);
+  if (code <= p.num_objects && use(t, agent, code, type)) return true;
   if (!type.pushable) return false;
   const std::uint32_t next_row = row + static_cast<std::uint32_t>(entry.row);
   const std::uint32_t next_column = column + static_cast<std::uint32_t>(entry.column);
-  if (next_row >= p.height || next_column >= p.width || w.code_at(w.cell_at(next_row, next_column)) != kEmpty)
-    return false;
-  if (dry) return true;
+  if (!is_free(p, w, next_row, next_column)) return false;
+  if (t.dry()) return true;
   relocate(w, code, row, column, next_row, next_column);
-  relocate(w, static_cast<std::uint16_t>(agent + 1), w.row[agent], w.column[agent], row, column);
+  relocate_object(w, agent, row, column);
   return true;
 }
 
@@ -85,65 +78,46 @@ std::int32_t agent_in_cone(const Program& p, const World& w, std::uint32_t agent
   const std::int32_t distance = 1 + k / 3, side = 1 - k % 3;  // to the left
   const std::int32_t row = w.row[agent] + distance * ahead.row + side * left.row;
   const std::int32_t column = w.column[agent] + distance * ahead.column + side * left.column;
-  if (row < 0 || column < 0 || row >= static_cast<std::int32_t>(p.height) ||
-      column >= static_cast<std::int32_t>(p.width))
-    return -1;
+  if (!inside_map(p, row, column)) return -1;
   const std::uint16_t code = w.code_at(w.cell_at(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column)));
   return code != kEmpty && code <= p.num_agents ? code - 1 : -1;
 }
 
-bool attack(const Program& p, World& w, std::uint32_t agent, const ActionEntry& entry, bool dry) {
-  if (!can_pay(w, agent, p.attack_cost)) return false;
+bool attack(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+  if (!can_pay(t.w.held(agent), t.p.attack_cost)) return false;
   std::int32_t found = -1;
-  for (std::int32_t k = entry.first; k <= entry.last && found < 0; ++k) found = agent_in_cone(p, w, agent, k);
+  for (std::int32_t k = entry.first; k <= entry.last && found < 0; ++k) found = agent_in_cone(t.p, t.w, agent, k);
   if (found < 0) return false;
   const auto target = static_cast<std::uint32_t>(found);
-  if (w.frozen[target] > 0) return false;
-  if (dry) return true;
-  pay_costs(p, w, agent, p.attack_cost);
-  ++w.tally(Tally::received)[target];
-  if (p.armor >= 0 && w.held(target)[p.armor] > 0) {
-    change_amount(p, w, target, static_cast<std::uint32_t>(p.armor), -1);
-    ++w.tally(Tally::blocked)[agent];
-    return true;
-  }
-  ++w.tally(Tally::hit)[agent];
-  w.frozen[target] = p.freeze_duration;
-  w.mark_dirty(target);
-  for (std::uint32_t r = 0; r < p.num_resources; ++r) {
-    const std::uint32_t loot = std::min<std::uint32_t>(w.held(target)[r], room_for(p, w, agent, r));
-    if (loot == 0) continue;
-    change_amount(p, w, target, r, -static_cast<std::int32_t>(loot));
-    change_amount(p, w, agent, r, static_cast<std::int32_t>(loot));
-  }
+  if (t.w.frozen[target] > 0) return false;
+  if (t.dry()) return true;
+  pay_costs(t.p, t.w, agent, t.p.attack_cost);
+  land_hit(t.p, t.w, agent, target);
   return true;
 }
 
-bool swap_with_faced(const Program& p, World& w, std::uint32_t agent, bool dry) {
-  const Direction ahead = kAhead[w.facing[agent]];
-  const std::int32_t row = w.row[agent] + ahead.row, column = w.column[agent] + ahead.column;
-  if (row < 0 || column < 0 || row >= static_cast<std::int32_t>(p.height) ||
-      column >= static_cast<std::int32_t>(p.width))
-    return false;
+bool swap_with_faced(const Turn& t, std::uint32_t agent) {
+  const Direction ahead = kAhead[t.w.facing[agent]];
+  const std::int32_t row = t.w.row[agent] + ahead.row, column = t.w.column[agent] + ahead.column;
+  if (!inside_map(t.p, row, column)) return false;
   const auto r = static_cast<std::uint32_t>(row), c = static_cast<std::uint32_t>(column);
-  const std::uint16_t code = w.code_at(w.cell_at(r, c));
-  if (code == kEmpty || (code > p.num_agents && !p.types[w.type_of(code)].swappable)) return false;
-  if (!dry) swap_places(w, agent, r, c);
+  const std::uint16_t code = t.w.code_at(t.w.cell_at(r, c));
+  if (code == kEmpty || (code > t.p.num_agents && !t.p.types[t.w.type_of(code)].swappable)) return false;
+  if (!t.dry()) swap_places(t.w, agent, r, c);
   return true;
 }
 
-// What is neither a plain step onto an empty cell nor nothing; true if it succeeded.
-bool act_specially(const Program& p, World& w, std::uint32_t agent, const ActionEntry& entry, std::uint32_t tick,
-                   bool dry) {
+// What is neither a plain step onto an empty cell nor nothing; true if it succeeded, or would.
+bool act_specially(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
   switch (entry.kind) {
     case ActionKind::move:
-      return bump(p, w, agent, entry, tick, dry);
+      return bump(t, agent, entry);
     case ActionKind::attack:
-      return attack(p, w, agent, entry, dry);
+      return attack(t, agent, entry);
     case ActionKind::swap:
-      return swap_with_faced(p, w, agent, dry);
+      return swap_with_faced(t, agent);
     case ActionKind::change_vibe:
-      if (!dry && w.vibe[agent] != entry.vibe) w.vibe[agent] = entry.vibe, w.mark_dirty(agent);
+      if (!t.dry() && t.w.vibe[agent] != entry.vibe) t.w.vibe[agent] = entry.vibe, t.w.mark_dirty(agent);
       return true;
     case ActionKind::noop:
       return true;
@@ -153,17 +127,26 @@ bool act_specially(const Program& p, World& w, std::uint32_t agent, const Action
   return false;
 }
 
-bool is_frozen(const Program& p, const World& w, std::uint32_t agent) { return p.has_attack && w.frozen[agent] > 0; }
+// The same question without the deed; what a move or a use costs is paid before anything is handed over.
+bool would_succeed(const Turn& t, std::uint32_t agent, const ActionEntry& entry, Ask ask) {
+  if (entry.kind == ActionKind::move && !t.p.move_cost.empty()) t.purses.start_paid(t.p, t.w, agent, t.p.move_cost);
+  else t.purses.start_from(t.p, t.w);
+  return act_specially({t.p, t.w, t.header, t.purses, ask}, agent, entry);
+}
+
+bool is_frozen(const Program& p, const World& w, std::uint32_t agent) { return p.can_freeze && w.frozen[agent] > 0; }
 
 // Noop, plain moves and invalid share one path without branches: an action that does not move has distance 0, and the
 // agent's own cell is never empty.
-void act(const Program& p, World& w, std::uint32_t agent, std::int32_t action, std::uint32_t tick) {
+void act(const Turn& t, std::uint32_t agent, std::int32_t action) {
+  const Program& p = t.p;
+  World& w = t.w;
   const auto last = static_cast<std::uint32_t>(p.actions.size()) - 1;
   const std::uint32_t index = std::min(static_cast<std::uint32_t>(action), last);
   const ActionEntry& entry = p.actions[index];
   const std::uint32_t cell = w.cell[agent], row = w.row[agent], column = w.column[agent];
   const bool able = !is_frozen(p, w, agent);
-  const bool pays = p.move_cost.empty() || entry.kind != ActionKind::move || can_pay(w, agent, p.move_cost);
+  const bool pays = p.move_cost.empty() || entry.kind != ActionKind::move || can_pay(w.held(agent), p.move_cost);
   const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) + (able & pays ? entry.delta : 0));
   const std::uint32_t moved = w.code_at(target) == kEmpty;
   const std::uint32_t new_cell = moved ? target : cell;
@@ -185,9 +168,9 @@ void act(const Program& p, World& w, std::uint32_t agent, std::int32_t action, s
   if (success && costs) pay_costs(p, w, agent, p.move_cost);
   if (!success && special && able && pays) {
     // What a use costs is paid before anything is handed over, and only if something would be.
-    success = !costs || act_specially(p, w, agent, entry, tick, true);
+    success = !costs || would_succeed(t, agent, entry, Ask::now);
     if (success && costs) pay_costs(p, w, agent, p.move_cost);
-    if (success) success = act_specially(p, w, agent, entry, tick, false) || costs;
+    if (success) success = act_specially(t, agent, entry);
   }
   w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
   // An action of the batch that this game does not have counts as invalid, like an index out of range.
@@ -209,10 +192,11 @@ void act_in_shuffled_order(Grid::T& tick) {
   std::uint16_t* order = tick.worker.order.data();
   const std::uint32_t n = p.num_agents;
   const std::int32_t* actions = tick.rows.actions;
+  const Turn turn{p, w, tick.header, tick.worker.rules.purses};
   shuffle(order, n, tick.header);
   if (p.has_attack)
     for (std::uint32_t i = 0; i < n; ++i)
-      if (is_attack(p, actions[order[i]])) act(p, w, order[i], actions[order[i]], tick.header.tick);
+      if (is_attack(p, actions[order[i]])) act(turn, order[i], actions[order[i]]);
   // The next world's hot bytes, asked for a few lines at a time while this world's agents act.
   const std::size_t share = (p.layout.hot / 64 + n) / n * 64;
   const std::byte* ahead = tick.ahead;
@@ -220,7 +204,7 @@ void act_in_shuffled_order(Grid::T& tick) {
     if (ahead != nullptr)
       for (std::size_t at = i * share; at < (i + 1) * share; at += 64) __builtin_prefetch(ahead + at, 1, 2);
     if (p.has_attack && is_attack(p, actions[order[i]])) continue;
-    act(p, w, order[i], actions[order[i]], tick.header.tick);
+    act(turn, order[i], actions[order[i]]);
   }
   if (ahead == nullptr) return;
   const World next(p, const_cast<std::byte*>(ahead));  // its positions have come by now
@@ -228,10 +212,11 @@ void act_in_shuffled_order(Grid::T& tick) {
     __builtin_prefetch(next.visited_word(agent, next.row[agent], next.column[agent]), 1, 2);
 }
 
-void write_masks(const Program& p, World& w, std::uint32_t tick, std::uint8_t* masks) {
+void write_masks(const Program& p, World& w, const WorldHeader& header, Purses& purses, std::uint8_t* masks) {
+  const Turn turn{p, w, header, purses};
   const std::size_t n = p.actions.size() - 1;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent, masks += n) {
-    const bool able = !is_frozen(p, w, agent), can_move = can_pay(w, agent, p.move_cost);
+    const bool able = !is_frozen(p, w, agent), can_move = can_pay(w.held(agent), p.move_cost);
     for (std::size_t a = 0; a < n; ++a) {
       const ActionEntry& entry = p.actions[a];
       if (entry.kind == ActionKind::noop) masks[a] = 1;
@@ -239,7 +224,7 @@ void write_masks(const Program& p, World& w, std::uint32_t tick, std::uint8_t* m
       else if (entry.kind == ActionKind::move &&
                w.code_at(static_cast<std::uint32_t>(static_cast<std::int32_t>(w.cell[agent]) + entry.delta)) == kEmpty)
         masks[a] = 1;
-      else masks[a] = act_specially(p, w, agent, entry, tick, true);
+      else masks[a] = would_succeed(turn, agent, entry, Ask::possible);
     }
   }
 }

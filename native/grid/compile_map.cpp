@@ -9,10 +9,9 @@ namespace gridmill::grid {
 
 std::uint16_t type_index(const Program& p, const std::string& name, const std::string& path) {
   std::vector<std::string> known;
-  for (std::size_t t = 0; t < p.types.size(); ++t) {
-    if (t == p.agent_type) continue;
-    if (p.types[t].name == name) return static_cast<std::uint16_t>(t);
-    known.push_back(p.types[t].name);
+  for (std::size_t t = 0; t < p.config.objects.size(); ++t) {
+    if (p.config.objects[t].first == name) return static_cast<std::uint16_t>(t);
+    known.push_back(p.config.objects[t].first);
   }
   refuse(path, "unknown object type `" + name + "`" + nearest(name, known));
 }

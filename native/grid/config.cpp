@@ -62,6 +62,62 @@ void check_converter(const Converter& converter, const GameConfig& game, const s
       if (input == output) refuse(path + ".outputs", "`" + input + "` is an input and an output");
 }
 
+void check_assembler(const Assembler& assembler, const GameConfig& game, const std::string& path) {
+  if (assembler.recipes.empty()) refuse(path + ".recipes", "expected at least one recipe, got none");
+  for (std::size_t i = 0; i < assembler.recipes.size(); ++i) {
+    const Recipe& recipe = assembler.recipes[i];
+    const std::string at = path + ".recipes[" + std::to_string(i) + "]";
+    for (const auto& vibe : recipe.vibes) expect_known(vibe, game.vibes, "vibe", at + ".vibes");
+    if (recipe.vibes.size() > 8)
+      refuse(at + ".vibes", "expected at most 8 vibes, got " + std::to_string(recipe.vibes.size()));
+    check_amounts(recipe.inputs, game, at + ".inputs");
+    check_amounts(recipe.outputs, game, at + ".outputs");
+    std::int64_t made = 0;
+    for (const auto& [resource, n] : recipe.outputs) made += n;
+    if (made == 0) refuse(at + ".outputs", "expected at least one output, got none");
+  }
+}
+
+// Fallbacks must end: following them never comes back.
+void check_events(const GameConfig& game) {
+  const std::vector<std::string> known = keys(game.events);
+  check_names(known, "$.events");
+  for (const auto& [name, event] : game.events) {
+    const std::string at = "$.events." + name + ".fallback";
+    std::string next = event.fallback;
+    for (std::size_t steps = 0; !next.empty(); ++steps) {
+      if (steps > known.size()) refuse(at, "the fallbacks of `" + name + "` run in a circle");
+      expect_known(next, known, "event", at);
+      for (const auto& [other, later] : game.events)
+        if (other == next) {
+          next = later.fallback;
+          break;
+        }
+    }
+  }
+}
+
+void check_collectives(const GameConfig& game) {
+  const std::vector<std::string> known = keys(game.collectives);
+  check_names(known, "$.collectives");
+  if (known.size() > 254) refuse("$.collectives", "expected at most 254, got " + std::to_string(known.size()));
+  for (const auto& [name, team] : game.collectives) {
+    check_amounts(team.inventory, game, "$.collectives." + name + ".inventory");
+    check_limits(team.limits, game, "$.collectives." + name + ".limits");
+  }
+  for (std::size_t i = 0; i < game.agent.collectives.size(); ++i)
+    expect_known(game.agent.collectives[i], known, "collective", "$.agent.collectives[" + std::to_string(i) + "]");
+  for (const auto& [name, type] : game.objects)
+    if (!type.collective.empty())
+      expect_known(type.collective, known, "collective", "$.objects." + name + ".collective");
+}
+
+void check_odd(std::int32_t n, const std::string& path) {
+  if (n % 2 == 0) refuse(path, "expected an odd number, got " + std::to_string(n));
+}
+
+}  // namespace
+
 void check_value(const GameValue& value, const GameConfig& game, const std::string& path, int depth) {
   if (depth > 8) refuse(path, "game values may be nested 8 deep, got more");
   std::visit(
@@ -83,15 +139,23 @@ void check_value(const GameValue& value, const GameConfig& game, const std::stri
       value.data);
 }
 
-void check_odd(std::int32_t n, const std::string& path) {
-  if (n % 2 == 0) refuse(path, "expected an odd number, got " + std::to_string(n));
+bool is_terrain(const GameConfig& game, const std::string& name, const ObjectType& type) {
+  const bool plain = type.inventory.empty() && !type.converter && !type.assembler && type.collective.empty() &&
+                     type.on_use.empty() && type.on_tick.empty() && type.areas.empty() &&
+                     (type.vibe.empty() || type.vibe == game.vibes.front());
+  if (!plain) return false;
+  std::set<std::string> looked_for;
+  walk(game, [&looked_for]<class T>(const T& item) {
+    if constexpr (std::is_same_v<T, CountOf> || std::is_same_v<T, Near>) looked_for.insert(item.tag);
+    if constexpr (std::is_same_v<T, Event>) looked_for.insert(item.targets);
+  });
+  if (looked_for.contains("type:" + (type.counts_as.empty() ? name : type.counts_as))) return false;
+  return std::none_of(type.tags.begin(), type.tags.end(), [&](const auto& tag) { return looked_for.contains(tag); });
 }
-
-}  // namespace
 
 void GameValue::decode(GameValue& out, const Value& value, const std::string& path) {
   // A hostile tree could be deep enough to exhaust the stack before check_value sees it.
-  if (std::count(path.begin(), path.end(), '[') > 12) refuse(path, "game values may be nested 8 deep, got more");
+  if (std::count(path.begin(), path.end(), '[') > 20) refuse(path, "game values may be nested 8 deep, got more");
   decode_choice(out.data, value, path);
 }
 
@@ -121,8 +185,16 @@ GameConfig decode_game(const Value& value) {
   for (const auto& [name, type] : game.objects) {
     if (name == "agent") refuse("$.objects", "`agent` is not an object type; agents are described by `$.agent`");
     check_type(type, game, "$.objects." + name);
+    check_limits(type.limits, game, "$.objects." + name + ".limits");
     if (type.converter) check_converter(*type.converter, game, "$.objects." + name + ".converter");
+    if (type.assembler) check_assembler(*type.assembler, game, "$.objects." + name + ".assembler");
+    if (type.converter && type.assembler)
+      refuse("$.objects." + name + ".assembler", "an object is a converter or an assembler, got both");
+    if (!type.counts_as.empty())
+      expect_known(type.counts_as, keys(game.objects), "object type", "$.objects." + name + ".counts_as");
   }
+  check_collectives(game);
+  check_events(game);
   check_odd(game.observation.height, "$.observation.height");
   check_odd(game.observation.width, "$.observation.width");
   if (game.observation.window == "disc" && game.observation.height != game.observation.width)

@@ -8,54 +8,11 @@
 #include <vector>
 
 #include "core/value.hpp"
+#include "grid/effects.hpp"
 #include "grid/map_config.hpp"
+#include "grid/values.hpp"
 
 namespace gridmill::grid {
-
-// ---- game values: numbers read from the state, for rewards and observations alike
-
-struct GameValue;
-
-struct InventoryOf {
-  static constexpr std::string_view kind = "inventory";
-  std::string resource;
-  static auto fields() { return std::tuple{field("resource", &InventoryOf::resource, "what the agent holds")}; }
-};
-struct StatOf {
-  static constexpr std::string_view kind = "stat";
-  std::string name;
-  static auto fields() { return std::tuple{field("name", &StatOf::name, "the agent's statistic of this episode")}; }
-};
-struct Constant {
-  static constexpr std::string_view kind = "constant";
-  double value = 0;
-  static auto fields() { return std::tuple{field("value", &Constant::value, "a fixed number")}; }
-};
-template <class Self>
-struct Combined {
-  std::vector<GameValue> values;
-  static auto fields() { return std::tuple{field("values", &Self::values, "what is combined")}; }
-};
-struct Sum : Combined<Sum> {
-  static constexpr std::string_view kind = "sum";
-};
-struct Ratio : Combined<Ratio> {
-  static constexpr std::string_view kind = "ratio";
-};  // a / b, 0 where b is 0
-struct Least : Combined<Least> {
-  static constexpr std::string_view kind = "min";
-};
-struct Most : Combined<Most> {
-  static constexpr std::string_view kind = "max";
-};
-struct LogOnePlus : Combined<LogOnePlus> {
-  static constexpr std::string_view kind = "log";
-};  // log(1 + x)
-
-struct GameValue {
-  Choice<InventoryOf, StatOf, Constant, Sum, Ratio, Least, Most, LogOnePlus> data;
-  static void decode(GameValue& out, const Value& value, const std::string& path);
-};
 
 // ---- the game
 
@@ -121,11 +78,54 @@ struct AgentType {
   Named<std::int64_t> inventory;
   std::string vibe;
   std::vector<Limit> limits;
+  std::vector<std::string> collectives;
+  std::string use = "first";
+  std::vector<Rule> on_use, on_tick;
+  std::vector<Area> areas;
   static auto fields() {
     return std::tuple{field("tags", &AgentType::tags, "beside type:agent"),
                       field("inventory", &AgentType::inventory, between(0, 65'535), "held at the start"),
                       field("vibe", &AgentType::vibe, "vibe at the start; empty: the first"),
-                      field("limits", &AgentType::limits, "how much fits")};
+                      field("limits", &AgentType::limits, "how much fits"),
+                      field("collectives", &AgentType::collectives, "the collective of each group, counted round"),
+                      field("use", &AgentType::use, one_of({"first", "all"}), "which rules of on_use run"),
+                      field("on_use", &AgentType::on_use, "what a bump into an agent does"),
+                      field("on_tick", &AgentType::on_tick, "rules run in every tick"),
+                      field("areas", &AgentType::areas, "what it does to agents around it")};
+  }
+};
+
+struct Collective {
+  Named<std::int64_t> inventory;
+  std::vector<Limit> limits;
+  static auto fields() {
+    return std::tuple{field("inventory", &Collective::inventory, between(0, 65'535), "owned at the start"),
+                      field("limits", &Collective::limits, "how much fits")};
+  }
+};
+
+// Works at once for the agents around it; recipes are chosen by their vibes.
+struct Recipe {
+  std::vector<std::string> vibes;
+  std::int64_t min_agents = 1;
+  Named<std::int64_t> inputs, outputs;
+  static auto fields() {
+    return std::tuple{field("vibes", &Recipe::vibes, "must be among the vibes of the agents around"),
+                      field("min_agents", &Recipe::min_agents, between(1, 8), "agents around at least"),
+                      field("inputs", &Recipe::inputs, between(0, 65'535), "resource -> units from all of them"),
+                      field("outputs", &Recipe::outputs, between(0, 65'535), "resource -> units to the user")};
+  }
+};
+struct Assembler {
+  std::vector<Recipe> recipes;
+  std::int64_t cooldown = 0;
+  bool partial = false;
+  std::int64_t max_uses = -1;
+  static auto fields() {
+    return std::tuple{field("recipes", &Assembler::recipes, "the first that can be made is"),
+                      field("cooldown", &Assembler::cooldown, between(0, 1'000'000), "ticks it rests after a use"),
+                      field("partial", &Assembler::partial, "while it rests it works for the share of time passed"),
+                      field("max_uses", &Assembler::max_uses, between(-1, 1'000'000'000), "-1: no limit")};
   }
 };
 
@@ -149,15 +149,29 @@ struct ObjectType {
   std::vector<std::string> tags;
   Named<std::int64_t> inventory;
   std::string vibe;
+  std::vector<Limit> limits;
+  std::string collective, counts_as;
   std::optional<Converter> converter;
+  std::optional<Assembler> assembler;
   bool pushable = false, swappable = false;
+  std::string use = "first";
+  std::vector<Rule> on_use, on_tick;
+  std::vector<Area> areas;
   static auto fields() {
     return std::tuple{field("tags", &ObjectType::tags, "beside type:<name>"),
                       field("inventory", &ObjectType::inventory, between(0, 65'535), "held at the start"),
                       field("vibe", &ObjectType::vibe, "vibe at the start; empty: the first"),
+                      field("limits", &ObjectType::limits, "how much fits"),
+                      field("collective", &ObjectType::collective, "the one it belongs to at the start"),
+                      field("counts_as", &ObjectType::counts_as, "the type it is shown and counted as"),
                       field("converter", &ObjectType::converter, "the machine it is, if any"),
+                      field("assembler", &ObjectType::assembler, "the assembler it is, if any"),
                       field("pushable", &ObjectType::pushable, "a move into it pushes it one cell"),
-                      field("swappable", &ObjectType::swappable, "`swap` changes places with it")};
+                      field("swappable", &ObjectType::swappable, "`swap` changes places with it"),
+                      field("use", &ObjectType::use, one_of({"first", "all"}), "which rules of on_use run"),
+                      field("on_use", &ObjectType::on_use, "what a bump does"),
+                      field("on_tick", &ObjectType::on_tick, "rules run in every tick"),
+                      field("areas", &ObjectType::areas, "what it does to agents around it")};
   }
 };
 
@@ -187,7 +201,13 @@ struct GameConfig {
   bool swap = false;
   Named<std::int64_t> move_cost;
   AgentType agent;
+  Named<Collective> collectives;
   Named<ObjectType> objects;
+  std::vector<Rule> on_tick;
+  Named<std::vector<Rule>> on_tag_added, on_tag_removed;
+  Named<Event> events;
+  std::string territory = "nearest";
+  std::int64_t spawn_room = 64;
   MapNode map;
   Observation observation;
   std::vector<RewardTerm> rewards;
@@ -206,7 +226,14 @@ struct GameConfig {
         field("move_cost", &GameConfig::move_cost, between(0, 65'535),
               "resource -> units a successful move or use costs"),
         field("agent", &GameConfig::agent, "what every agent is"),
+        field("collectives", &GameConfig::collectives, "teams by name"),
         field("objects", &GameConfig::objects, "object types by name"),
+        field("on_tick", &GameConfig::on_tick, "the game's own rules, run in every tick"),
+        field("on_tag_added", &GameConfig::on_tag_added, "tag -> rules run for who comes to bear it"),
+        field("on_tag_removed", &GameConfig::on_tag_removed, "tag -> rules run for who no longer bears it"),
+        field("events", &GameConfig::events, "what happens by the clock"),
+        field("territory", &GameConfig::territory, one_of({"nearest", "strongest"}), "who holds contested ground"),
+        field("spawn_room", &GameConfig::spawn_room, between(0, kMaxObjects), "objects that may be spawned on top"),
         field("map", &GameConfig::map, "where things are"),
         field("observation", &GameConfig::observation, "what agents see"),
         field("rewards", &GameConfig::rewards, "terms added up"),
@@ -216,5 +243,9 @@ struct GameConfig {
 
 // Decodes and checks everything that needs no other game: names used exist, sizes are odd, maps are legal.
 GameConfig decode_game(const Value& value);
+// Resources known, as many operands as it takes, at most 8 levels.
+void check_value(const GameValue& value, const GameConfig& game, const std::string& path, int depth = 1);
+// No state of its own: all pieces share one code. What rules, values or events look for by tag has one.
+bool is_terrain(const GameConfig& game, const std::string& name, const ObjectType& type);
 
 }  // namespace gridmill::grid

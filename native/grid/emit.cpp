@@ -48,13 +48,24 @@ class Slot {
 
 void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint32_t tick) {
   Slot slot;
-  slot.add_type(p, p.types[w.type[object]]);
+  const Type& type = p.types[w.type[object]];
+  slot.add_type(p, type);
+  if (!p.changeable.empty())
+    for (std::uint64_t marks = w.marks()[object]; marks != 0; marks &= marks - 1)
+      slot.add(p.tag_feature, p.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))]);
+  if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
+    slot.add(p.collective_feature, p.teams[team].word);
+  if (type.assembler >= 0) {
+    const std::int64_t uses = p.assemblers[static_cast<std::size_t>(type.assembler)].max_uses;
+    if (uses > w.conversions[object])
+      slot.add(p.uses_feature, static_cast<std::uint8_t>(std::min<std::int64_t>(255, uses - w.conversions[object])));
+  }
   if (w.vibe[object]) slot.add(p.vibe_feature, w.vibe[object]);
   if (object < p.num_agents) {
     slot.add(p.group_feature, w.group[object]);
     slot.add(p.id_feature, static_cast<std::uint8_t>(object));
     if (p.shows_facing) slot.add(p.facing_feature, w.facing[object]);
-    if (p.has_attack && w.frozen[object])
+    if (p.can_freeze && w.frozen[object])
       slot.add(p.frozen_feature, static_cast<std::uint8_t>(std::min<std::uint32_t>(255, w.frozen[object])));
   }
   const std::uint16_t* held = w.inventory + std::size_t{object} * p.num_resources;
@@ -62,7 +73,7 @@ void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint3
     if (held[r] & 0xFF) slot.add(p.resource_feature[r], static_cast<std::uint8_t>(held[r]));
     if (held[r] >> 8) slot.add(p.resource_high_feature[r], static_cast<std::uint8_t>(held[r] >> 8));
   }
-  const bool running = !p.converters.empty() && (w.running[object >> 6] >> (object & 63) & 1);
+  const bool running = p.has_clocks && (w.running[object >> 6] >> (object & 63) & 1);
   if (running)
     slot.add(p.converting_feature, static_cast<std::uint8_t>(std::min<std::uint32_t>(255, w.done_at[object] - tick)));
   slot.write(p, w, object + 1);

@@ -8,6 +8,7 @@
 #include "core/game.hpp"
 #include "grid/maps.hpp"
 #include "grid/program.hpp"
+#include "grid/rules.hpp"
 #include "grid/world.hpp"
 
 namespace gridmill::grid {
@@ -34,6 +35,7 @@ struct Worker {
   ObserveOptions options;
   ObserveFunction fast;  // the best this CPU has
   MapScratch map;
+  RuleScratch rules;
   std::vector<std::uint16_t> order;  // this tick's shuffle
   std::vector<std::uint8_t> extra;   // global tokens beyond the three that are always there
   std::vector<std::uint8_t> extra_counts;
@@ -79,11 +81,10 @@ void observe_world(Grid::T& tick, World& world);
 void observe_reference(const Program& program, const World& world, const WorldHeader& header, std::uint8_t* obs,
                        std::uint32_t* needed_per_agent);
 // rewards.cpp
-double evaluate(const CompiledValue& value, const Program& program, const World& world, std::uint32_t agent);
 void start_terms(const Program& program, World& world);
 void pay(Grid::T& tick);
 // actions.cpp
 void act_in_shuffled_order(Grid::T& tick);
-void write_masks(const Program& program, World& world, std::uint32_t tick, std::uint8_t* masks);
+void write_masks(const Program& program, World& world, const WorldHeader& header, Purses& purses, std::uint8_t* masks);
 
 }  // namespace gridmill::grid

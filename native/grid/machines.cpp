@@ -43,26 +43,31 @@ void advance_machines(const Program& p, World& w, std::uint32_t tick) {
             static_cast<std::uint8_t>(remaining);
         continue;
       }
+      w.running[word] &= ~(std::uint64_t{1} << (object & 63));
+      w.mark_dirty(object);
+      if (p.types[w.type[object]].converter < 0) continue;  // an assembler has rested
       const CompiledConverter& machine = machine_of(p, w, object);
       std::uint16_t* held = w.held(object);
       for (std::uint32_t r = 0; r < p.num_resources; ++r)
         held[r] =
             static_cast<std::uint16_t>(std::min<std::uint32_t>(65'535, held[r] + std::uint32_t{machine.outputs[r]}));
-      w.running[word] &= ~(std::uint64_t{1} << (object & 63));
-      w.mark_dirty(object);
       try_start(p, w, object, tick);
     }
 }
 
-bool use_machine(const Program& p, World& w, std::uint32_t agent, std::uint32_t object, std::uint32_t tick, bool dry) {
+bool use_machine(Scene& s) {
+  const Program& p = s.p;
+  World& w = s.w;
+  const auto agent = static_cast<std::uint32_t>(s.actor), object = static_cast<std::uint32_t>(s.target);
   const CompiledConverter& machine = machine_of(p, w, object);
-  std::uint16_t *mine = w.held(agent), *its = w.held(object);
+  const std::uint16_t* mine = s.held(s.actor);
+  std::uint16_t* its = w.held(object);
   std::uint32_t moved = 0;
   for (std::uint32_t r = 0; r < p.num_resources; ++r) {
     if (!machine.outputs[r]) continue;
-    const std::uint32_t fits = std::min<std::uint32_t>(its[r], room_for(p, w, agent, r));
+    const std::uint32_t fits = std::min<std::uint32_t>(its[r], room_in(p.limit_sets[0], mine, r));
     moved += fits;
-    if (dry || fits == 0) continue;
+    if (s.dry() || fits == 0) continue;
     its[r] = static_cast<std::uint16_t>(its[r] - fits);
     change_amount(p, w, agent, r, static_cast<std::int32_t>(fits));
     w.flow(agent, r, Flow::get) += fits;
@@ -71,14 +76,14 @@ bool use_machine(const Program& p, World& w, std::uint32_t agent, std::uint32_t 
     if (!machine.inputs[r] || its[r] >= machine.store[r]) continue;
     const std::uint32_t given = std::min<std::uint32_t>(mine[r], machine.store[r] - its[r]);
     moved += given;
-    if (dry || given == 0) continue;
+    if (s.dry() || given == 0) continue;
     its[r] = static_cast<std::uint16_t>(its[r] + given);
     change_amount(p, w, agent, r, -static_cast<std::int32_t>(given));
     w.flow(agent, r, Flow::put) += given;
   }
-  if (dry || moved == 0) return moved > 0;
+  if (s.dry() || moved == 0) return moved > 0;
   w.mark_dirty(object);
-  try_start(p, w, object, tick);
+  try_start(p, w, object, s.header.tick);
   return true;
 }
 

@@ -3,7 +3,7 @@
 // over.
 #pragma once
 
-#include "grid/world.hpp"
+#include "grid/rules.hpp"
 
 namespace gridmill::grid {
 
@@ -11,8 +11,8 @@ namespace gridmill::grid {
 void try_start(const Program& program, World& world, std::uint32_t object, std::uint32_t tick);
 // Phase on_tick: outputs that are due appear, and the machine may start again in the same tick.
 void advance_machines(const Program& program, World& world, std::uint32_t tick);
-// One bump: takes all outputs that fit, then gives inputs; true if a unit moved. With `dry` nothing changes.
-bool use_machine(const Program& program, World& world, std::uint32_t agent, std::uint32_t object, std::uint32_t tick,
-                 bool dry);
+// One bump of the actor into the target: takes all outputs that fit, then gives inputs; true if a unit moved (or
+// would).
+bool use_machine(Scene& scene);
 
 }  // namespace gridmill::grid

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "grid/places.hpp"
 #include "grid/streams.hpp"
 
 namespace gridmill::grid {
@@ -16,15 +17,11 @@ class Layer {
   Layer(const Program& program, World& world) : p_(program), w_(world), next_object_(program.num_agents) {}
 
   void put(std::uint16_t type, std::uint32_t r, std::uint32_t c) {
-    const Type& kind = p_.types[type];
-    std::uint16_t code = kind.code;
-    if (!kind.terrain) code = start_object(next_object_++, type, r, c);
-    w_.set_code(w_.cell_at(r, c), code);
-    w_.set_occupied(r, c);
+    if (p_.types[type].terrain) place_terrain(p_, w_, type, r, c);
+    else place_object(p_, w_, next_object_++, type, r, c);
   }
   void put_agent(std::uint32_t agent, std::uint32_t r, std::uint32_t c, std::uint8_t group) {
-    w_.set_code(w_.cell_at(r, c), start_object(agent, static_cast<std::uint16_t>(p_.agent_type), r, c));
-    w_.set_occupied(r, c);
+    place_object(p_, w_, agent, static_cast<std::uint16_t>(p_.agent_type), r, c);
     w_.group[agent] = group;
     w_.spawn_row[agent] = static_cast<std::uint16_t>(r);
     w_.spawn_column[agent] = static_cast<std::uint16_t>(c);
@@ -40,23 +37,6 @@ class Layer {
   }
 
  private:
-  std::uint16_t start_object(std::uint32_t object, std::uint16_t type, std::uint32_t r, std::uint32_t c) {
-    const Type& kind = p_.types[type];
-    w_.type[object] = type;
-    w_.cell[object] = w_.cell_at(r, c);
-    w_.row[object] = static_cast<std::uint16_t>(r);
-    w_.column[object] = static_cast<std::uint16_t>(c);
-    w_.vibe[object] = kind.vibe;
-    std::copy(kind.inventory.begin(), kind.inventory.end(), w_.held(object));
-    if (kind.converter >= 0) {
-      const CompiledConverter& machine = p_.converters[static_cast<std::size_t>(kind.converter)];
-      for (std::uint32_t i = 0; i < p_.num_resources; ++i)
-        w_.held(object)[i] = static_cast<std::uint16_t>(
-            std::min<std::uint32_t>(65'535, w_.held(object)[i] + machine.initial * machine.outputs[i]));
-    }
-    w_.mark_dirty(object);
-    return static_cast<std::uint16_t>(object + 1);
-  }
   const Program& p_;
   World& w_;
   std::uint32_t next_object_;

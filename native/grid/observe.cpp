@@ -46,7 +46,7 @@ void write_extra(const Program& p, const World& w, Worker& worker) {
     }
     for (const auto& shown : p.shown) {
       const double most = shown.digits == 2 ? 65'535 : 255;
-      const double value = evaluate(shown.value, p, w, agent);
+      const double value = evaluate(shown.value, {p, w, static_cast<std::int32_t>(agent)});
       const auto amount = static_cast<std::uint32_t>(std::lround(value < 0 ? 0 : value > most ? most : value));
       put(shown.feature, static_cast<std::uint8_t>(amount));
       if (shown.digits == 2) put(shown.high_feature, static_cast<std::uint8_t>(amount >> 8));
@@ -162,7 +162,7 @@ void observe_world(Grid::T& tick, World& w) {
     observe_slowly(tick, w, tick.rows.obs, tick.rows.used, true);
   }
   if (!p.drop_on_overflow) refuse_overflow(tick, w);
-  if (tick.rows.masks != nullptr) write_masks(p, w, tick.header.tick, tick.rows.masks);
+  if (tick.rows.masks != nullptr) write_masks(p, w, tick.header, worker.rules.purses, tick.rows.masks);
 }
 
 }  // namespace gridmill::grid

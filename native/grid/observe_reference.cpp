@@ -48,8 +48,12 @@ std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint1
   if (has_state) type = w.type[object];
   else
     while (!(p.types[type].terrain && p.types[type].code == code)) ++type;
-  for (const std::uint8_t tag : p.types[type].tags) tokens.push_back({0, p.words->feature("tag"), tag});
+  for (std::uint16_t tag = 0; tag < p.words->tags.size(); ++tag)
+    if (has_state ? w.has_tag(object, tag) : p.types[type].tag_set[tag])
+      tokens.push_back({0, p.words->feature("tag"), static_cast<std::uint8_t>(tag)});
   if (has_state) {
+    if (w.collective_of(object) != kNeutral)
+      tokens.push_back({0, p.words->feature("collective"), p.teams[w.collective_of(object)].word});
     if (w.vibe[object] != 0) tokens.push_back({0, p.words->feature("vibe"), w.vibe[object]});
     for (std::uint32_t r = 0; r < p.num_resources; ++r)
       add_amount(tokens, p, "inv:" + p.config.resources[r], w.inventory[std::size_t{object} * p.num_resources + r]);
@@ -58,13 +62,19 @@ std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint1
     tokens.push_back({0, p.words->feature("agent:group"), w.group[object]});
     tokens.push_back({0, p.words->feature("agent:id"), static_cast<std::uint8_t>(object % 256)});
     if (p.config.attack || p.config.swap) tokens.push_back({0, p.words->feature("agent:facing"), w.facing[object]});
-    if (p.config.attack && w.frozen[object] > 0)
+    if (p.can_freeze && w.frozen[object] > 0)
       tokens.push_back(
           {0, p.words->feature("agent:frozen"), static_cast<std::uint8_t>(std::min(255, int{w.frozen[object]}))});
   }
-  if (has_state && p.types[type].converter >= 0 && (w.running[object / 64] >> (object % 64)) % 2 == 1) {
+  const bool works = has_state && (p.types[type].converter >= 0 || p.types[type].assembler >= 0);
+  if (works && (w.running[object / 64] >> (object % 64)) % 2 == 1) {
     const std::uint32_t left = w.done_at[object] - tick;
     tokens.push_back({0, p.words->feature("converting"), static_cast<std::uint8_t>(std::min(255u, left))});
+  }
+  if (has_state && p.types[type].assembler >= 0) {
+    const std::int64_t uses = p.assemblers[static_cast<std::size_t>(p.types[type].assembler)].max_uses;
+    const std::int64_t left = std::min<std::int64_t>(255, uses - w.conversions[object]);
+    if (uses >= 0 && left > 0) tokens.push_back({0, p.words->feature("uses"), static_cast<std::uint8_t>(left)});
   }
   std::sort(tokens.begin(), tokens.end(), [](const Token& a, const Token& b) {
     return std::pair(a.feature, a.value) < std::pair(b.feature, b.value);
@@ -87,7 +97,8 @@ std::vector<Token> globals_of(const Program& p, const World& w, const WorldHeade
   }
   for (std::size_t i = 0; i < o.values.size(); ++i) {
     const double most = o.values[i].digits == 2 ? 65535.0 : 255.0;
-    const double value = std::min(most, std::max(0.0, evaluate(p.shown[i].value, p, w, agent)));
+    const double value =
+        std::min(most, std::max(0.0, evaluate(p.shown[i].value, {p, w, static_cast<std::int32_t>(agent)})));
     add_amount(tokens, p, o.values[i].name, static_cast<std::uint32_t>(std::lround(value)));
   }
   for (auto& token : tokens) token.location = 0xFE;

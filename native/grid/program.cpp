@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "grid/compile.hpp"
 #include "grid/maps.hpp"
 
 namespace gridmill::grid {
@@ -25,6 +26,8 @@ Type make_type(const std::string& name, const std::vector<std::string>& tags, co
     type.inventory[static_cast<std::size_t>(at)] = static_cast<std::uint16_t>(amount);
   }
   type.vibe = words.vibe(vibe);
+  type.may_hold.assign(game.resources.size(), false);
+  type.limits = kNoLimits;
   return type;
 }
 
@@ -61,55 +64,6 @@ void compile_actions(Program& p) {
         if (name == "change_vibe_" + vibe) entry.kind = ActionKind::change_vibe, entry.vibe = words.vibe(vibe);
   }
   p.num_outcomes = static_cast<std::uint32_t>(2 * words.actions.size() + 1);
-}
-
-void compile_value(const Program& p, const GameValue& value, const std::string& path, CompiledValue& out) {
-  std::visit(
-      [&](const auto& item) {
-        using T = std::decay_t<decltype(item)>;
-        if constexpr (std::is_same_v<T, InventoryOf>) {
-          const auto& names = p.config.resources;
-          const auto at = std::find(names.begin(), names.end(), item.resource) - names.begin();
-          out.push_back({ValueOp::inventory, static_cast<std::uint16_t>(at)});
-        } else if constexpr (std::is_same_v<T, Constant>) {
-          out.push_back({ValueOp::constant, 0, item.value});
-        } else if constexpr (std::is_same_v<T, StatOf>) {
-          const StatTable stats = p.words->stats();
-          std::vector<std::string> known;
-          for (const auto& stat : stats) known.push_back(stat.name);
-          const auto at = static_cast<std::size_t>(std::find(known.begin(), known.end(), item.name) - known.begin());
-          if (at == known.size())
-            refuse(path + ".name", "unknown stat `" + item.name + "`" + nearest(item.name, known));
-          const auto& resources = p.config.resources;
-          if (at == 0) {
-            out.push_back({ValueOp::reward_sum});
-          } else if (at <= p.num_outcomes) {
-            out.push_back({ValueOp::outcome, static_cast<std::uint16_t>(at - 1)});
-          } else if (at <= p.num_outcomes + kTallies) {
-            out.push_back({ValueOp::tally, static_cast<std::uint16_t>(at - 1 - p.num_outcomes)});
-          } else {
-            const std::size_t dot = item.name.rfind('.');
-            const auto found = std::find(resources.begin(), resources.end(), item.name.substr(0, dot));
-            const auto index = static_cast<std::size_t>(found - resources.begin());
-            const auto flow = std::find(kFlowNames.begin(), kFlowNames.end(), item.name.substr(dot + 1));
-            if (found == resources.end()) out.push_back({ValueOp::constant, 0, 0.0});
-            else if (flow == kFlowNames.end()) out.push_back({ValueOp::inventory, static_cast<std::uint16_t>(index)});
-            else
-              out.push_back({ValueOp::flow, static_cast<std::uint16_t>(
-                                                index * kFlows + static_cast<std::size_t>(flow - kFlowNames.begin()))});
-          }
-        } else {
-          for (std::size_t i = 0; i < item.values.size(); ++i)
-            compile_value(p, item.values[i], path + ".values[" + std::to_string(i) + "]", out);
-          constexpr ValueOp::Code code = std::is_same_v<T, Sum>     ? ValueOp::sum
-                                         : std::is_same_v<T, Ratio> ? ValueOp::ratio
-                                         : std::is_same_v<T, Least> ? ValueOp::least
-                                         : std::is_same_v<T, Most>  ? ValueOp::most
-                                                                    : ValueOp::log_one_plus;
-          out.push_back({code, static_cast<std::uint16_t>(item.values.size())});
-        }
-      },
-      value.data);
 }
 
 void compile_window(Program& p) {
@@ -152,13 +106,15 @@ void compile_window(Program& p) {
 
 std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
   std::size_t n = type.tags.size() + (p.config.vibes.size() > 1 ? 1 : 0);
-  if (agent) n += 2 + (p.has_attack ? 1 : 0) + (p.shows_facing ? 1 : 0);
+  if (!type.terrain) n += p.changeable.size() + (p.teams.empty() ? 0 : 1);
+  if (type.assembler >= 0) n += 2;
+  if (agent) n += 2 + (p.can_freeze ? 1 : 0) + (p.shows_facing ? 1 : 0);
   const CompiledConverter* machine =
       type.converter < 0 ? nullptr : &p.converters[static_cast<std::size_t>(type.converter)];
   if (machine) n += 1;
   for (std::size_t r = 0; r < p.num_resources; ++r) {
     const bool works = machine && (machine->inputs[r] > 0 || machine->outputs[r] > 0);
-    const bool holds = agent || type.inventory[r] > 0 || works;
+    const bool holds = agent || type.inventory[r] > 0 || works || type.may_hold[r];
     if (holds) n += p.resource_high_feature[r] == 255 ? 1 : 2;
   }
   return n;
@@ -173,6 +129,8 @@ void compile_features(Program& p) {
   p.frozen_feature = words.feature("agent:frozen");
   p.facing_feature = words.feature("agent:facing");
   p.converting_feature = words.feature("converting");
+  p.collective_feature = words.feature("collective");
+  p.uses_feature = words.feature("uses");
   p.progress_feature = words.feature("episode_progress");
   p.action_feature = words.feature("last_action");
   p.reward_feature = words.feature("last_reward");
@@ -249,21 +207,30 @@ void compile_layout(Program& p) {
   l.slots = place(std::size_t{p.num_slots} << p.slot_shift, 1);
   l.grid = place(std::size_t{p.height + 2} * p.stride, p.narrow_grid ? 1 : 2);
   l.outcomes = place(agents * p.num_outcomes, p.narrow_outcomes ? 2 : 4);
-  l.frozen = place(p.has_attack ? agents : 0, 2);
+  l.frozen = place(p.can_freeze ? agents : 0, 2);
   l.facing_byte = place(p.shows_facing ? agents : 0, 2);
   l.touched = place((agents + 63) / 64, 8);
-  l.done_at = place(p.converters.empty() ? 0 : objects, 4);
-  l.running = place(p.converters.empty() ? 0 : (objects + 63) / 64, 8);
-  l.converting_byte = place(p.converters.empty() ? 0 : objects, 2);
+  l.done_at = place(p.has_clocks ? objects : 0, 4);
+  l.running = place(p.has_clocks ? (objects + 63) / 64 : 0, 8);
+  l.converting_byte = place(p.has_clocks ? objects : 0, 2);
   l.tallies = place(agents * kTallies, 8);
   l.hot = l.tallies + agents * kHotTallies * 8;
   l.visited = place(agents * p.visited_words, 8);
   l.flows = place(agents * p.num_resources * kFlows, 4);
-  l.conversions = place(p.converters.empty() ? 0 : objects, 4);
+  l.conversions = place(p.has_clocks ? objects : 0, 4);
   l.reward_sum = place(agents, 8);
   l.term_state = place(agents * p.terms.size() * 2, 8);
   l.type = place(objects, 2);
-  l.inventory = place(objects * p.num_resources, 2);
+  l.inventory = place((objects + p.teams.size()) * p.num_resources, 2);
+  const Vocabulary& words = *p.words;
+  l.collective = place(p.teams.empty() ? 0 : objects, 1);
+  l.marks = place(p.changeable.empty() ? 0 : objects, 8);
+  l.freed_at = place(p.can_spawn ? objects : 0, 4);
+  l.inside = place(p.remembers_areas ? agents * ((objects * p.most_areas + 63) / 64) : 0, 8);
+  l.team_counts = place(p.teams.size() * words.names.size() * kTeamCounts, 8);
+  l.team_flows = place(p.teams.size() * p.num_resources * kTeamFlows, 8);
+  l.extra_stats =
+      place(agents * words.agent_stats.size() + p.teams.size() * words.team_stats.size() + words.game_stats.size(), 8);
   l.vibe = place(objects, 1);
   l.group = place(agents, 1);
   l.spawn_row = place(agents, 2);
@@ -289,9 +256,106 @@ std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& gam
   return out;
 }
 
+// The resources of each group in order of the game's resources.
+std::size_t add_limits(Program& p, const std::vector<Limit>& limits) {
+  LimitSet set;
+  set.group_of.assign(p.num_resources, -1);
+  set.bonus_for.resize(p.num_resources);
+  for (const auto& limit : limits) {
+    LimitGroup group{{}, static_cast<std::uint32_t>(limit.base), static_cast<std::uint32_t>(limit.max), {}};
+    const auto index = static_cast<std::uint16_t>(set.groups.size());
+    for (std::uint16_t r = 0; r < p.num_resources; ++r) {
+      const auto& names = limit.resources;
+      if (std::find(names.begin(), names.end(), p.config.resources[r]) == names.end()) continue;
+      group.resources.push_back(r);
+      set.group_of[r] = index;
+    }
+    for (const auto& [r, n] : costs(p.config, limit.bonus))
+      group.bonus.emplace_back(r, n), set.bonus_for[r].push_back(index);
+    set.groups.push_back(std::move(group));
+  }
+  p.limit_sets.push_back(std::move(set));
+  return p.limit_sets.size() - 1;
+}
+
+void compile_teams(Program& p) {
+  Named<Collective> teams = p.config.collectives;
+  std::sort(teams.begin(), teams.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto place = [](const auto& names, const std::string& name) {
+    return static_cast<std::uint8_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
+  };
+  std::vector<std::string> own;
+  for (const auto& [name, team] : teams) own.push_back(name);
+  for (const auto& [name, team] : teams)
+    p.teams.push_back({per_resource(p.config, team.inventory, 1),
+                       team.limits.empty() ? kNoLimits : add_limits(p, team.limits), place(p.words->teams, name)});
+  for (const auto& name : p.words->teams) {
+    const auto at = std::find(own.begin(), own.end(), name);
+    p.team_of_word.push_back(at == own.end() ? -1 : static_cast<std::int32_t>(at - own.begin()));
+  }
+  for (const auto& name : p.config.agent.collectives) p.agent_teams.push_back(place(own, name));
+  for (std::size_t t = 0; t < p.config.objects.size(); ++t)
+    if (const std::string& name = p.config.objects[t].second.collective; !name.empty())
+      p.types[t].collective = place(own, name);
+  if (teams.empty()) return;
+  const auto stat = [&](const std::string& name) {
+    const auto& names = p.words->agent_stats;
+    return static_cast<std::uint16_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
+  };
+  for (const auto& name : p.words->names)
+    p.credit.push_back({stat(name + ".aligned_by_agent"), stat(name + ".scrambled_by_agent")});
+  for (Type& type : p.types)
+    type.counted_as = static_cast<std::uint16_t>(
+        std::lower_bound(p.words->names.begin(), p.words->names.end(), type.name) - p.words->names.begin());
+}
+
+void compile_assembler(Program& p, Type& type, const Assembler& config) {
+  CompiledAssembler assembler;
+  assembler.cooldown = static_cast<std::uint32_t>(config.cooldown);
+  assembler.partial = config.partial, assembler.max_uses = config.max_uses;
+  for (const Recipe& declared : config.recipes) {
+    CompiledRecipe recipe;
+    recipe.min_agents = static_cast<std::uint32_t>(declared.min_agents);
+    recipe.inputs = per_resource(p.config, declared.inputs, 1);
+    recipe.outputs = per_resource(p.config, declared.outputs, 1);
+    for (const auto& name : declared.vibes) {
+      const std::uint8_t vibe = p.words->vibe(name);
+      const auto same =
+          std::find_if(recipe.vibes.begin(), recipe.vibes.end(), [&](auto& v) { return v.first == vibe; });
+      if (same == recipe.vibes.end()) recipe.vibes.emplace_back(vibe, 1);
+      else ++same->second;
+    }
+    assembler.recipes.push_back(std::move(recipe));
+  }
+  type.assembler = static_cast<std::int32_t>(p.assemblers.size());
+  p.assemblers.push_back(std::move(assembler));
+}
+
+// Tags that rules set or clear are bits of every object; the others belong to its type.
+void compile_tags(Program& p) {
+  p.mark_of.assign(256, -1);
+  const auto names = changeable_tags(p.config);
+  if (names.size() > 64)
+    refuse("$", "rules may set or clear at most 64 different tags, got " + std::to_string(names.size()));
+  for (const auto& name : names) {
+    const std::uint8_t tag = p.words->tag(name);
+    p.mark_of[tag] = static_cast<std::int32_t>(p.changeable.size());
+    p.changeable.push_back(tag);
+  }
+  for (Type& type : p.types) {
+    for (const auto tag : type.tags) {
+      type.tag_set.set(tag);
+      if (p.mark_of[tag] >= 0) type.marks |= std::uint64_t{1} << p.mark_of[tag];
+    }
+    std::erase_if(type.tags, [&](std::uint8_t tag) { return p.mark_of[tag] >= 0; });
+  }
+}
+
 void compile_machine(Program& p, Type& type, const ObjectType& object) {
   type.pushable = object.pushable, type.swappable = object.swappable;
-  type.terrain = type.vibe == 0 && object.inventory.empty() && !object.converter;
+  type.limits = object.limits.empty() ? kNoLimits : add_limits(p, object.limits);
+  type.use_all = object.use == "all";
+  if (object.assembler) compile_assembler(p, type, *object.assembler);
   if (!object.converter) return;
   const Converter& c = *object.converter;
   CompiledConverter machine;
@@ -305,27 +369,11 @@ void compile_machine(Program& p, Type& type, const ObjectType& object) {
   p.converters.push_back(std::move(machine));
 }
 
-void compile_limits(Program& p) {
-  p.limit_of.assign(p.num_resources, -1);
-  p.bonus_for.resize(p.num_resources);
-  for (const auto& limit : p.config.agent.limits) {
-    LimitGroup group{{}, static_cast<std::uint32_t>(limit.base), static_cast<std::uint32_t>(limit.max), {}};
-    const auto index = static_cast<std::uint16_t>(p.limits.size());
-    for (std::uint16_t r = 0; r < p.num_resources; ++r) {
-      const auto& names = limit.resources;
-      if (std::find(names.begin(), names.end(), p.config.resources[r]) == names.end()) continue;
-      group.resources.push_back(r);
-      p.limit_of[r] = index;
-    }
-    for (const auto& [r, n] : costs(p.config, limit.bonus))
-      group.bonus.emplace_back(r, n), p.bonus_for[r].push_back(index);
-    p.limits.push_back(std::move(group));
-  }
-}
-
 void compile_attack(Program& p) {
   p.move_cost = costs(p.config, p.config.move_cost);
   p.shows_facing = p.config.attack.has_value() || p.config.swap;
+  p.can_freeze = p.config.attack.has_value();
+  walk(p.config, [&p]<class T>(const T&) { p.can_freeze = p.can_freeze || std::is_same_v<T, Freeze>; });
   if (!p.config.attack) return;
   const Attack& attack = *p.config.attack;
   p.has_attack = true;
@@ -334,6 +382,19 @@ void compile_attack(Program& p) {
   const auto& names = p.config.resources;
   if (!attack.armor.empty())
     p.armor = static_cast<std::int32_t>(std::find(names.begin(), names.end(), attack.armor) - names.begin());
+}
+
+// Objects that rules may add stand unused at first.
+void make_room_to_spawn(Program& p) {
+  walk(p.config, [&p]<class T>(const T& item) {
+    if constexpr (std::is_same_v<T, SpawnObject>)
+      for (std::size_t t = 0; t < p.config.objects.size(); ++t)
+        if (p.config.objects[t].first == item.object) {
+          p.can_spawn = true;
+          p.placed[t] += static_cast<std::uint64_t>(p.config.spawn_room);
+        }
+  });
+  if (p.can_spawn) p.num_objects += static_cast<std::uint32_t>(p.config.spawn_room);
 }
 
 }  // namespace
@@ -345,22 +406,29 @@ Program compile(const Vocabulary& words, const Value& game) {
   p.words = &words;
   p.num_agents = static_cast<std::uint32_t>(p.config.num_agents);
   p.num_resources = static_cast<std::uint32_t>(p.config.resources.size());
+  add_limits(p, p.config.agent.limits);
+  add_limits(p, {});  // kNoLimits
   for (const auto& [name, type] : p.config.objects) {
-    p.types.push_back(make_type(name, type.tags, type.inventory, type.vibe, p.config, words));
+    p.types.push_back(make_type(shown_name(name, type), type.tags, type.inventory, type.vibe, p.config, words));
+    p.types.back().terrain = is_terrain(p.config, name, type);
     compile_machine(p, p.types.back(), type);
-    p.interactive = p.interactive || type.converter || type.pushable;
+    p.interactive = p.interactive || type.converter || type.assembler || type.pushable || !type.on_use.empty();
   }
   p.agent_type = p.types.size();
   p.types.push_back(
       make_type("agent", p.config.agent.tags, p.config.agent.inventory, p.config.agent.vibe, p.config, words));
-  compile_limits(p);
+  p.has_clocks = !p.converters.empty() || !p.assemblers.empty();
+  compile_tags(p);
+  compile_teams(p);
   compile_attack(p);
-  p.interactive = p.interactive || p.has_attack || !p.move_cost.empty();
+  p.interactive = p.interactive || p.can_freeze || !p.move_cost.empty() || !p.config.agent.on_use.empty();
   compile_map(p);
+  make_room_to_spawn(p);
   p.stride = p.width + 2;
   compile_actions(p);
   compile_window(p);
   compile_features(p);
+  compile_rules(p);
   std::uint32_t code = p.num_objects + 1;
   for (std::size_t t = 0; t < p.types.size(); ++t) {
     if (!p.types[t].terrain) continue;
@@ -385,7 +453,8 @@ Program compile(const Vocabulary& words, const Value& game) {
     p.terms.push_back({term.weight, term.cap, mode, -1, {}});
     compile_value(p, term.value, "$.rewards[" + std::to_string(i) + "].value", p.terms.back().value);
     const CompiledValue& value = p.terms.back().value;
-    if (value.size() == 1 && value[0].code == ValueOp::inventory) p.terms.back().resource = value[0].arg;
+    if (value.size() == 1 && value[0].code == ValueOp::inventory && value[0].whose == 0)
+      p.terms.back().resource = value[0].arg;
   }
   p.pays_on_change_only = std::all_of(p.terms.begin(), p.terms.end(), [](const CompiledTerm& term) {
     return term.resource >= 0 && term.mode != RewardMode::per_tick;

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <vector>
 
 #include "grid/config.hpp"
 #include "grid/map_layer.hpp"
+#include "grid/ops.hpp"
 #include "grid/vocabulary.hpp"
 #include "grid/window.hpp"
 
@@ -34,6 +36,10 @@ struct ValueOp {
     tally,
     flow,
     reward_sum,
+    agent_stat,
+    team_stat,
+    game_stat,
+    count,
     constant,
     sum,
     ratio,
@@ -42,9 +48,13 @@ struct ValueOp {
     log_one_plus
   };
   Code code;
-  std::uint16_t arg = 0;  // resource, outcome, tally, flow, or how many operands
+  std::uint16_t arg = 0;  // resource, outcome, tally, flow, statistic, tag, or how many operands
   double number = 0;
+  std::uint8_t whose = 0;           // inventory: place in kHolders, or kNamed
+  std::uint16_t team = 0xFFFF;      // a collective by name; 0xFFFF: the actor's own, or whatever
+  std::uint16_t resource = 0xFFFF;  // count: units of it
 };
+constexpr std::uint8_t kNamed = 4;
 using CompiledValue = std::vector<ValueOp>;
 constexpr std::size_t kValueStack = 320;  // 8 levels of at most 32 operands, with room
 
@@ -69,9 +79,67 @@ struct LimitGroup {
   std::vector<std::pair<std::uint16_t, std::uint32_t>> bonus;
 };
 
+// Limits of one kind of holder.
+struct LimitSet {
+  std::vector<LimitGroup> groups;
+  std::vector<std::int32_t> group_of;                 // resource -> index into groups, or -1
+  std::vector<std::vector<std::uint16_t>> bonus_for;  // resource -> groups that depend on it
+};
+
+struct CompiledRecipe {
+  std::vector<std::pair<std::uint8_t, std::uint32_t>> vibes;  // vibe, how many agents must have it
+  std::uint32_t min_agents = 1;
+  std::vector<std::uint16_t> inputs, outputs;  // per resource
+};
+struct CompiledAssembler {
+  std::vector<CompiledRecipe> recipes;
+  std::uint32_t cooldown = 0;
+  bool partial = false;
+  std::int64_t max_uses = -1;
+};
+
+enum class Affects : std::uint8_t { friends, enemies, all, self };
+struct CompiledArea {
+  std::uint16_t type = 0;   // of the objects it surrounds
+  std::uint16_t place = 0;  // among the areas of its type
+  std::int32_t radius = 1;
+  bool euclid = false, territory = false;
+  Affects affects = Affects::all;
+  Range conditions, changes, enter, exit, rules, on_enter, on_exit;
+};
+
+struct CompiledEvent {
+  std::vector<std::int64_t> at;  // ascending
+  std::int64_t every = 0, start = 0, until = 0;
+  std::int32_t tag = -1;  // -1: happens once, to nobody
+  CompiledRule rule;
+  std::uint32_t max_targets = 0;
+  std::int32_t fallback = -1;
+};
+
+struct CompiledCollective {
+  std::vector<std::uint16_t> inventory;
+  std::size_t limits = 0;  // index into Program::limit_sets
+  std::uint8_t word = 0;   // its id in the batch
+};
+constexpr std::uint8_t kNeutral = 255;  // belongs to no collective
+
+struct TagRules {
+  Range added, removed;
+};
+
 struct Type {
   std::string name;
-  std::vector<std::uint8_t> tags;  // ids, ascending
+  std::vector<std::uint8_t> tags;  // ids, ascending, without those that rules set or clear
+  std::bitset<256> tag_set;        // all tags it starts with
+  std::uint64_t marks = 0;         // bits: the changeable tags it starts with
+  std::size_t limits = 0;          // index into Program::limit_sets
+  std::uint8_t collective = kNeutral;
+  std::uint16_t counted_as = 0;  // which `aligned.<name>` it counts for
+  std::int32_t assembler = -1;   // index into Program::assemblers
+  bool use_all = false;
+  Range on_use, on_tick, areas;
+  std::vector<bool> may_hold;  // per resource: rules or machines can put it here
   std::vector<std::uint16_t> inventory;
   std::uint8_t vibe = 0;
   std::int32_t converter = -1;  // index into Program::converters
@@ -106,7 +174,8 @@ struct CompiledMap {
 struct Layout {
   std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
       spawn_row, spawn_column, visited, outcomes, tallies, flows, reward_sum, term_state, slots, slot_counts, dirty,
-      frozen, done_at, conversions, running, converting_byte, facing_byte, touched, hot, bytes;
+      frozen, done_at, conversions, running, converting_byte, facing_byte, touched, collective, marks, freed_at, inside,
+      team_counts, team_flows, extra_stats, hot, bytes;
 };
 
 struct ShownValue {
@@ -130,13 +199,35 @@ struct Program {
   bool narrow_grid = false;      // codes fit 8 bits
   bool narrow_outcomes = false;  // counts of an episode fit 16 bits
   std::vector<CompiledConverter> converters;
-  std::vector<LimitGroup> limits;
-  std::vector<std::int32_t> limit_of;                 // resource -> index into limits, or -1
-  std::vector<std::vector<std::uint16_t>> bonus_for;  // resource -> limits that depend on it
+  std::vector<CompiledAssembler> assemblers;
+  std::vector<LimitSet> limit_sets;  // the first is the agents', the second has no limits
+  // Rules: flat lists that ranges point into.
+  std::vector<Op> conditions, effects;
+  std::vector<CompiledRule> rules;
+  std::vector<Amount> amounts;
+  std::vector<CompiledValue> values;
+  Range on_tick;  // the game's own
+  std::uint16_t num_chances = 0;
+  std::vector<CompiledArea> areas;
+  std::uint32_t most_areas = 0;  // of one type
+  bool remembers_areas = false;  // some area acts on entering or leaving
+  bool has_territory = false, strongest_territory = false;
+  std::vector<CompiledEvent> events;                 // higher priority first, then by declaration
+  std::vector<CompiledCollective> teams;             // by name, ascending
+  std::vector<std::uint8_t> agent_teams;             // of agents by group, counted round
+  std::vector<std::array<std::uint16_t, 2>> credit;  // name -> agent statistics of aligning and scrambling it
+  std::vector<std::uint8_t> changeable;              // tags that rules set or clear; at most 64
+  std::vector<std::int32_t> mark_of;                 // tag -> its place there, or -1
+  std::vector<TagRules> tag_rules;                   // per changeable tag
+  bool objects_tick = false;                         // some object has rules for every tick
+  bool has_tick_rules = false;                       // the game, an object or an agent has
+  bool can_spawn = false;
   std::vector<std::pair<std::uint16_t, std::uint16_t>> move_cost, attack_cost;
   std::int32_t armor = -1;
   std::uint16_t freeze_duration = 0;
   bool has_attack = false;
+  bool can_freeze = false;  // by attack or by a rule
+  bool has_clocks = false;  // machines or assemblers: objects that are busy for some ticks
   bool shows_facing = false;
   bool interactive = false;             // a move into something may do more than fail
   std::vector<std::uint8_t> code_type;  // type of terrain codes, from num_objects + 1 on
@@ -146,10 +237,11 @@ struct Program {
   std::vector<std::uint64_t> placed;  // per type: the most pieces the map can have
   std::uint16_t wall = 0;             // the type borders are made of
   std::uint32_t slot_shift = 4, num_slots = 0;
+  std::vector<std::int32_t> team_of_word;                             // per collective of the batch: this game's, or -1
   std::vector<std::int32_t> resource_of_word;                         // per resource of the batch: this game's, or -1
   std::vector<std::uint8_t> resource_feature, resource_high_feature;  // 255: none
   std::uint8_t tag_feature, vibe_feature, group_feature, id_feature, frozen_feature, facing_feature, converting_feature,
-      progress_feature, action_feature, reward_feature;
+      collective_feature, uses_feature, progress_feature, action_feature, reward_feature;
   std::array<std::uint8_t, 4> lp_features{};  // north, south, west, east
   std::vector<ShownValue> shown;
   std::vector<CompiledTerm> terms;

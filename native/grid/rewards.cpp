@@ -39,7 +39,8 @@ void share(const Program& p, const World& w, double* rewards) {
 }
 
 double value_of(const CompiledTerm& term, const Program& p, const World& w, std::uint32_t agent) {
-  return term.resource >= 0 ? w.held(agent)[term.resource] : evaluate(term.value, p, w, agent);
+  return term.resource >= 0 ? w.held(agent)[term.resource]
+                            : evaluate(term.value, {p, w, static_cast<std::int32_t>(agent)});
 }
 
 }  // namespace
@@ -85,7 +86,61 @@ void pay(Grid::T& tick) {
   }
 }
 
-double evaluate(const CompiledValue& value, const Program& p, const World& w, std::uint32_t agent) {
+namespace {
+
+std::int32_t team_of(const ValueOp& op, const Eyes& eyes) {
+  if (op.team != 0xFFFF) return op.team;
+  const std::uint8_t team = eyes.actor < 0 ? kNeutral : eyes.w.collective_of(static_cast<std::uint32_t>(eyes.actor));
+  return team == kNeutral ? -1 : team;
+}
+
+double amount_seen(const ValueOp& op, const Eyes& eyes) {
+  std::int32_t holder = op.whose == 0 ? eyes.actor : eyes.target;
+  if (op.whose == kNamed) {
+    const std::int32_t team = team_of(op, eyes);
+    holder = team < 0 ? -1 : static_cast<std::int32_t>(eyes.p.num_objects) + team;
+  }
+  if (holder < 0) return 0;
+  const auto index = static_cast<std::uint32_t>(holder);
+  return (eyes.scene ? eyes.scene->held(holder) : eyes.w.held(index))[op.arg];
+}
+
+double counted(const ValueOp& op, const Eyes& eyes) {
+  double sum = 0;
+  for (std::uint32_t object = 0; object < eyes.p.num_objects; ++object) {
+    if (!eyes.w.on_map(object) || !eyes.w.has_tag(object, op.arg)) continue;
+    if (op.team != 0xFFFF && eyes.w.collective_of(object) != op.team) continue;
+    sum += op.resource == 0xFFFF ? 1 : eyes.w.held(object)[op.resource];
+  }
+  return sum;
+}
+
+// One of an agent's own statistics; what is no agent has none.
+double agents_own(const ValueOp& op, const Program& p, const World& w, std::int32_t actor) {
+  if (actor < 0 || actor >= static_cast<std::int32_t>(p.num_agents)) return 0;
+  const auto agent = static_cast<std::uint32_t>(actor);
+  switch (op.code) {
+    case ValueOp::outcome:
+      return w.outcome(agent, op.arg);
+    case ValueOp::tally:
+      return static_cast<double>(w.tallies[std::size_t{op.arg} * p.num_agents + agent]);
+    case ValueOp::flow:
+      return w.flows[std::size_t{agent} * p.num_resources * kFlows + op.arg];
+    case ValueOp::reward_sum:
+      return w.reward_sum[agent];
+    default:
+      return w.agent_stats(agent)[op.arg];
+  }
+}
+
+double teams_own(const ValueOp& op, const Eyes& eyes) {
+  const std::int32_t team = team_of(op, eyes);
+  return team < 0 ? 0 : team_stat(eyes.p, eyes.w, static_cast<std::size_t>(team), op.arg);
+}
+
+}  // namespace
+
+double evaluate(const CompiledValue& value, const Eyes& eyes) {
   double stack[kValueStack];
   std::size_t top = 0;
   for (const ValueOp& op : value) {
@@ -93,19 +148,23 @@ double evaluate(const CompiledValue& value, const Program& p, const World& w, st
     double result = 0;
     switch (op.code) {
       case ValueOp::inventory:
-        result = w.inventory[std::size_t{agent} * p.num_resources + op.arg];
+        result = amount_seen(op, eyes);
         break;
       case ValueOp::outcome:
-        result = w.outcome(agent, op.arg);
-        break;
       case ValueOp::tally:
-        result = static_cast<double>(w.tallies[std::size_t{op.arg} * p.num_agents + agent]);
-        break;
       case ValueOp::flow:
-        result = w.flows[std::size_t{agent} * p.num_resources * kFlows + op.arg];
-        break;
       case ValueOp::reward_sum:
-        result = w.reward_sum[agent];
+      case ValueOp::agent_stat:
+        result = agents_own(op, eyes.p, eyes.w, eyes.actor);
+        break;
+      case ValueOp::team_stat:
+        result = teams_own(op, eyes);
+        break;
+      case ValueOp::game_stat:
+        result = eyes.w.game_stats()[op.arg];
+        break;
+      case ValueOp::count:
+        result = counted(op, eyes);
         break;
       case ValueOp::constant:
         result = op.number;

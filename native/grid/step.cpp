@@ -19,14 +19,34 @@ void clear_outputs(Grid::T& tick) {
 void advance(Grid::T& tick) {
   const Program& p = tick.program;
   World w(p, tick.state);
-  if (!p.converters.empty()) advance_machines(p, w, tick.header.tick);
-  if (!p.has_attack) return;
+  if (p.has_clocks) advance_machines(p, w, tick.header.tick);
+  if (p.has_tick_rules) run_tick_rules(p, w, tick.header, tick.worker.rules);
+  if (!p.can_freeze) return;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     if (w.frozen[agent] == 0) continue;
     --w.frozen[agent];
     ++w.tally(Tally::frozen)[agent];
     w.mark_dirty(agent);
   }
+}
+
+void run_clock(Grid::T& tick) {
+  ++tick.header.tick;
+  if (tick.program.events.empty()) return;
+  World w(tick.program, tick.state);
+  run_events(tick.program, w, tick.header, tick.worker.rules);
+}
+
+void spread(Grid::T& tick) {
+  if (tick.program.areas.empty()) return;
+  World w(tick.program, tick.state);
+  apply_areas(tick.program, w, tick.header, tick.worker.rules);
+}
+
+void count_collectives(Grid::T& tick) {
+  if (tick.program.teams.empty()) return;
+  World w(tick.program, tick.state);
+  count_held(tick.program, w);
 }
 
 void mark_ends(Grid::T& tick) {
@@ -41,9 +61,11 @@ void mark_ends(Grid::T& tick) {
 template <std::size_t P>
 void Grid::phase(T& tick) {
   if constexpr (phases[P] == "reset") clear_outputs(tick);
-  if constexpr (phases[P] == "events") ++tick.header.tick;
+  if constexpr (phases[P] == "events") run_clock(tick);
   if constexpr (phases[P] == "actions") act_in_shuffled_order(tick);
   if constexpr (phases[P] == "on_tick") advance(tick);
+  if constexpr (phases[P] == "aoe") spread(tick);
+  if constexpr (phases[P] == "collectives") count_collectives(tick);
   if constexpr (phases[P] == "observations") observe(tick);
   if constexpr (phases[P] == "rewards") pay(tick);
   if constexpr (phases[P] == "truncation") mark_ends(tick);
@@ -61,8 +83,10 @@ template void Grid::phase<8>(T&);
 bool Grid::uses(const Program& program, std::size_t phase) {
   const std::string_view name = phases[phase];
   if (name == "rewards") return !program.terms.empty();
-  if (name == "on_tick") return !program.converters.empty() || program.has_attack;
-  return name != "aoe" && name != "collectives";
+  if (name == "on_tick") return program.has_clocks || program.has_tick_rules || program.can_freeze;
+  if (name == "aoe") return !program.areas.empty();
+  if (name == "collectives") return !program.teams.empty();
+  return true;
 }
 
 void Grid::observe(T& tick) {
@@ -75,13 +99,14 @@ void Grid::reset(T& tick) {
   World w(p, tick.state);
   draw_map(p, w, tick.header.key, tick.worker.map);
   refresh_terrain(p, w);
+  begin_objects(p, w);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     w.facing[agent] = 1;  // south
     w.reward_token[agent] = 128;
     w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
   }
   for (std::uint32_t object = p.num_agents; object < p.num_objects; ++object)
-    if (w.is_on_map(object) && p.types[w.type[object]].converter >= 0) try_start(p, w, object, 0);
+    if (w.on_map(object) && p.types[w.type[object]].converter >= 0) try_start(p, w, object, 0);
   start_terms(p, w);
 }
 
@@ -99,7 +124,8 @@ Shape Grid::shape(const Program& p) {
           std::to_string(o.height) + "x" + std::to_string(o.width) + " " + o.window};
 }
 
-// In the order of Vocabulary::stats(): reward, two per action, invalid, the tallies, amounts.
+// In the order of Vocabulary::stats(): reward, two per action, invalid, the tallies, amounts, what rules add to; then
+// what all agents of the world share: every collective's statistics, and the game's.
 void Grid::record(const T& tick, double* out) {
   const Program& p = tick.program;
   const World w(p, tick.state);
@@ -111,6 +137,12 @@ void Grid::record(const T& tick, double* out) {
       for (std::size_t f = 0; f < kFlows; ++f)
         *out++ = r < 0 ? 0 : w.flow(agent, static_cast<std::uint32_t>(r), static_cast<Flow>(f));
     for (const auto r : p.resource_of_word) *out++ = r < 0 ? 0 : w.held(agent)[r];
+    out = std::copy_n(w.agent_stats(agent), p.words->agent_stats.size(), out);
+    const std::size_t per_team = p.words->num_team_stats();
+    for (const auto team : p.team_of_word)
+      for (std::size_t i = 0; i < per_team; ++i)
+        *out++ = team < 0 ? 0 : team_stat(p, w, static_cast<std::size_t>(team), i);
+    out = std::copy_n(w.game_stats(), p.words->game_stats.size(), out);
   }
 }
 
@@ -118,6 +150,7 @@ Worker::Worker(ObserveOptions o) : options(o), fast(have_avx512() ? observe_avx5
 
 void Worker::fit(const Program& p) {
   map.fit(p);
+  rules.fit(p);
   const std::size_t agents = p.num_agents;
   order.resize(std::max(order.size(), agents));
   extra_counts.resize(std::max(extra_counts.size(), agents));

@@ -5,6 +5,6 @@
 
 namespace gridmill::grid {
 
-constexpr std::uint32_t kMapStream = 1, kShuffleStream = 2;
+constexpr std::uint32_t kMapStream = 1, kShuffleStream = 2, kChanceStream = 3, kEventStream = 4, kRelocateStream = 5;
 
 }  // namespace gridmill::grid

@@ -12,6 +12,7 @@ std::string value_in_words(const Vocabulary& words, const std::string& feature, 
   };
   if (feature == "tag") return at(words.tags);
   if (feature == "vibe") return at(words.vibes);
+  if (feature == "collective") return at(words.teams);
   if (feature == "last_action") return at(words.actions);
   return std::to_string(value);
 }
@@ -63,30 +64,43 @@ void write_dense(const Program& p, const std::uint8_t* rows, std::size_t num_row
     }
 }
 
-std::vector<SeenObject> inspect_world(const Program& p, const World& w) {
+namespace {
+
+void look_at_object(const Program& p, const World& w, std::uint32_t object, std::uint32_t tick, SeenObject& seen) {
   static const char* const kFacing[] = {"north", "south", "west", "east"};
+  if (!p.words->vibes.empty()) seen.vibe = p.words->vibes[w.vibe[object]];
+  for (std::uint32_t i = 0; i < p.num_resources; ++i)
+    if (const int held = w.held(object)[i]) seen.inventory.emplace_back(p.config.resources[i], held);
+  if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
+    seen.collective = p.words->teams[p.teams[team].word];
+  const Type& type = p.types[w.type[object]];
+  if (p.has_clocks && (w.running[object / 64] >> (object % 64) & 1))
+    seen.converting = static_cast<int>(w.done_at[object] - tick);
+  if (type.assembler >= 0)
+    if (const auto most = p.assemblers[static_cast<std::size_t>(type.assembler)].max_uses; most >= 0)
+      seen.uses = static_cast<int>(most - w.conversions[object]);
+  if (object >= p.num_agents) return;
+  seen.agent = static_cast<int>(object), seen.group = w.group[object], seen.facing = kFacing[w.facing[object]];
+  if (p.can_freeze) seen.frozen = w.frozen[object];
+}
+
+}  // namespace
+
+std::vector<SeenObject> inspect_world(const Program& p, const World& w, std::uint32_t tick) {
   std::vector<SeenObject> objects;
   for (std::uint32_t r = 0; r < p.height; ++r)
     for (std::uint32_t c = 0; c < p.width; ++c) {
       const std::uint16_t code = w.code_at(w.cell_at(r, c));
       if (code == kEmpty) continue;
-      SeenObject seen{{}, {}, {}, static_cast<int>(r), static_cast<int>(c), -1, -1, {}, {}};
-      std::size_t type = 0;
-      if (code <= p.num_objects) {
-        const std::uint32_t object = code - 1u;
-        type = w.type[object];
-        if (!p.words->vibes.empty()) seen.vibe = p.words->vibes[w.vibe[object]];
-        for (std::uint32_t i = 0; i < p.num_resources; ++i)
-          if (const int held = w.inventory[std::size_t{object} * p.num_resources + i])
-            seen.inventory.emplace_back(p.config.resources[i], held);
-        if (object < p.num_agents)
-          seen.agent = static_cast<int>(object), seen.group = w.group[object], seen.facing = kFacing[w.facing[object]];
-      } else {
-        while (!(p.types[type].terrain && p.types[type].code == code)) ++type;
-        if (!p.words->vibes.empty()) seen.vibe = p.words->vibes[0];
-      }
-      seen.type = p.types[type].name;
-      for (const auto tag : p.types[type].tags) seen.tags.push_back(p.words->tags[tag]);
+      SeenObject seen;
+      seen.row = static_cast<int>(r), seen.column = static_cast<int>(c);
+      const Type& type = p.types[w.type_of(code)];
+      seen.type = type.name;
+      const bool has_state = code <= p.num_objects;
+      if (has_state) look_at_object(p, w, code - 1u, tick, seen);
+      else if (!p.words->vibes.empty()) seen.vibe = p.words->vibes[0];
+      for (std::uint16_t tag = 0; tag < p.words->tags.size(); ++tag)
+        if (has_state ? w.has_tag(code - 1u, tag) : type.tag_set[tag]) seen.tags.push_back(p.words->tags[tag]);
       objects.push_back(std::move(seen));
     }
   return objects;

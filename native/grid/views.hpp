@@ -23,11 +23,17 @@ std::vector<std::string> dense_channels(const Vocabulary& words);
 void write_dense(const Program& program, const std::uint8_t* rows, std::size_t num_rows, std::uint8_t* out);
 
 struct SeenObject {
-  std::string type, vibe, facing;
-  int row, column, agent, group;  // agent: its index, or -1
+  std::string type, vibe;
+  std::string facing;  // agents
+  int row = 0, column = 0;
+  int agent = -1, group = -1;  // -1: no agent
+  int frozen = 0;              // agents: ticks left
+  int converting = 0;          // machines: ticks until it is ready
+  std::optional<int> uses;     // assemblers with a limit: uses left
+  std::optional<std::string> collective;
   std::vector<std::string> tags;
   std::vector<std::pair<std::string, int>> inventory;
 };
-std::vector<SeenObject> inspect_world(const Program& program, const World& world);
+std::vector<SeenObject> inspect_world(const Program& program, const World& world, std::uint32_t tick);
 
 }  // namespace gridmill::grid

@@ -10,10 +10,37 @@ namespace {
 
 struct Words {
   std::map<std::string, double> features;
-  std::set<std::string> tags;
+  std::set<std::string> tags, teams, names, agent_stats, team_stats, game_stats;
   int moves = 0;
   bool vibes = false, attack_cells = false, attack_nearest = false, swap = false;
 };
+
+// What rules add to, and who gets the credit for aligning and scrambling.
+void collect_stats(const GameConfig& game, Words& words) {
+  bool aligns = false;
+  walk(game, [&]<class T>(const T& item) {
+    if constexpr (std::is_same_v<T, Align> || std::is_same_v<T, Unalign>) aligns = true;
+    if constexpr (std::is_same_v<T, AddStat>)
+      (item.of == "game"         ? words.game_stats
+       : item.of == "collective" ? words.team_stats
+                                 : words.agent_stats)
+          .insert(item.name);
+  });
+  if (game.collectives.empty()) return;
+  words.names.insert("agent");
+  for (const auto& [name, type] : game.objects)
+    if (!is_terrain(game, name, type)) words.names.insert(shown_name(name, type));
+  for (const auto& [name, team] : game.collectives) words.teams.insert(name);
+  if (!aligns) return;
+  for (const auto& name : words.names)
+    words.agent_stats.insert({name + ".aligned_by_agent", name + ".scrambled_by_agent"});
+}
+
+bool freezes(const GameConfig& game) {
+  bool found = game.attack.has_value();
+  walk(game, [&found]<class T>(const T&) { found = found || std::is_same_v<T, Freeze>; });
+  return found;
+}
 
 Words words_of(const GameConfig& game) {
   Words words;
@@ -31,22 +58,22 @@ Words words_of(const GameConfig& game) {
     add(name, path);
     if (needs_two_digits(game, game.resources[i])) add(name + ":p1", path);
   }
-  if (game.attack) f["agent:frozen"] = 255;
+  if (freezes(game)) f["agent:frozen"] = 255;
   if (game.attack || game.swap) f["agent:facing"] = 3;
-  for (const auto& [name, type] : game.objects)
-    if (type.converter) f["converting"] = 255;
+  for (const auto& [name, type] : game.objects) {
+    if (type.converter || (type.assembler && type.assembler->cooldown > 0)) f["converting"] = 255;
+    if (type.assembler && type.assembler->max_uses >= 0) f["uses"] = 255;
+  }
+  if (!game.collectives.empty()) f["collective"] = 255;
   for (std::size_t i = 0; i < game.observation.values.size(); ++i) {
     const auto& value = game.observation.values[i];
     const std::string path = "$.observation.values[" + std::to_string(i) + "].name";
     add(value.name, path);
     if (value.digits == 2) add(value.name + ":p1", path);
   }
-  words.tags.insert("type:agent");
-  words.tags.insert(game.agent.tags.begin(), game.agent.tags.end());
-  for (const auto& [name, type] : game.objects) {
-    words.tags.insert("type:" + name);
-    words.tags.insert(type.tags.begin(), type.tags.end());
-  }
+  const auto tags = tags_of(game);
+  words.tags.insert(tags.begin(), tags.end());
+  collect_stats(game, words);
   words.moves = game.moves;
   words.vibes = game.vibes.size() > 1;
   words.attack_cells = game.attack && game.attack->aim != "nearest";
@@ -80,21 +107,78 @@ std::vector<std::string> action_names(const Words& words, const std::vector<std:
 
 }  // namespace
 
+std::string shown_name(const std::string& name, const ObjectType& type) {
+  return type.counts_as.empty() ? name : type.counts_as;
+}
+
+std::vector<std::string> changeable_tags(const GameConfig& game) {
+  std::set<std::string> tags;
+  walk(game, [&tags]<class T>(const T& item) {
+    if constexpr (std::is_same_v<T, SetTag> || std::is_same_v<T, ClearTag>) tags.insert(item.tag);
+  });
+  return {tags.begin(), tags.end()};
+}
+
+std::vector<std::string> tags_of(const GameConfig& game) {
+  std::set<std::string> tags{"type:agent"};
+  tags.insert(game.agent.tags.begin(), game.agent.tags.end());
+  for (const auto& [name, type] : game.objects) {
+    tags.insert("type:" + shown_name(name, type));
+    tags.insert(type.tags.begin(), type.tags.end());
+  }
+  for (const auto& tag : changeable_tags(game)) tags.insert(tag);
+  return {tags.begin(), tags.end()};
+}
+
+namespace {
+
+std::int64_t limit_for(const std::vector<Limit>& limits, const std::string& resource) {
+  for (const auto& group : limits)
+    if (std::find(group.resources.begin(), group.resources.end(), resource) != group.resources.end())
+      return group.bonus.empty() ? std::min(group.base, group.max) : group.max;
+  return 65'535;
+}
+
+// True where rules in some part of a game may put a resource into what is `who` there.
+template <class T>
+bool may_give(const T& part, const std::string& resource, const std::string& who) {
+  bool gives = false;
+  const auto named = [&](const Named<std::int64_t>& amounts) {
+    return std::any_of(amounts.begin(), amounts.end(), [&](const auto& a) { return a.first == resource && a.second; });
+  };
+  walk(part, [&]<class E>(const E& effect) {
+    if constexpr (std::is_same_v<E, Give>) gives = gives || (effect.who == who && named(effect.amounts));
+    if constexpr (std::is_same_v<E, Transfer>) gives = gives || (effect.to == who && named(effect.amounts));
+    if constexpr (std::is_same_v<E, Add>) gives = gives || (effect.who == who && effect.resource == resource);
+    if constexpr (std::is_same_v<E, Area>)
+      gives = gives || named(effect.changes) || named(effect.enter) || named(effect.exit);
+    if constexpr (std::is_same_v<E, Recipe>) gives = gives || named(effect.outputs);
+  });
+  return gives;
+}
+
+}  // namespace
+
 bool needs_two_digits(const GameConfig& game, const std::string& resource) {
   const auto amount = [&](const Named<std::int64_t>& amounts) {
     for (const auto& [name, n] : amounts)
       if (name == resource) return n;
     return std::int64_t{0};
   };
-  std::int64_t limit = 65'535;
-  for (const auto& group : game.agent.limits)
-    if (std::find(group.resources.begin(), group.resources.end(), resource) != group.resources.end())
-      limit = group.bonus.empty() ? std::min(group.base, group.max) : group.max;
-  bool comes = game.attack && amount(game.agent.inventory) > 0;  // loot adds up
+  const std::int64_t limit = limit_for(game.agent.limits, resource);
+  // Loot adds up; and a rule anywhere may give it to an agent.
+  bool comes = (game.attack && amount(game.agent.inventory) > 0) || may_give(game, resource, "actor") ||
+               may_give(game, resource, "target");
+  const bool to_anything = may_give(game.events, resource, "target") ||
+                           may_give(game.on_tag_added, resource, "target") ||
+                           may_give(game.on_tag_removed, resource, "target");
   std::int64_t most = amount(game.agent.inventory);
   for (const auto& [name, type] : game.objects) {
     const std::int64_t start = amount(type.inventory);
     most = std::max(most, start);
+    if (to_anything || may_give(type.on_use, resource, "target") || may_give(type.on_tick, resource, "actor") ||
+        may_give(type.on_tick, resource, "target") || may_give(type.areas, resource, "actor"))
+      most = std::max(most, limit_for(type.limits, resource));
     if (!type.converter) continue;
     const Converter& c = *type.converter;
     const std::int64_t out = amount(c.outputs),
@@ -124,19 +208,40 @@ StatTable Vocabulary::stats() const {
   for (const auto& resource : resources)
     for (const char* flow : kFlowNames) table.push_back({resource + "." + flow});
   for (const auto& resource : resources) table.push_back({resource + ".amount"});
+  for (const auto& name : agent_stats) table.push_back({name, false});
+  for (const auto& team : teams)
+    for (const auto& name : stats_of_team()) table.push_back({team + "/" + name, false});
+  for (const auto& name : game_stats) table.push_back({"game/" + name, false});
   return table;
+}
+
+std::vector<std::string> Vocabulary::stats_of_team() const {
+  std::vector<std::string> all;
+  for (const auto& name : names)
+    for (const char* count : kTeamCountNames) all.push_back("aligned." + name + count);
+  for (const auto& resource : resources) {
+    for (const char* flow : kTeamFlowNames) all.push_back(resource + "." + flow);
+    all.push_back(resource + ".amount");
+  }
+  all.insert(all.end(), team_stats.begin(), team_stats.end());
+  return all;
 }
 
 Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
   Vocabulary words;
   std::map<std::string, double> features;
-  std::set<std::string> tags, resources;
+  std::set<std::string> tags, resources, teams, names, agent_stats, team_stats, game_stats;
   Words all;
   for (const auto& game : games) {
     const Words own = words_of(game);
     features.insert(own.features.begin(), own.features.end());
     tags.insert(own.tags.begin(), own.tags.end());
     resources.insert(game.resources.begin(), game.resources.end());
+    teams.insert(own.teams.begin(), own.teams.end());
+    names.insert(own.names.begin(), own.names.end());
+    agent_stats.insert(own.agent_stats.begin(), own.agent_stats.end());
+    team_stats.insert(own.team_stats.begin(), own.team_stats.end());
+    game_stats.insert(own.game_stats.begin(), own.game_stats.end());
     all.moves = std::max(all.moves, own.moves);
     all.vibes = all.vibes || own.vibes;
     all.attack_cells = all.attack_cells || own.attack_cells;
@@ -151,10 +256,19 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
   for (const auto& [name, normalizer] : features) words.features.push_back({name, normalizer});
   words.tags.assign(tags.begin(), tags.end());
   words.resources.assign(resources.begin(), resources.end());
+  words.teams.assign(teams.begin(), teams.end());
+  words.names.assign(names.begin(), names.end());
+  words.agent_stats.assign(agent_stats.begin(), agent_stats.end());
+  words.team_stats.assign(team_stats.begin(), team_stats.end());
+  words.game_stats.assign(game_stats.begin(), game_stats.end());
   words.actions = action_names(all, words.vibes);
+  std::set<std::string> stats;
+  for (const auto& stat : words.stats())
+    if (!stats.insert(stat.name).second) refuse("$", "`" + stat.name + "` is already the name of another statistic");
   for (auto& f : words.features) {
     if (f.name == "last_action") f.normalizer = std::max<double>(1, static_cast<double>(words.actions.size()) - 1);
     if (f.name == "tag") f.normalizer = std::max<double>(1, static_cast<double>(words.tags.size()) - 1);
+    if (f.name == "collective") f.normalizer = std::max<double>(1, static_cast<double>(words.teams.size()) - 1);
     if (f.name == "vibe") f.normalizer = std::max<double>(1, static_cast<double>(words.vibes.size()) - 1);
   }
   const auto limit = [](std::size_t n, std::size_t most, const char* what) {
@@ -164,6 +278,7 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
   limit(words.tags.size(), 255, "tags");
   limit(words.vibes.size(), 128, "vibes");
   limit(words.actions.size(), 255, "actions");
+  limit(words.teams.size(), 254, "collectives");
   return words;
 }
 
@@ -181,6 +296,19 @@ void expect_covered(const Vocabulary& words, const GameConfig& game) {
   for (const auto& action : action_names(own, game.vibes))
     if (std::find(words.actions.begin(), words.actions.end(), action) == words.actions.end()) missing.push_back(action);
   if (!missing.empty()) refuse("$", "this game would add actions the batch does not have: " + listed(missing));
+  const auto expect_in = [&missing](const std::set<std::string>& names, const std::vector<std::string>& known,
+                                    const char* what) {
+    for (const auto& name : names)
+      if (!std::binary_search(known.begin(), known.end(), name)) missing.push_back(name);
+    if (!missing.empty())
+      refuse("$", "this game would add " + std::string(what) + " the batch does not have: " + listed(missing));
+  };
+  expect_in(own.teams, words.teams, "collectives");
+  expect_in({game.resources.begin(), game.resources.end()}, words.resources, "resources");
+  expect_in(own.names, words.names, "statistics of object types");
+  expect_in(own.agent_stats, words.agent_stats, "statistics of agents");
+  expect_in(own.team_stats, words.team_stats, "statistics of collectives");
+  expect_in(own.game_stats, words.game_stats, "statistics of the game");
   for (const auto& vibe : game.vibes)
     if (std::find(words.vibes.begin(), words.vibes.end(), vibe) == words.vibes.end()) missing.push_back(vibe);
   if (!missing.empty()) refuse("$", "this game would add vibes the batch does not have: " + listed(missing));
@@ -192,8 +320,8 @@ void expect_covered(const Vocabulary& words, const GameConfig& game) {
 std::string Vocabulary::text() const {
   std::string all;
   for (const auto& feature : features) all += feature.name + '\n';
-  for (const auto* names : {&actions, &tags, &vibes, &resources})
-    for (const auto& name : *names) all += name + '\n';
+  for (const auto* list : {&actions, &tags, &vibes, &resources, &teams, &names, &agent_stats, &team_stats, &game_stats})
+    for (const auto& name : *list) all += name + '\n';
   return all;
 }
 

@@ -19,6 +19,13 @@ constexpr std::array<const char*, 7> kTallyNames{"cell.visited",   "tokens_writt
 enum class Flow : std::uint8_t { get, put, gained, lost };
 constexpr std::array<const char*, 4> kFlowNames{"get", "put", "gained", "lost"};
 
+// What is counted per collective: members of every name, and what its store gets and gives.
+enum class TeamCount : std::uint8_t { now, gained, lost, held };
+constexpr std::array<const char*, 4> kTeamCountNames{"", ".gained", ".lost", ".held"};
+enum class TeamFlow : std::uint8_t { deposited, withdrawn };
+constexpr std::array<const char*, 2> kTeamFlowNames{"deposited", "withdrawn"};
+constexpr std::size_t kTeamCounts = kTeamCountNames.size(), kTeamFlows = kTeamFlowNames.size();
+
 struct Feature {
   std::string name;
   double normalizer = 255;  // a value divided by this lies in about [0, 1]
@@ -30,12 +37,19 @@ struct Vocabulary {
   std::vector<std::string> tags;       // sorted
   std::vector<std::string> vibes;      // in order of first appearance
   std::vector<std::string> resources;  // sorted; for statistics
+  std::vector<std::string> teams;      // collectives, sorted
+  std::vector<std::string> names;      // sorted; what `aligned.<name>` counts, in games with collectives
+  std::vector<std::string> agent_stats, team_stats, game_stats;  // sorted; what rules add to
 
   // Throws with the names if a word is missing: a game that came later may not add any.
   std::uint8_t feature(const std::string& name) const;
   std::uint8_t tag(const std::string& name) const;
   std::uint8_t vibe(const std::string& name) const;  // empty: the first
   StatTable stats() const;
+  std::vector<std::string> stats_of_team() const;  // of one collective, in order
+  std::size_t num_team_stats() const {
+    return names.size() * kTeamCounts + resources.size() * (kTeamFlows + 1) + team_stats.size();
+  }
   std::string text() const;  // all words in order: equal texts mean equal ids
 };
 
@@ -43,6 +57,9 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games);
 // Refuses a game that needs words this vocabulary does not have.
 void expect_covered(const Vocabulary& words, const GameConfig& game);
 
+std::vector<std::string> tags_of(const GameConfig& game);          // sorted
+std::vector<std::string> changeable_tags(const GameConfig& game);  // those that rules set or clear, sorted
+std::string shown_name(const std::string& name, const ObjectType& type);
 // True where some amount of this resource does not fit one base-256 digit.
 bool needs_two_digits(const GameConfig& game, const std::string& resource);
 

@@ -12,7 +12,7 @@ namespace gridmill::grid {
 constexpr std::uint16_t kEmpty = 0;  // object i has code i + 1, terrain follows, then what lies outside the map
 
 struct World {
-  World(const Program& p, std::byte* state) : program(p) {
+  World(const Program& p, std::byte* state) : program(p), state_(state) {
     const Layout& l = p.layout;
     const auto at = [state]<class T>(std::size_t offset, T*& pointer) {
       pointer = reinterpret_cast<T*>(state + offset);
@@ -65,12 +65,46 @@ struct World {
     const std::size_t at = std::size_t{agent} * program.num_outcomes + which;
     return program.narrow_outcomes ? outcomes16[at] : outcomes32[at];
   }
-  std::uint16_t* held(std::uint32_t object) const { return inventory + std::size_t{object} * program.num_resources; }
+  // What an object holds; behind the objects come the collectives.
+  std::uint16_t* held(std::uint32_t holder) const { return inventory + std::size_t{holder} * program.num_resources; }
+  // Maps differ in how many objects they have, and rules remove some: those that are not there have no cell.
+  bool on_map(std::uint32_t object) const { return cell[object] != 0; }
+
+  // What only games with rules, areas or collectives have.
+  std::uint8_t* collective() const { return at<std::uint8_t>(program.layout.collective); }  // per object
+  std::uint8_t collective_of(std::uint32_t object) const {
+    return program.teams.empty() ? kNeutral : collective()[object];
+  }
+  std::uint64_t* marks() const { return at<std::uint64_t>(program.layout.marks); }  // per object: changeable tags
+  bool has_tag(std::uint32_t object, std::uint16_t tag) const {
+    const std::int32_t mark = program.mark_of[tag];
+    return mark < 0 ? program.types[type[object]].tag_set[tag] : (marks()[object] >> mark & 1) != 0;
+  }
+  std::uint32_t* freed_at() const { return at<std::uint32_t>(program.layout.freed_at); }  // per object
+  // Per agent: bits of the areas it is inside of, by object and place among its type's areas.
+  std::size_t inside_words() const { return (std::size_t{program.num_objects} * program.most_areas + 63) / 64; }
+  std::uint64_t* inside(std::uint32_t agent) const {
+    return at<std::uint64_t>(program.layout.inside) + agent * inside_words();
+  }
+  std::uint64_t& team_count(std::size_t team, std::size_t name, TeamCount which) const {
+    return at<std::uint64_t>(program.layout.team_counts)[(team * program.words->names.size() + name) * kTeamCounts +
+                                                         static_cast<std::size_t>(which)];
+  }
+  std::uint64_t& team_flow(std::size_t team, std::size_t resource, TeamFlow which) const {
+    return at<std::uint64_t>(program.layout.team_flows)[(team * program.num_resources + resource) * kTeamFlows +
+                                                        static_cast<std::size_t>(which)];
+  }
+  // Statistics that rules add to: those of agents, then of collectives, then the game's.
+  double* agent_stats(std::size_t agent) const {
+    return at<double>(program.layout.extra_stats) + agent * program.words->agent_stats.size();
+  }
+  double* team_stats(std::size_t team) const {
+    return agent_stats(program.num_agents) + team * program.words->team_stats.size();
+  }
+  double* game_stats() const { return team_stats(program.teams.size()); }
   std::uint32_t& flow(std::uint32_t agent, std::uint32_t resource, Flow which) const {
     return flows[(std::size_t{agent} * program.num_resources + resource) * kFlows + static_cast<std::size_t>(which)];
   }
-  // Maps differ in how many objects they have: those that are not there have no cell.
-  bool is_on_map(std::uint32_t object) const { return cell[object] != 0; }
   // The type of what a code of the grid stands for.
   std::size_t type_of(std::uint16_t code) const {
     return code <= program.num_objects ? type[code - 1] : program.code_type[code - program.num_objects - 1];
@@ -120,6 +154,12 @@ struct World {
   std::uint64_t* dirty;  // objects whose emission must be rebuilt before the next observation
 
  private:
+  template <class T>
+  T* at(std::size_t offset) const {
+    return reinterpret_cast<T*>(state_ + offset);
+  }
+  std::byte* state_;
+
   struct Words {
     std::uint64_t *left, *right;
     std::uint32_t bit;

@@ -16,29 +16,82 @@ from pydantic_core import PydanticUndefined
 from gridmill import _native
 from gridmill.config import Config, FrozenDict
 from gridmill.grid import (
+    Add,
+    AddStat,
     AgentType,
+    Align,
+    Aligned,
+    AnyOf,
+    Area,
     Ascii,
+    Assembler,
+    AtLeast,
     Attack,
+    Chance,
+    ChangeVibe,
+    Clear,
+    ClearTag,
+    Collective,
     Constant,
     Converter,
+    Count,
+    Empty,
+    Event,
+    Freeze,
     Game,
+    Give,
+    HasTag,
+    HasVibe,
+    Holds,
     Instances,
     Inventory,
     Limit,
     Log,
     Max,
     Min,
+    Move,
+    Near,
+    Not,
     ObjectType,
     Observation,
     ObservedValue,
+    OtherCollective,
+    Periodic,
+    Push,
     Ratio,
+    Recipe,
+    Relocate,
+    Remove,
     RewardTerm,
+    Rule,
+    SameCollective,
     Scatter,
+    SetTag,
+    Spawn,
     Stat,
+    Strike,
     Sum,
+    SwapPlaces,
+    Take,
+    Transfer,
+    Unalign,
+    Within,
 )  # fmt: skip
 
-KINDS: list[type[Config]] = [Inventory, Stat, Constant, Sum, Ratio, Min, Max, Log, Ascii, Scatter, Instances]
+VALUES: list[type[Config]] = [Inventory, Stat, Count, Constant, Sum, Ratio, Min, Max, Log]
+CONDITIONS: list[type[Config]] = [
+    Holds, HasVibe, HasTag, SameCollective, OtherCollective, Aligned, Within, Near, Periodic, Chance, AtLeast, Empty,
+    Not, AnyOf,
+]  # fmt: skip
+EFFECTS: list[type[Config]] = [
+    Give, Take, Transfer, Clear, Add, SetTag, ClearTag, Align, Unalign, ChangeVibe, Freeze, Move, Push, SwapPlaces,
+    Relocate, Spawn, Remove, Strike, AddStat,
+]  # fmt: skip
+MAPS: list[type[Config]] = [Ascii, Scatter, Instances]
+KINDS = VALUES + CONDITIONS + EFFECTS + MAPS
+PARTS: list[type[Config]] = [
+    Limit, Recipe, Collective, Rule, Area, Event, ObjectType, RewardTerm, ObservedValue,
+]  # fmt: skip
 EMPTY = {"str": "", "int": 0, "float": 0.0, "bool": False}
 
 
@@ -118,7 +171,7 @@ def test_no_kind_is_missing_on_either_side() -> None:
     )
 
 
-@pytest.mark.parametrize("model", [ObjectType, RewardTerm, ObservedValue], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("model", PARTS, ids=lambda m: m.__name__)
 def test_every_part(model: type[Config]) -> None:
     same(_native.grid_parts()[model.__name__], model)
 
@@ -129,7 +182,8 @@ def test_parts_inside_the_game_are_the_same_too() -> None:
     same(schema["observation"][1], Observation)
     same(schema["attack"][1], Attack)
     same(_native.grid_parts()["ObjectType"]["converter"][1], Converter)
-    assert sorted(_native.grid_parts()) == ["ObjectType", "ObservedValue", "RewardTerm"]
+    same(_native.grid_parts()["ObjectType"]["assembler"][1], Assembler)
+    assert sorted(_native.grid_parts()) == sorted(model.__name__ for model in PARTS)
 
 
 def test_lists_and_dicts_start_empty_on_both_sides() -> None:
@@ -140,11 +194,9 @@ def test_lists_and_dicts_start_empty_on_both_sides() -> None:
         AgentType,
         Attack,
         Converter,
-        Limit,
+        Assembler,
         Observation,
-        ObjectType,
-        RewardTerm,
-        ObservedValue,
+        *PARTS,
         *KINDS,
     ]:
         for name, field in model.model_fields.items():

@@ -1,0 +1,171 @@
+// Phase aoe. First every agent's sources are found on the state before the phase and their changes added up; then the
+// sums are applied, agent by agent, and the sources' rules run. So the outcome hangs on no order of the map.
+#include <tuple>
+
+#include "grid/rules.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+class Areas {
+ public:
+  Areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch)
+      : p_(p), w_(w), header_(header), s_(scratch) {}
+
+  void apply() {
+    find_sources();
+    s_.matches.clear();
+    std::fill_n(s_.sums.begin(), std::size_t{p_.num_agents} * p_.num_resources, 0);
+    for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) add_up(agent);
+    std::size_t next = 0;
+    for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) {
+      const std::int32_t* sums = s_.sums.data() + std::size_t{agent} * p_.num_resources;
+      for (std::uint32_t r = 0; r < p_.num_resources; ++r)
+        if (sums[r] != 0) change_amount(p_, w_, agent, r, sums[r]);
+      for (; next < s_.matches.size() && s_.matches[next].agent == agent; ++next) run_rules_of(s_.matches[next]);
+    }
+  }
+
+ private:
+  // By declaration of the area, then by object; those that can affect nobody are left out.
+  void find_sources() {
+    s_.sources.clear();
+    for (std::uint32_t a = 0; a < p_.areas.size(); ++a) {
+      const CompiledArea& area = p_.areas[a];
+      const bool of_agents = area.type == p_.agent_type;
+      const bool needs_team = area.affects == Affects::friends || area.affects == Affects::enemies || area.territory;
+      const std::uint32_t last = of_agents ? p_.num_agents : p_.num_objects;
+      for (std::uint32_t object = of_agents ? 0 : p_.num_agents; object < last; ++object)
+        if (w_.type[object] == area.type && w_.on_map(object) && !(needs_team && w_.collective_of(object) == kNeutral))
+          s_.sources.push_back({a, object});
+    }
+  }
+
+  std::int64_t distance_squared(const CompiledArea& area, std::uint32_t object, std::uint32_t agent) const {
+    const std::int64_t dr = std::abs(w_.row[object] - w_.row[agent]),
+                       dc = std::abs(w_.column[object] - w_.column[agent]);
+    return area.euclid ? dr * dr + dc * dc : std::max(dr * dr, dc * dc);
+  }
+
+  bool reaches(const CompiledArea& area, std::uint32_t object, std::uint32_t agent) const {
+    return distance_squared(area, object, agent) <= std::int64_t{area.radius} * area.radius;
+  }
+
+  bool concerns(const CompiledArea& area, std::uint32_t object, std::uint32_t agent) const {
+    if (area.affects == Affects::self) return object == agent;
+    if (object == agent) return false;
+    if (area.affects == Affects::all) return true;
+    const std::uint8_t team = w_.collective_of(agent);
+    return team != kNeutral && (team == w_.collective_of(object)) == (area.affects == Affects::friends);
+  }
+
+  bool acts(const CompiledArea& area, std::uint32_t object, std::uint32_t agent) {
+    if (!concerns(area, object, agent)) return false;
+    if (area.conditions.empty()) return true;
+    Scene scene(p_, w_, header_, s_.purses, static_cast<std::int32_t>(object), static_cast<std::int32_t>(agent),
+                Ask::now);
+    s_.purses.start_from(p_, w_);
+    return all_hold(area.conditions, scene);
+  }
+
+  // Who holds the ground an agent stands on: the nearest claim, or the largest sum of (radius - distance), in 1/1024 of
+  // a cell; nobody where two are equal.
+  std::uint8_t owner_of_ground(std::uint32_t agent) {
+    s_.claims.assign(p_.teams.size(), 0);
+    for (const auto& [a, object] : s_.sources) {
+      const CompiledArea& area = p_.areas[a];
+      if (!area.territory || !reaches(area, object, agent)) continue;
+      const std::int64_t squared = distance_squared(area, object, agent);
+      std::uint64_t& claim = s_.claims[w_.collective_of(object)];
+      if (p_.strongest_territory) claim += static_cast<std::uint64_t>(1024 * area.radius - root(1024 * 1024 * squared));
+      else claim = std::max(claim, ~std::uint64_t{0} - static_cast<std::uint64_t>(squared));
+    }
+    const auto best = std::max_element(s_.claims.begin(), s_.claims.end());
+    if (best == s_.claims.end() || *best == 0 || std::count(s_.claims.begin(), s_.claims.end(), *best) > 1)
+      return kNeutral;
+    return static_cast<std::uint8_t>(best - s_.claims.begin());
+  }
+
+  void add(std::uint32_t agent, Range changes) {
+    std::int32_t* sums = s_.sums.data() + std::size_t{agent} * p_.num_resources;
+    for (std::uint32_t i = changes.first; i < changes.last; ++i) {
+      std::int32_t& sum = sums[p_.amounts[i].resource];  // thousands of areas may not overflow it
+      sum = std::clamp(sum + p_.amounts[i].by, -1'000'000'000, 1'000'000'000);
+    }
+  }
+
+  void add_up(std::uint32_t agent) {
+    const std::uint8_t owner = p_.has_territory ? owner_of_ground(agent) : kNeutral;
+    const std::size_t first_match = s_.matches.size();
+    if (p_.remembers_areas) std::fill_n(s_.now_inside.begin(), w_.inside_words(), 0);
+    for (const auto& [a, object] : s_.sources) {
+      const CompiledArea& area = p_.areas[a];
+      if (!reaches(area, object, agent)) continue;
+      if (area.territory && w_.collective_of(object) != owner) continue;
+      if (!acts(area, object, agent)) continue;
+      add(agent, area.changes);
+      if (!area.rules.empty()) s_.matches.push_back({agent, a, object, AreaMatch::inside});
+      if (p_.remembers_areas) note_inside(object * p_.most_areas + area.place);
+    }
+    if (!p_.remembers_areas) return;
+    compare_memberships(agent);
+    std::sort(s_.matches.begin() + static_cast<std::ptrdiff_t>(first_match), s_.matches.end(),
+              [](const AreaMatch& x, const AreaMatch& y) {
+                return std::tuple(x.area, x.object, x.why) < std::tuple(y.area, y.object, y.why);
+              });
+  }
+
+  void note_inside(std::uint32_t bit) { s_.now_inside[bit >> 6] |= std::uint64_t{1} << (bit & 63); }
+
+  void compare_memberships(std::uint32_t agent) {
+    std::uint64_t* before = w_.inside(agent);
+    for (std::size_t word = 0; word < w_.inside_words(); ++word) {
+      for (std::uint64_t changed = before[word] ^ s_.now_inside[word]; changed != 0; changed &= changed - 1) {
+        const std::uint32_t bit =
+            static_cast<std::uint32_t>(64 * word) + static_cast<std::uint32_t>(__builtin_ctzll(changed));
+        const std::uint32_t object = bit / p_.most_areas;
+        const std::uint32_t a = p_.types[w_.type[object]].areas.first + bit % p_.most_areas;
+        const bool entered = s_.now_inside[word] >> (bit & 63) & 1;
+        add(agent, entered ? p_.areas[a].enter : p_.areas[a].exit);
+        const Range rules = entered ? p_.areas[a].on_enter : p_.areas[a].on_exit;
+        if (!rules.empty()) s_.matches.push_back({agent, a, object, entered ? AreaMatch::entered : AreaMatch::left});
+      }
+      before[word] = s_.now_inside[word];
+    }
+  }
+
+  void run_rules_of(const AreaMatch& match) {
+    const CompiledArea& area = p_.areas[match.area];
+    const Range rules = match.why == AreaMatch::inside    ? area.rules
+                        : match.why == AreaMatch::entered ? area.on_enter
+                                                          : area.on_exit;
+    // A source that is gone can still be left; it just is nobody any more.
+    const std::int32_t source = w_.on_map(match.object) ? static_cast<std::int32_t>(match.object) : -1;
+    if (source < 0 && match.why != AreaMatch::left) return;
+    Scene scene(p_, w_, header_, s_.purses, source, static_cast<std::int32_t>(match.agent), Ask::apply);
+    run_rules(rules, true, scene);
+  }
+
+  static std::int64_t root(std::int64_t n) {  // rounded down; exact for all squares of a map's distances
+    std::int64_t low = 0, high = 1 << 24;
+    while (low < high) {
+      const std::int64_t middle = (low + high + 1) / 2;
+      if (middle * middle <= n) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  const Program& p_;
+  World& w_;
+  const WorldHeader& header_;
+  RuleScratch& s_;
+};
+
+}  // namespace
+
+void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
+  Areas(p, w, header, scratch).apply();
+}
+
+}  // namespace gridmill::grid

@@ -1,0 +1,64 @@
+// Membership and its counts: who belongs to which collective, and what its statistics say.
+#include "grid/rules.hpp"
+
+namespace gridmill::grid {
+
+void set_collective(const Program& p, World& w, std::uint32_t object, std::uint8_t team) {
+  if (p.teams.empty() || w.collective()[object] == team) return;
+  const std::size_t name = p.types[w.type[object]].counted_as;
+  if (const std::uint8_t old = w.collective()[object]; old != kNeutral) {
+    --w.team_count(old, name, TeamCount::now);
+    ++w.team_count(old, name, TeamCount::lost);
+  }
+  w.collective()[object] = team;
+  w.mark_dirty(object);
+  if (team == kNeutral) return;
+  ++w.team_count(team, name, TeamCount::now);
+  ++w.team_count(team, name, TeamCount::gained);
+}
+
+// What place_object() does not know of: tags that change, and membership, which initial members gain as well.
+void begin_object(const Program& p, World& w, std::uint32_t object) {
+  const Type& type = p.types[w.type[object]];
+  if (!p.changeable.empty()) w.marks()[object] = type.marks;
+  if (p.teams.empty()) return;
+  const auto& of_groups = p.agent_teams;
+  const bool grouped = object < p.num_agents && !of_groups.empty();
+  w.collective()[object] = kNeutral;
+  set_collective(p, w, object, grouped ? of_groups[w.group[object] % of_groups.size()] : type.collective);
+}
+
+void begin_objects(const Program& p, World& w) {
+  if (p.can_spawn) std::fill_n(w.freed_at(), p.num_objects, ~std::uint32_t{0});
+  if (p.changeable.empty() && p.teams.empty()) return;
+  for (std::uint32_t object = 0; object < p.num_objects; ++object)
+    if (w.on_map(object)) begin_object(p, w, object);
+  for (std::size_t team = 0; team < p.teams.size(); ++team)
+    for (std::uint32_t r = 0; r < p.num_resources; ++r) {
+      w.held(p.num_objects + static_cast<std::uint32_t>(team))[r] = p.teams[team].inventory[r];
+      w.team_flow(team, r, TeamFlow::deposited) = p.teams[team].inventory[r];
+    }
+}
+
+void count_held(const Program& p, World& w) {
+  for (std::size_t team = 0; team < p.teams.size(); ++team)
+    for (std::size_t name = 0; name < p.words->names.size(); ++name)
+      w.team_count(team, name, TeamCount::held) += w.team_count(team, name, TeamCount::now);
+}
+
+// In the order of Vocabulary::stats_of_team().
+double team_stat(const Program& p, const World& w, std::size_t team, std::size_t index) {
+  const std::size_t counts = p.words->names.size() * kTeamCounts;
+  if (index < counts)
+    return static_cast<double>(w.team_count(team, index / kTeamCounts, static_cast<TeamCount>(index % kTeamCounts)));
+  index -= counts;
+  const std::size_t per_resource = kTeamFlows + 1, resources = p.words->resources.size() * per_resource;
+  if (index >= resources) return w.team_stats(team)[index - resources];
+  const std::int32_t r = p.resource_of_word[index / per_resource];
+  if (r < 0) return 0;
+  const std::size_t which = index % per_resource;
+  if (which == kTeamFlows) return w.held(p.num_objects + static_cast<std::uint32_t>(team))[r];
+  return static_cast<double>(w.team_flow(team, static_cast<std::size_t>(r), static_cast<TeamFlow>(which)));
+}
+
+}  // namespace gridmill::grid

@@ -1,0 +1,112 @@
+// compile_value(): see compile.hpp.
+#include <algorithm>
+
+#include "grid/compile.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+std::uint16_t place_in(const std::vector<std::string>& known, const std::string& name, const char* what,
+                       const std::string& path) {
+  const auto at = std::find(known.begin(), known.end(), name);
+  if (at == known.end()) refuse(path, "unknown " + std::string(what) + " `" + name + "`" + nearest(name, known));
+  return static_cast<std::uint16_t>(at - known.begin());
+}
+
+class ValueCompiler {
+ public:
+  ValueCompiler(const Program& program, CompiledValue& out) : p_(program), out_(out) {}
+
+  void compile(const GameValue& value, const std::string& path) {
+    std::visit([&](const auto& item) { add(item, path); }, value.data);
+  }
+
+ private:
+  std::uint16_t team(const std::string& name, const std::string& path) const {
+    if (name.empty()) return 0xFFFF;
+    Compiler c{const_cast<Program&>(p_), path, {}, {}};
+    return c.collective(name, ".collective");
+  }
+
+  void add(const InventoryOf& item, const std::string& path) {
+    ValueOp op{ValueOp::inventory, place_in(p_.config.resources, item.resource, "resource", path + ".resource")};
+    op.whose = item.of == "actor" ? std::uint8_t{0} : item.of == "target" ? std::uint8_t{1} : kNamed;
+    if (op.whose != kNamed && !item.collective.empty())
+      refuse(path + ".collective", "expected nothing unless `of` is 'collective', got `" + item.collective + "`");
+    op.team = team(item.collective, path);
+    out_.push_back(op);
+  }
+
+  void add(const CountOf& item, const std::string& path) {
+    Compiler c{const_cast<Program&>(p_), path, {}, {}};
+    ValueOp op{ValueOp::count, c.tag(item.tag, ".tag")};
+    op.team = team(item.collective, path);
+    if (!item.resource.empty()) op.resource = c.resource(item.resource, ".resource");
+    out_.push_back(op);
+  }
+
+  void add(const Constant& item, const std::string&) { out_.push_back({ValueOp::constant, 0, item.value}); }
+
+  void add(const StatOf& item, const std::string& path) {
+    if (item.of == "game") {
+      out_.push_back({ValueOp::game_stat, place_in(p_.words->game_stats, item.name, "stat", path + ".name")});
+    } else if (item.of == "collective") {
+      ValueOp op{ValueOp::team_stat, place_in(p_.words->stats_of_team(), item.name, "stat", path + ".name")};
+      op.team = team(item.collective, path);
+      out_.push_back(op);
+    } else {
+      agent_stat(item.name, path + ".name");
+    }
+  }
+
+  // The order is that of Vocabulary::stats().
+  void agent_stat(const std::string& name, const std::string& path) {
+    std::vector<std::string> known;
+    for (const auto& stat : p_.words->stats()) {
+      if (stat.name.find('/') != std::string::npos) break;
+      known.push_back(stat.name);
+    }
+    const std::size_t at = place_in(known, name, "stat", path);
+    const auto& extra = p_.words->agent_stats;
+    if (at == 0) return out_.push_back({ValueOp::reward_sum});
+    if (at <= p_.num_outcomes) return out_.push_back({ValueOp::outcome, static_cast<std::uint16_t>(at - 1)});
+    if (at <= p_.num_outcomes + kTallies)
+      return out_.push_back({ValueOp::tally, static_cast<std::uint16_t>(at - 1 - p_.num_outcomes)});
+    if (at >= known.size() - extra.size())
+      return out_.push_back({ValueOp::agent_stat, static_cast<std::uint16_t>(at - (known.size() - extra.size()))});
+    const auto& resources = p_.config.resources;
+    const std::size_t dot = name.rfind('.');
+    const auto found = std::find(resources.begin(), resources.end(), name.substr(0, dot));
+    const auto index = static_cast<std::size_t>(found - resources.begin());
+    const auto flow = std::find(kFlowNames.begin(), kFlowNames.end(), name.substr(dot + 1));
+    if (found == resources.end()) out_.push_back({ValueOp::constant, 0, 0.0});
+    else if (flow == kFlowNames.end()) out_.push_back({ValueOp::inventory, static_cast<std::uint16_t>(index)});
+    else
+      out_.push_back({ValueOp::flow, static_cast<std::uint16_t>(index * kFlows +
+                                                                static_cast<std::size_t>(flow - kFlowNames.begin()))});
+  }
+
+  template <class T>
+  void add(const T& item, const std::string& path) {
+    for (std::size_t i = 0; i < item.values.size(); ++i)
+      compile(item.values[i], path + ".values[" + std::to_string(i) + "]");
+    constexpr ValueOp::Code code = std::is_same_v<T, Sum>     ? ValueOp::sum
+                                   : std::is_same_v<T, Ratio> ? ValueOp::ratio
+                                   : std::is_same_v<T, Least> ? ValueOp::least
+                                   : std::is_same_v<T, Most>  ? ValueOp::most
+                                                              : ValueOp::log_one_plus;
+    out_.push_back({code, static_cast<std::uint16_t>(item.values.size())});
+  }
+
+  const Program& p_;
+  CompiledValue& out_;
+};
+
+}  // namespace
+
+void compile_value(const Program& p, const GameValue& value, const std::string& path, CompiledValue& out) {
+  check_value(value, p.config, path);
+  ValueCompiler(p, out).compile(value, path);
+}
+
+}  // namespace gridmill::grid

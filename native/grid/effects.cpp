@@ -1,0 +1,323 @@
+// The deeds of effects.hpp: each compiles to one Op and does its work in a scene, or, in a trial, says whether it
+// could.
+#include "grid/effects.hpp"
+
+#include <cmath>
+
+#include "grid/combat.hpp"
+#include "grid/places.hpp"
+#include "grid/rules.hpp"
+#include "grid/streams.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+constexpr int kMostRulesDeep = 8;  // rules set off by tags that rules set
+
+std::uint32_t index_of(std::int32_t object) { return static_cast<std::uint32_t>(object); }
+
+// ---- amounts
+
+bool give(const Op& op, Scene& s) {
+  const std::int32_t who = s.holders[op.who];
+  if (who < 0) return false;
+  for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
+    if (s.change(who, s.p.amounts[i].resource, s.p.amounts[i].by) <= 0) return false;
+  return true;
+}
+
+bool take(const Op& op, Scene& s) {
+  const std::int32_t who = s.holders[op.who];
+  if (who < 0) return false;
+  for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
+    s.change(who, s.p.amounts[i].resource, -s.p.amounts[i].by);
+  return true;
+}
+
+// What an agent fetches from, or brings to, something that is no agent is counted as got and put.
+void count_transfer(Scene& s, std::int32_t source, std::int32_t to, std::uint32_t resource, std::uint32_t units) {
+  if (s.dry()) return;
+  if (s.is_agent(to) && !s.is_agent(source)) s.w.flow(index_of(to), resource, Flow::get) += units;
+  if (s.is_agent(source) && !s.is_agent(to)) s.w.flow(index_of(source), resource, Flow::put) += units;
+}
+
+bool holds_nothing(const Scene& s, std::int32_t who) {
+  const std::uint16_t* held = s.held(who);
+  return std::all_of(held, held + s.p.num_resources, [](std::uint16_t n) { return n == 0; });
+}
+
+bool transfer(const Op& op, Scene& s) {
+  const std::int32_t source = s.holders[op.who], to = s.holders[op.to];
+  if (source < 0 || to < 0 || source == to) return false;
+  std::uint32_t moved = 0;
+  for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
+    const auto& [resource, most] = s.p.amounts[i];
+    const std::uint32_t there = std::min<std::uint32_t>(static_cast<std::uint32_t>(most), s.held(source)[resource]);
+    const std::uint32_t units = std::min(there, s.room(to, resource));
+    if (units == 0) continue;
+    s.change(source, resource, -static_cast<std::int32_t>(units));
+    s.change(to, resource, static_cast<std::int32_t>(units));
+    count_transfer(s, source, to, resource, units);
+    moved += units;
+  }
+  if (moved == 0) return false;
+  const bool goes = op.flag && op.who < 2 && !s.is_agent(source) && holds_nothing(s, source);
+  if (goes && s.dry()) s.removed = source;
+  if (goes && !s.dry()) remove_object(s.p, s.w, index_of(source), s.header.tick);
+  return true;
+}
+
+bool clear(const Op& op, Scene& s) {
+  const std::int32_t who = s.holders[op.who];
+  if (who < 0) return false;
+  for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
+    const std::uint16_t resource = s.p.amounts[i].resource;
+    if (const std::int32_t held = s.held(who)[resource]) s.change(who, resource, -held);
+  }
+  return true;
+}
+
+bool add(const Op& op, Scene& s) {
+  const std::int32_t who = s.holders[op.who];
+  if (who < 0) return false;
+  const double value = evaluate(s.p.values[static_cast<std::size_t>(op.number)], {s.p, s.w, s.actor, s.target, &s});
+  const auto by = static_cast<std::int32_t>(std::lround(std::clamp(value, -65'535.0, 65'535.0)));
+  if (by != 0) s.change(who, op.id, by);
+  return true;
+}
+
+// ---- tags, collectives, vibes
+
+bool change_tag(const Op& op, Scene& s, bool set) {
+  const std::int32_t who = s.object(op.who);
+  if (who < 0) return false;
+  std::uint64_t& marks = s.w.marks()[who];
+  const auto mark = static_cast<std::size_t>(s.p.mark_of[op.id]);
+  const std::uint64_t bit = std::uint64_t{1} << mark;
+  if (s.dry() || set == ((marks & bit) != 0)) return true;
+  marks ^= bit;
+  s.w.mark_dirty(index_of(who));
+  const Range rules = set ? s.p.tag_rules[mark].added : s.p.tag_rules[mark].removed;
+  if (rules.empty() || s.depth >= kMostRulesDeep) return true;
+  Scene about(s.p, s.w, s.header, s.purses, who, who, Ask::apply, s.depth + 1);
+  run_rules(rules, true, about);
+  return true;
+}
+bool set_tag(const Op& op, Scene& s) { return change_tag(op, s, true); }
+bool clear_tag(const Op& op, Scene& s) { return change_tag(op, s, false); }
+
+// An agent that changes whose something is gets the credit.
+void credit(Scene& s, std::int32_t who, std::size_t place) {
+  if (!s.is_agent(s.actor) || s.actor == who) return;
+  const std::size_t name = s.p.types[s.w.type[who]].counted_as;
+  s.w.agent_stats(index_of(s.actor))[s.p.credit[name][place]] += 1;
+}
+
+bool align(const Op& op, Scene& s) {
+  const std::int32_t who = s.object(op.who);
+  const std::uint8_t team = op.flag ? s.collective_of(s.actor) : static_cast<std::uint8_t>(op.id);
+  if (who < 0 || team == kNeutral) return false;
+  if (s.dry() || s.collective_of(who) == team) return true;
+  set_collective(s.p, s.w, index_of(who), team);
+  credit(s, who, 0);
+  return true;
+}
+
+bool unalign(const Op& op, Scene& s) {
+  const std::int32_t who = s.object(op.who);
+  if (who < 0) return false;
+  if (s.dry() || s.collective_of(who) == kNeutral) return true;
+  set_collective(s.p, s.w, index_of(who), kNeutral);
+  credit(s, who, 1);
+  return true;
+}
+
+bool change_vibe(const Op& op, Scene& s) {
+  const std::int32_t who = s.object(op.who);
+  if (who < 0) return false;
+  if (s.dry() || s.w.vibe[who] == op.id) return true;
+  s.w.vibe[who] = static_cast<std::uint8_t>(op.id);
+  s.w.mark_dirty(index_of(who));
+  return true;
+}
+
+// ---- bodies
+
+bool freeze(const Op& op, Scene& s) {
+  const std::int32_t who = s.object(op.who);
+  if (!s.is_agent(who)) return false;
+  if (s.dry()) return true;
+  s.w.frozen[who] = static_cast<std::uint16_t>(op.number);
+  s.w.mark_dirty(index_of(who));
+  return true;
+}
+
+bool strike(const Op&, Scene& s) {
+  if (!s.is_agent(s.actor) || !s.is_agent(s.target) || s.actor == s.target || s.w.frozen[s.target] > 0) return false;
+  if (!s.dry()) land_hit(s.p, s.w, index_of(s.actor), index_of(s.target));
+  return true;
+}
+
+// Moves an object up to `most` cells in a direction, as far as they are empty; true if it moved at all.
+bool slide(Scene& s, std::int32_t who, std::int32_t down, std::int32_t right, std::int64_t most) {
+  std::int64_t row = s.w.row[who], column = s.w.column[who], steps = 0;
+  while (steps < most && is_free(s.p, s.w, row + down, column + right)) row += down, column += right, ++steps;
+  if (steps == 0) return false;
+  if (!s.dry())
+    relocate_object(s.w, index_of(who), static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column));
+  return true;
+}
+
+bool move(const Op& op, Scene& s) {
+  const std::int32_t who = s.object(op.who);
+  constexpr std::int32_t down[] = {-1, 1, 0, 0}, right[] = {0, 0, -1, 1};
+  return who >= 0 && slide(s, who, down[op.id], right[op.id], 1);
+}
+
+bool push(const Op& op, Scene& s) {
+  if (s.actor < 0 || s.target < 0) return false;
+  const auto sign = [](int n) { return (n > 0) - (n < 0); };
+  const int down = sign(s.w.row[s.target] - s.w.row[s.actor]), right = sign(s.w.column[s.target] - s.w.column[s.actor]);
+  return (down != 0 || right != 0) && slide(s, s.target, down, right, op.number);
+}
+
+bool swap(const Op&, Scene& s) {
+  if (s.actor < 0 || s.target < 0 || s.actor == s.target) return false;
+  if (!s.dry()) swap_places(s.w, index_of(s.actor), s.w.row[s.target], s.w.column[s.target]);
+  return true;
+}
+
+bool relocate_somewhere(const Op& op, Scene& s) {
+  const std::int32_t who = s.object(op.who);
+  if (who < 0) return false;
+  if (op.flag) {  // where it started
+    if (!s.is_agent(who)) return false;
+    const std::uint32_t row = s.w.spawn_row[who], column = s.w.spawn_column[who];
+    if (!is_free(s.p, s.w, row, column)) return false;
+    if (!s.dry()) relocate_object(s.w, index_of(who), row, column);
+    return true;
+  }
+  // The first empty cell from a random one on: fair where few cells are taken, and never a search without end.
+  const std::uint32_t cells = s.p.height * s.p.width;
+  const Stream draws(s.header.key, s.tick(), kRelocateStream);
+  const std::uint32_t start = draws.below(index_of(who), cells);
+  for (std::uint32_t i = 0; i < cells; ++i) {
+    const std::uint32_t at = (start + i) % cells, row = at / s.p.width, column = at % s.p.width;
+    if (!is_free(s.p, s.w, row, column)) continue;
+    if (!s.dry()) relocate_object(s.w, index_of(who), row, column);
+    return true;
+  }
+  return false;
+}
+
+bool spawn(const Op& op, Scene& s) {
+  const std::int32_t near = s.object(op.who);
+  if (near < 0) return false;
+  const std::int32_t place = s.p.types[op.id].terrain ? 0 : unused_object(s.p, s.w, s.header.tick);
+  if (place < 0) return false;
+  constexpr std::int32_t down[] = {0, -1, 1, 0, 0, -1, -1, 1, 1}, right[] = {0, 0, 0, -1, 1, -1, 1, -1, 1};
+  for (std::size_t i = 0; i < 9; ++i) {
+    const std::int32_t row = s.w.row[near] + down[i], column = s.w.column[near] + right[i];
+    if (!is_free(s.p, s.w, row, column) && !(i == 0 && s.removed == near)) continue;
+    if (!s.dry())
+      add_object(s.p, s.w, place, op.id, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column),
+                 s.header.tick);
+    return true;
+  }
+  return false;
+}
+
+bool remove(const Op& op, Scene& s) {
+  const std::int32_t who = s.object(op.who);
+  if (who < 0 || s.is_agent(who) || !s.w.on_map(index_of(who))) return false;
+  if (s.dry()) s.removed = who;
+  else remove_object(s.p, s.w, index_of(who), s.header.tick);
+  return true;
+}
+
+bool add_stat(const Op& op, Scene& s) {
+  const std::int32_t who = s.holders[op.who];
+  if (op.to == 2) {
+    if (!s.dry()) s.w.game_stats()[op.id] += op.real;
+    return true;
+  }
+  if (who < 0 || (op.to == 0 && !s.is_agent(who))) return false;
+  if (s.dry()) return true;
+  if (op.to == 0) s.w.agent_stats(index_of(who))[op.id] += op.real;
+  else s.w.team_stats(index_of(who) - s.p.num_objects)[op.id] += op.real;
+  return true;
+}
+
+std::uint16_t place_of(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<std::uint16_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
+}
+
+}  // namespace
+
+Op Give::compile(Compiler& c) const {
+  const Range range = c.amounts(amounts, ".amounts");
+  c.receives(holder(who), range);
+  return {.run = &give, .who = holder(who), .range = range};
+}
+Op Take::compile(Compiler& c) const {
+  return {.run = &take, .who = holder(who), .range = c.amounts(amounts, ".amounts")};
+}
+Op Transfer::compile(Compiler& c) const {
+  if (source == to) refuse(c.path + ".to", "a transfer needs two sides, got `" + to + "` twice");
+  const Range range = c.amounts(amounts, ".amounts");
+  c.receives(holder(to), range);
+  return {.run = &transfer, .who = holder(source), .to = holder(to), .flag = remove_empty, .range = range};
+}
+Op Clear::compile(Compiler& c) const {
+  return {.run = &clear, .who = holder(who), .range = c.resources(resources, ".resources")};
+}
+Op Add::compile(Compiler& c) const {
+  c.receives(holder(who), c.amounts({{resource, 1}}, ".resource"));
+  return {.run = &add, .who = holder(who), .id = c.resource(resource, ".resource"), .number = c.value(value, ".value")};
+}
+Op SetTag::compile(Compiler& c) const { return {.run = &set_tag, .who = holder(who), .id = c.tag(tag, ".tag")}; }
+Op ClearTag::compile(Compiler& c) const { return {.run = &clear_tag, .who = holder(who), .id = c.tag(tag, ".tag")}; }
+Op Align::compile(Compiler& c) const {
+  if (c.p.teams.empty()) refuse(c.path, "to align something the game needs `collectives`, got none");
+  return {.run = &align,
+          .who = holder(who),
+          .flag = to.empty(),
+          .id = to.empty() ? std::uint16_t{0} : c.collective(to, ".to")};
+}
+Op Unalign::compile(Compiler& c) const {
+  if (c.p.teams.empty()) refuse(c.path, "to unalign something the game needs `collectives`, got none");
+  return {.run = &unalign, .who = holder(who)};
+}
+Op ChangeVibe::compile(Compiler& c) const {
+  return {.run = &change_vibe, .who = holder(who), .id = c.vibe(vibe, ".vibe")};
+}
+Op Freeze::compile(Compiler&) const { return {.run = &freeze, .who = holder(who), .number = ticks}; }
+Op Move::compile(Compiler&) const {
+  const std::vector<std::string> directions{"north", "south", "west", "east"};
+  const auto at = std::find(directions.begin(), directions.end(), direction) - directions.begin();
+  return {.run = &move, .who = holder(who), .id = static_cast<std::uint16_t>(at)};
+}
+Op Push::compile(Compiler&) const { return {.run = &push, .number = distance}; }
+Op SwapPlaces::compile(Compiler&) const { return {.run = &swap}; }
+Op Relocate::compile(Compiler&) const {
+  return {.run = &relocate_somewhere, .who = holder(who), .flag = to == "start"};
+}
+Op SpawnObject::compile(Compiler& c) const {
+  return {.run = &spawn, .who = holder(near), .id = c.type(object, ".object")};
+}
+Op Remove::compile(Compiler&) const { return {.run = &remove, .who = holder(who)}; }
+Op Strike::compile(Compiler& c) const {
+  if (!c.p.config.attack) refuse(c.path, "a strike needs the game's `attack`, got none");
+  return {.run = &strike};
+}
+Op AddStat::compile(Compiler& c) const {
+  if (name.empty()) refuse(c.path + ".name", "expected a name, got nothing");
+  const Vocabulary& words = *c.p.words;
+  Op op{.run = &add_stat, .real = amount};
+  if (of == "game") op.to = 2, op.id = place_of(words.game_stats, name);
+  else if (of == "collective") op.to = 1, op.who = holder("actor_collective"), op.id = place_of(words.team_stats, name);
+  else op.to = 0, op.who = holder(of), op.id = place_of(words.agent_stats, name);
+  return op;
+}
+
+}  // namespace gridmill::grid

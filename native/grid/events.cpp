@@ -1,0 +1,63 @@
+// Phase events: what is due by the clock, by priority and declaration. Whether an event is due is a function of the
+// tick, so there is nothing to remember; what is listed for tick 0 runs at tick 1, before what is listed for it.
+#include "grid/rules.hpp"
+#include "grid/streams.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+bool is_due(const CompiledEvent& event, std::int64_t tick) {
+  if (std::binary_search(event.at.begin(), event.at.end(), tick)) return true;
+  return event.every > 0 && tick >= event.start && tick <= event.until && (tick - event.start) % event.every == 0;
+}
+
+class Happening {
+ public:
+  Happening(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch)
+      : p_(p), w_(w), header_(header), scratch_(scratch) {}
+
+  void run(std::size_t index, std::int64_t listed) {
+    const CompiledEvent& event = p_.events[index];
+    const bool happened = event.tag < 0 ? apply(event, -1) : run_on_targets(event, index, listed) > 0;
+    // Fallbacks were checked to end somewhere when the game was compiled.
+    if (!happened && event.fallback >= 0) run(static_cast<std::size_t>(event.fallback), listed);
+  }
+
+ private:
+  bool apply(const CompiledEvent& event, std::int32_t target) {
+    Scene scene(p_, w_, header_, scratch_.purses, -1, target, Ask::apply);
+    return run_rule(event.rule, scene);
+  }
+
+  std::uint32_t run_on_targets(const CompiledEvent& event, std::size_t index, std::int64_t listed) {
+    std::uint32_t n = 0, happened = 0;
+    auto& candidates = scratch_.candidates;
+    for (std::uint32_t object = 0; object < p_.num_objects; ++object)
+      if (w_.on_map(object) && w_.has_tag(object, static_cast<std::uint16_t>(event.tag))) candidates[n++] = object;
+    const std::uint32_t most = event.max_targets == 0 ? n : event.max_targets;
+    const bool by_lot = n > most;
+    const Stream draws(header_.key, static_cast<std::uint32_t>(listed), kEventStream);
+    for (std::uint32_t i = 0; i < n && happened < most; ++i) {
+      if (by_lot) std::swap(candidates[i], candidates[i + draws.below(std::uint64_t{index} << 32 | i, n - i)]);
+      // An earlier target may have removed this one.
+      if (w_.on_map(candidates[i])) happened += apply(event, static_cast<std::int32_t>(candidates[i]));
+    }
+    return happened;
+  }
+
+  const Program& p_;
+  World& w_;
+  const WorldHeader& header_;
+  RuleScratch& scratch_;
+};
+
+}  // namespace
+
+void run_events(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
+  Happening happening(p, w, header, scratch);
+  for (std::int64_t listed = header.tick == 1 ? 0 : header.tick; listed <= header.tick; ++listed)
+    for (std::size_t i = 0; i < p.events.size(); ++i)
+      if (is_due(p.events[i], listed)) happening.run(i, listed);
+}
+
+}  // namespace gridmill::grid

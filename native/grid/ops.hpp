@@ -1,0 +1,73 @@
+// Op: one condition or one effect, compiled: a function and plain numbers. A rule is two ranges of them in the
+// program's flat lists, so running one follows no pointers and looks up no names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.hpp"
+
+namespace gridmill::grid {
+
+struct Scene;  // who takes part in a rule: rules.hpp
+struct Program;
+struct Condition;
+struct Effect;
+struct Rule;
+struct GameValue;
+
+inline const std::vector<std::string_view> kSomeone{"actor", "target"};
+inline const std::vector<std::string_view> kHolders{"actor", "target", "actor_collective", "target_collective"};
+inline const std::vector<std::string_view> kMetrics{"chebyshev", "euclid"};
+
+struct Range {
+  std::uint32_t first = 0, last = 0;
+  bool empty() const { return first == last; }
+};
+
+struct Op {
+  bool (*run)(const Op&, Scene&) = nullptr;  // a condition: does it hold? an effect: could it deliver?
+  std::uint8_t who = 0, to = 0;              // places in kHolders
+  bool flag = false;                         // euclid, remove_empty, ...
+  std::uint16_t id = 0;                      // resource, tag, vibe, collective, type, direction, statistic, value
+  std::int64_t number = 0;
+  double real = 0;
+  Range range{};  // of amounts or of conditions
+};
+
+struct Amount {
+  std::uint16_t resource;
+  std::int32_t by;
+};
+
+struct CompiledRule {
+  Range conditions, effects;
+};
+
+// Turns declared names into ids, for one place of the game's tree; refuses with that place's path.
+struct Compiler {
+  Program& p;
+  std::string path;
+  std::vector<std::size_t> actors, targets;  // types that may be the actor and the target here
+
+  Compiler inside(const std::string& name) const { return {p, path + name, actors, targets}; }
+  std::uint16_t resource(const std::string& name, const char* where) const;
+  std::uint16_t tag(const std::string& name, const char* where) const;
+  std::uint16_t vibe(const std::string& name, const char* where) const;
+  std::uint16_t collective(const std::string& name, const char* where) const;
+  std::uint16_t type(const std::string& name, const char* where) const;
+  std::uint16_t value(const GameValue& value, const char* where);
+  Range amounts(const Named<std::int64_t>& amounts, const char* where);
+  Range resources(const std::vector<std::string>& names, const char* where);  // empty: all
+  Range conditions(const std::vector<Condition>& list, const char* where);
+  Range effects(const std::vector<Effect>& list, const char* where);
+  Range rules(const std::vector<Rule>& list, const char* where);
+  // Somebody may hold these from now on: what it shows must have room for them.
+  void receives(std::uint8_t who, Range amounts);
+};
+
+std::uint8_t holder(const std::string& name);  // its place in kHolders
+
+}  // namespace gridmill::grid
