@@ -6,6 +6,7 @@ what lets them be.
 
 from __future__ import annotations
 
+import copy
 import types
 import typing
 from typing import Any, Literal
@@ -17,28 +18,54 @@ from gridmill import _native
 from gridmill.config import Config, FrozenDict
 from gridmill.grid import (
     AgentType,
+    Area,
     Ascii,
     Attack,
+    Blocks,
+    Bsp,
+    Buildings,
+    Canvas,
+    Caves,
+    Clumps,
+    Compound,
+    Connect,
     Constant,
     Converter,
+    Dunes,
+    Fill,
     Game,
     Instances,
     Inventory,
     Limit,
     Log,
     Max,
+    Maze,
     Min,
+    Mirror,
     ObjectType,
+    Objects,
     Observation,
     ObservedValue,
+    OneOf,
+    Radial,
     Ratio,
     RewardTerm,
+    Rim,
+    Rooms,
     Scatter,
+    Standing,
     Stat,
     Sum,
+    Zones,
 )  # fmt: skip
 
-KINDS: list[type[Config]] = [Inventory, Stat, Constant, Sum, Ratio, Min, Max, Log, Ascii, Scatter, Instances]
+VALUES: list[type[Config]] = [Inventory, Stat, Constant, Sum, Ratio, Min, Max, Log]
+MAPS: list[type[Config]] = [Ascii, Scatter, Instances, Canvas]
+LAYERS: list[type[Config]] = [
+    Fill, Rooms, Maze, Caves, Bsp, Radial, Clumps, Dunes, Blocks, Rim, Compound, Buildings, Objects, Connect,
+    Area, Zones, OneOf, Mirror,
+]  # fmt: skip
+KINDS = [*VALUES, *MAPS, *LAYERS]
 EMPTY = {"str": "", "int": 0, "float": 0.0, "bool": False}
 
 
@@ -118,7 +145,7 @@ def test_no_kind_is_missing_on_either_side() -> None:
     )
 
 
-@pytest.mark.parametrize("model", [ObjectType, RewardTerm, ObservedValue], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("model", [ObjectType, RewardTerm, ObservedValue, Standing], ids=lambda m: m.__name__)
 def test_every_part(model: type[Config]) -> None:
     same(_native.grid_parts()[model.__name__], model)
 
@@ -129,7 +156,7 @@ def test_parts_inside_the_game_are_the_same_too() -> None:
     same(schema["observation"][1], Observation)
     same(schema["attack"][1], Attack)
     same(_native.grid_parts()["ObjectType"]["converter"][1], Converter)
-    assert sorted(_native.grid_parts()) == ["ObjectType", "ObservedValue", "RewardTerm"]
+    assert sorted(_native.grid_parts()) == ["ObjectType", "ObservedValue", "RewardTerm", "Standing"]
 
 
 def test_lists_and_dicts_start_empty_on_both_sides() -> None:
@@ -172,11 +199,11 @@ OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def native_takes(path: list[Any], value: Any) -> bool:
+def native_takes(path: list[Any], value: Any, map_: Any) -> bool:
     """Whether the native side, asked alone, finds no fault with this field (others may then fail)."""
     rewards = [{"value": {"kind": "constant"}}]
     shown = {"values": [{"name": "x", "value": {"kind": "constant"}}]}
-    tree: dict[str, Any] = Game(name="x", map=Scatter()).tree() | {"rewards": rewards}
+    tree: dict[str, Any] = Game(name="x", map=Scatter()).tree() | {"rewards": rewards, "map": copy.deepcopy(map_)}
     tree["observation"] |= shown
     tree["resources"] = ["ore"]
     tree["attack"] = {"cost": {"ore": 1}}
@@ -209,10 +236,24 @@ def native_takes(path: list[Any], value: Any) -> bool:
     ids=lambda x: ".".join(map(str, x)) if isinstance(x, list) else x.__name__,
 )  # fmt: skip
 def test_both_sides_allow_the_same_numbers(model: type[Config], path: list[Any]) -> None:
+    hold_to_bounds(model, path, Scatter().tree())
+
+
+@pytest.mark.parametrize("model", [Canvas, *LAYERS], ids=lambda m: m.__name__)
+def test_both_sides_allow_the_same_numbers_in_canvases(model: type[Config]) -> None:
+    """Whatever is wrong with the canvas otherwise: numbers are looked at first."""
+    canvas = {"kind": "canvas", "layers": [{"kind": layer.model_fields["kind"].default} for layer in LAYERS]}
+    where: list[Any] = ["map"] if model is Canvas else ["map", "layers", LAYERS.index(model)]
+    for name, field in model.model_fields.items():
+        if type_name(field.annotation) in ("int", "float"):
+            hold_to_bounds(model, [*where, name], canvas)
+
+
+def hold_to_bounds(model: type[Config], path: list[Any], map_: Any) -> None:
     low, high = bounds(model, str(path[-1]))
     assert low is not None
-    assert native_takes(path, low)
-    assert not native_takes(path, low - 1)
+    assert native_takes(path, low, map_)
+    assert not native_takes(path, low - 1, map_)
     if high is not None:
-        assert native_takes(path, high)
-        assert not native_takes(path, high + 1)
+        assert native_takes(path, high, map_)
+        assert not native_takes(path, high + 1, map_)

@@ -7,6 +7,8 @@ add walls; `Radial` only carves; `Compound`, `Buildings` and `Objects` put thing
 
 from __future__ import annotations
 
+from collections import Counter
+from math import ceil
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -113,7 +115,7 @@ class Rim(Config):
 
     kind: Literal["rim"] = "rim"
     every: Cells = 3
-    chance: Chance = 0.6
+    share: Chance = 0.6
     shallowest: Cells = 2
     deepest: Cells = 8
     narrowest: CellsOrNone = 2
@@ -210,3 +212,35 @@ Layer = Annotated[
 ]  # fmt: skip
 for _model in (Area, Zones, OneOf, Mirror):
     _model.model_rebuild()
+
+
+def most_of(layers: tuple[Layer, ...]) -> Counter[str]:
+    """The most objects of each type that layers can put on a canvas, walls left out."""
+    found: Counter[str] = Counter()
+    for layer in layers:
+        if isinstance(layer, Compound):
+            found.update(thing.type for thing in layer.things if thing.type != "agent")
+        elif isinstance(layer, Objects):
+            found.update({name: n for name, n in layer.counts.items() if name != "agent"})
+        elif isinstance(layer, Buildings):
+            total = sum(layer.weights.values())
+            found.update({name: ceil(layer.draws * weight / total) for name, weight in layer.weights.items() if weight})
+        elif isinstance(layer, Area):
+            found.update(most_of(layer.layers))
+        elif isinstance(layer, Mirror):
+            times = 4 if layer.axis == "both" else 2
+            found.update({name: times * n for name, n in most_of(layer.layers).items()})
+        elif isinstance(layer, Zones) and layer.layers:
+            times = ceil(layer.count / len(layer.layers))
+            found.update({name: times * n for name, n in most_of(layer.layers).items()})
+        elif isinstance(layer, OneOf):
+            found += _either(layer.layers)
+    del found["wall"]
+    return found
+
+
+def _either(layers: tuple[Layer, ...]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for layer in layers:
+        found |= most_of((layer,))
+    return found
