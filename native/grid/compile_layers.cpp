@@ -179,11 +179,8 @@ Stock stock_of_one(const Program& p, const CompiledLayer& layer) {
   } else if (const auto* objects = std::get_if<ObjectsLayer>(&layer.node.data)) {
     for (std::size_t i = 0; i < objects->counts.size(); ++i)
       put(stock, p, layer.things[i], static_cast<std::uint64_t>(objects->counts[i].second));
-  } else if (const auto* buildings = std::get_if<BuildingsLayer>(&layer.node.data)) {
-    // Every building may be of every type, but they are one building.
-    const auto draws = static_cast<std::uint64_t>(buildings->draws);
-    for (const Cell cell : layer.things) put(stock, p, cell, draws);
-    stock.with_state = std::min(stock.with_state, draws);
+  } else if (std::holds_alternative<BuildingsLayer>(layer.node.data)) {
+    for (std::size_t i = 0; i < layer.things.size(); ++i) put(stock, p, layer.things[i], layer.quota[i]);
   } else if (std::holds_alternative<OneOfLayer>(layer.node.data)) {
     return most_of(p, layer.parts);
   } else if (const auto* zones = std::get_if<ZonesLayer>(&layer.node.data)) {
