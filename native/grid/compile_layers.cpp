@@ -1,6 +1,7 @@
 // Checks of the layers of a canvas, each with its path, and how many objects they can put there.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "grid/compile_map.hpp"
@@ -8,7 +9,7 @@
 namespace gridmill::grid {
 namespace {
 
-constexpr std::size_t kMostParts = 64;  // of a zones or one_of layer
+constexpr std::size_t kMostParts = 64;  // of a zones, one_of or buildings layer
 
 std::string text(Size size) { return std::to_string(size.height) + " x " + std::to_string(size.width); }
 
@@ -29,18 +30,18 @@ void need_order(std::int32_t low, std::int32_t high, const std::string& path) {
   need(low <= high, path, "at least " + std::to_string(low), std::to_string(high));
 }
 
-// Weights as bounds below 2^24, the last of which is 2^24.
-std::vector<std::uint32_t> bounds(const std::vector<double>& weights, const std::string& path) {
+// How far the weights up to each one reach, of `whole`; the last reaches all of it.
+std::vector<std::uint32_t> reaches(const std::vector<double>& weights, double whole, const std::string& path) {
   double sum = 0, so_far = 0;
   for (const double w : weights) sum += w;
   need(sum > 0 && std::isfinite(sum), path, "weights with a finite sum above 0", "none");
   std::vector<std::uint32_t> up_to;
-  for (const double w : weights) up_to.push_back(static_cast<std::uint32_t>((so_far += w) / sum * 0x1p24));
+  for (const double w : weights) up_to.push_back(static_cast<std::uint32_t>((so_far += w) / sum * whole + 0.5));
   return up_to;
 }
 
 // One layer on its way from words to cells: `check` refuses what cannot be drawn in an area of this size.
-struct Compiler {
+struct LayerCompiler {
   const Program& p;
   const Size size;
   const std::string& path;
@@ -111,7 +112,9 @@ struct Compiler {
       out.things.push_back(static_cast<Cell>(kThing + type_index(p, name, path + ".weights." + name)));
       weights.push_back(weight);
     }
-    out.up_to = bounds(weights, path + ".weights");
+    need(weights.size() <= kMostParts, path + ".weights", "at most 64 types", std::to_string(weights.size()));
+    out.quota = reaches(weights, layer.draws, path + ".weights");
+    std::adjacent_difference(out.quota.begin(), out.quota.end(), out.quota.begin());
   }
   void check(const ObjectsLayer& layer) const {
     std::int64_t wanted = 0;
@@ -145,8 +148,8 @@ struct Compiler {
     check_number_of(layer.layers);
     need(layer.weights.empty() || layer.weights.size() == layer.layers.size(), path + ".weights",
          std::to_string(layer.layers.size()) + " weights, one per layer", std::to_string(layer.weights.size()));
-    out.up_to = bounds(layer.weights.empty() ? std::vector<double>(layer.layers.size(), 1.0) : layer.weights,
-                       path + ".weights");
+    out.up_to = reaches(layer.weights.empty() ? std::vector<double>(layer.layers.size(), 1.0) : layer.weights, 0x1p24,
+                        path + ".weights");
     parts(layer.layers, size);
   }
   void check(const MirrorLayer& layer) const {
@@ -176,11 +179,8 @@ Stock stock_of_one(const Program& p, const CompiledLayer& layer) {
   } else if (const auto* objects = std::get_if<ObjectsLayer>(&layer.node.data)) {
     for (std::size_t i = 0; i < objects->counts.size(); ++i)
       put(stock, p, layer.things[i], static_cast<std::uint64_t>(objects->counts[i].second));
-  } else if (const auto* buildings = std::get_if<BuildingsLayer>(&layer.node.data)) {
-    // Every building may be of every type, but they are one building.
-    const auto draws = static_cast<std::uint64_t>(buildings->draws);
-    for (const Cell cell : layer.things) put(stock, p, cell, draws);
-    stock.with_state = std::min(stock.with_state, draws);
+  } else if (std::holds_alternative<BuildingsLayer>(layer.node.data)) {
+    for (std::size_t i = 0; i < layer.things.size(); ++i) put(stock, p, layer.things[i], layer.quota[i]);
   } else if (std::holds_alternative<OneOfLayer>(layer.node.data)) {
     return most_of(p, layer.parts);
   } else if (const auto* zones = std::get_if<ZonesLayer>(&layer.node.data)) {
@@ -223,7 +223,7 @@ std::vector<CompiledLayer> compile_layers(const Program& p, const std::vector<La
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string at = path + "[" + std::to_string(i) + "]";
     out[i].node = layers[i];
-    std::visit([&](const auto& layer) { Compiler{p, size, at, out[i]}.check(layer); }, layers[i].data);
+    std::visit([&](const auto& layer) { LayerCompiler{p, size, at, out[i]}.check(layer); }, layers[i].data);
   }
   return out;
 }

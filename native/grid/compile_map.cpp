@@ -156,6 +156,10 @@ CompiledMap compile_canvas(const Program& p, const CanvasMap& config, std::uint3
   const Size inner{config.height - 2 * config.border, config.width - 2 * config.border};
   if (inner.height < 1 || inner.width < 1)
     refuse(path + ".border", "expected at least one cell inside the border, got none");
+  const std::int64_t cells = std::int64_t{inner.height} * inner.width;
+  if (agents > cells)
+    refuse(path, "expected at least " + std::to_string(agents) + " free cells for agents, got " +
+                     std::to_string(cells) + " inside the border");
   map.layers = compile_layers(p, config.layers, inner, path + ".layers");
   const std::uint64_t pads = stock_of(p, map.layers).pads;
   if (pads > 0 && pads < agents)

@@ -15,12 +15,12 @@ Canvas::Canvas(std::int32_t h, std::int32_t w, CanvasScratch& scratch) : height(
   fill(all(), kFloor);
 }
 
-void Canvas::fill(const Area& area, Cell cell) {
+void Canvas::fill(const Box& area, Cell cell) {
   for (std::int32_t r = area.top; r < area.bottom(); ++r)
     std::fill_n(s.cells.begin() + index(r, area.left), area.width, cell);
 }
 
-Area Canvas::clipped(std::int32_t top, std::int32_t left, std::int32_t height, std::int32_t width, const Area& area) {
+Box Canvas::clipped(std::int32_t top, std::int32_t left, std::int32_t height, std::int32_t width, const Box& area) {
   const std::int32_t first_row = std::max(top, area.top), first_column = std::max(left, area.left);
   return {first_row, first_column, std::max(0, std::min(top + height, area.bottom()) - first_row),
           std::max(0, std::min(left + width, area.right()) - first_column)};
@@ -28,21 +28,21 @@ Area Canvas::clipped(std::int32_t top, std::int32_t left, std::int32_t height, s
 
 namespace {
 
-bool paint_one(const CompiledLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
+bool paint_one(const CompiledLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
 
-bool paint_area(const CompiledLayer& layer, const AreaLayer& config, const Area& area, Canvas& canvas, Draws& draws) {
+bool paint_area(const CompiledLayer& layer, const AreaLayer& config, const Box& area, Canvas& canvas, Draws& draws) {
   const std::int32_t height = config.height > 0 ? config.height : area.height - config.top;
   const std::int32_t width = config.width > 0 ? config.width : area.width - config.left;
-  const Area whole = Canvas::clipped(area.top + config.top, area.left + config.left, height, width, area);
+  const Box whole = Canvas::clipped(area.top + config.top, area.left + config.left, height, width, area);
   if (config.border > 0) canvas.fill(whole, kWall);
-  const Area inner = Canvas::clipped(whole.top + config.border, whole.left + config.border,
+  const Box inner = Canvas::clipped(whole.top + config.border, whole.left + config.border,
                                      whole.height - 2 * config.border, whole.width - 2 * config.border, whole);
   if (config.border > 0) canvas.fill(inner, kFloor);
   return paint_layers(layer.parts, inner, canvas, draws);
 }
 
 // A shuffled deck of layers is dealt to the parts, a shuffled choice of which is drawn.
-bool paint_zones(const CompiledLayer& layer, const ZonesLayer& config, const Area& area, Canvas& canvas, Draws& draws) {
+bool paint_zones(const CompiledLayer& layer, const ZonesLayer& config, const Box& area, Canvas& canvas, Draws& draws) {
   Split split = split_area(area, config.count, config.smallest, draws);
   const auto wanted = static_cast<std::int32_t>(config.share * split.count);
   std::uint32_t deck[64];
@@ -52,18 +52,18 @@ bool paint_zones(const CompiledLayer& layer, const ZonesLayer& config, const Are
     if (left == 0)
       for (; left < layer.parts.size(); ++left) deck[left] = static_cast<std::uint32_t>(left);
     std::swap(deck[left - 1], deck[draws.below(static_cast<std::uint32_t>(left))]);
-    const Area& part = split.parts[i];
+    const Box& part = split.parts[i];
     const std::int32_t height = std::min(part.height, config.largest), width = std::min(part.width, config.largest);
-    const Area box{part.top + (part.height - height) / 2, part.left + (part.width - width) / 2, height, width};
+    const Box box{part.top + (part.height - height) / 2, part.left + (part.width - width) / 2, height, width};
     if (!paint_one(layer.parts[deck[--left]], box, canvas, draws)) return false;
   }
   return true;
 }
 
-bool paint_mirror(const CompiledLayer& layer, const MirrorLayer& config, const Area& area, Canvas& canvas,
+bool paint_mirror(const CompiledLayer& layer, const MirrorLayer& config, const Box& area, Canvas& canvas,
                   Draws& draws) {
   const bool across = config.axis != "vertical", down = config.axis != "horizontal";
-  const Area drawn{area.top, area.left, down ? (area.height + 1) / 2 : area.height,
+  const Box drawn{area.top, area.left, down ? (area.height + 1) / 2 : area.height,
                    across ? (area.width + 1) / 2 : area.width};
   if (!paint_layers(layer.parts, drawn, canvas, draws)) return false;
   if (across)
@@ -77,7 +77,7 @@ bool paint_mirror(const CompiledLayer& layer, const MirrorLayer& config, const A
   return true;
 }
 
-bool paint_one(const CompiledLayer& layer, const Area& area, Canvas& canvas, Draws& draws) {
+bool paint_one(const CompiledLayer& layer, const Box& area, Canvas& canvas, Draws& draws) {
   return std::visit(
       [&](const auto& config) {
         using T = std::decay_t<decltype(config)>;
@@ -109,7 +109,7 @@ bool paint_one(const CompiledLayer& layer, const Area& area, Canvas& canvas, Dra
 
 }  // namespace
 
-bool paint_layers(const std::vector<CompiledLayer>& layers, const Area& area, Canvas& canvas, Draws& draws) {
+bool paint_layers(const std::vector<CompiledLayer>& layers, const Box& area, Canvas& canvas, Draws& draws) {
   return std::all_of(layers.begin(), layers.end(),
                      [&](const CompiledLayer& layer) { return paint_one(layer, area, canvas, draws); });
 }

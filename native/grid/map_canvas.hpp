@@ -31,7 +31,7 @@ class Draws {
   std::uint64_t next_ = 0;
 };
 
-struct Area {
+struct Box {
   std::int32_t top, left, height, width;
   std::int32_t bottom() const { return top + height; }  // first row below
   std::int32_t right() const { return left + width; }
@@ -52,8 +52,8 @@ class Canvas {
  public:
   Canvas(std::int32_t height, std::int32_t width, CanvasScratch& scratch);
 
-  Area all() const { return {0, 0, height, width}; }
-  bool is_all(const Area& area) const { return area.height == height && area.width == width; }
+  Box all() const { return {0, 0, height, width}; }
+  bool is_all(const Box& area) const { return area.height == height && area.width == width; }
   std::uint32_t index(std::int32_t r, std::int32_t c) const {
     return static_cast<std::uint32_t>((r + 1) * stride + c + 1);
   }
@@ -64,43 +64,43 @@ class Canvas {
     const std::int32_t steps[] = {-stride, stride, -1, 1};
     return i + static_cast<std::uint32_t>(steps[direction]);
   }
-  void fill(const Area& area, Cell cell);
+  void fill(const Box& area, Cell cell);
   // The part of a rectangle that lies in the area.
-  static Area clipped(std::int32_t top, std::int32_t left, std::int32_t height, std::int32_t width, const Area& area);
+  static Box clipped(std::int32_t top, std::int32_t left, std::int32_t height, std::int32_t width, const Box& area);
 
   const std::int32_t height, width, stride;
   CanvasScratch& s;
 };
 
 // map_biomes.cpp: patterns of walls on floor
-void paint(const CavesLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
-void paint(const ClumpsLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
-void paint(const DunesLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
-void paint(const BlocksLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
-void paint(const RimLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
+void paint(const CavesLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
+void paint(const ClumpsLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
+void paint(const DunesLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
+void paint(const BlocksLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
+void paint(const RimLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
 // map_mazes.cpp
-void paint(const MazeLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
+void paint(const MazeLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
 // map_rooms.cpp: floor plans, and the split of an area that bsp and zones share
-void paint(const RoomsLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
-void paint(const BspLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
-void paint(const RadialLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
+void paint(const RoomsLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
+void paint(const BspLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
+void paint(const RadialLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
 struct Split {
-  Area parts[64];
+  Box parts[64];
   std::int32_t came_from[64];  // the part that part i was cut off from
   std::int32_t count = 0;
 };
-Split split_area(const Area& area, std::int32_t count, std::int32_t smallest, Draws& draws);
+Split split_area(const Box& area, std::int32_t count, std::int32_t smallest, Draws& draws);
 // map_objects.cpp: what stands on the floor. place_objects is false where not all of them fit.
-void place_compound(const CompiledLayer& layer, const Area& area, Canvas& canvas);
-void place_buildings(const CompiledLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
-bool place_objects(const CompiledLayer& layer, const Area& area, Canvas& canvas, Draws& draws);
+void place_compound(const CompiledLayer& layer, const Box& area, Canvas& canvas);
+void place_buildings(const CompiledLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
+bool place_objects(const CompiledLayer& layer, const Box& area, Canvas& canvas, Draws& draws);
 // map_ways.cpp: 4-connected floor. label_floor numbers the components from 1 on (scratch.label) and lists the cells of
 // component k in scratch.order[begin[k] .. begin[k + 1]).
 std::uint32_t label_floor(Canvas& canvas);
-std::uint32_t largest_floor(const Canvas& canvas, std::uint32_t labels, const Area& area);
-void connect_floor(const ConnectLayer& layer, const Area& area, Canvas& canvas);
+std::uint32_t largest_floor(const Canvas& canvas, std::uint32_t labels, const Box& area);
+void connect_floor(const ConnectLayer& layer, const Box& area, Canvas& canvas);
 
 // map_canvas.cpp: all layers in order; false where something does not fit.
-bool paint_layers(const std::vector<CompiledLayer>& layers, const Area& area, Canvas& canvas, Draws& draws);
+bool paint_layers(const std::vector<CompiledLayer>& layers, const Box& area, Canvas& canvas, Draws& draws);
 
 }  // namespace gridmill::grid

@@ -150,11 +150,11 @@ struct BlocksLayer {
 struct RimLayer {
   static constexpr std::string_view kind = "rim";
   std::int32_t every = 3;
-  double chance = 0.6;
+  double share = 0.6;
   std::int32_t shallowest = 2, deepest = 8, narrowest = 2, widest = 6;
   static auto fields() {
     return std::tuple{field("every", &RimLayer::every, between(1, 64), "cells from one tooth to the next"),
-                      field("chance", &RimLayer::chance, between(0, 1), "chance that a tooth is there"),
+                      field("share", &RimLayer::share, between(0, 1), "share of the places that have a tooth"),
                       field("shallowest", &RimLayer::shallowest, between(1, 64), "least depth of a tooth"),
                       field("deepest", &RimLayer::deepest, between(1, 64), "greatest depth of a tooth"),
                       field("narrowest", &RimLayer::narrowest, between(0, 64), "least half width at the edge"),

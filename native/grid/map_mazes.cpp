@@ -9,7 +9,7 @@ namespace {
 
 class Maze {
  public:
-  Maze(const MazeLayer& layer, const Area& area, Canvas& canvas, Draws& draws)
+  Maze(const MazeLayer& layer, const Box& area, Canvas& canvas, Draws& draws)
       : layer_(layer), canvas_(canvas), draws_(draws), step_(layer.corridor + layer.wall),
         rows_((area.height + layer.wall) / step_), columns_((area.width + layer.wall) / step_),
         top_(area.top + (area.height - (rows_ * step_ - layer.wall)) / 2),
@@ -134,7 +134,7 @@ class Maze {
 
 }  // namespace
 
-void paint(const MazeLayer& layer, const Area& area, Canvas& canvas, Draws& draws) {
+void paint(const MazeLayer& layer, const Box& area, Canvas& canvas, Draws& draws) {
   Maze(layer, area, canvas, draws).grow();
 }
 

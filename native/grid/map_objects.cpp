@@ -30,7 +30,7 @@ bool closes_nothing(const Canvas& canvas, std::uint32_t i) {
 
 }  // namespace
 
-void place_compound(const CompiledLayer& layer, const Area& area, Canvas& canvas) {
+void place_compound(const CompiledLayer& layer, const Box& area, Canvas& canvas) {
   const auto& config = std::get<CompoundLayer>(layer.node.data);
   const std::int32_t half = config.side / 2, r = area.middle_row(), c = area.middle_column();
   const auto square = [&](std::int32_t reach) {
@@ -48,31 +48,36 @@ void place_compound(const CompiledLayer& layer, const Area& area, Canvas& canvas
   }
 }
 
-// No second try for a draw that comes too near: the number of buildings differs from map to map.
-void place_buildings(const CompiledLayer& layer, const Area& area, Canvas& canvas, Draws& draws) {
+// No second try for a draw that comes too near: the number of buildings differs from map to map. Their types come from
+// a shuffled deck in the proportion of the weights, so that no map is short of one by bad luck.
+void place_buildings(const CompiledLayer& layer, const Box& area, Canvas& canvas, Draws& draws) {
   const auto& config = std::get<BuildingsLayer>(layer.node.data);
-  const Area inner = Canvas::clipped(area.top + config.margin, area.left + config.margin,
+  const Box inner = Canvas::clipped(area.top + config.margin, area.left + config.margin,
                                      area.height - 2 * config.margin, area.width - 2 * config.margin, area);
   if (inner.height == 0 || inner.width == 0) return;
   const auto around = [&](std::int32_t r, std::int32_t c, std::int32_t reach, auto&& visit) {
-    const Area near = Canvas::clipped(r - reach, c - reach, 2 * reach + 1, 2 * reach + 1, area);
+    const Box near = Canvas::clipped(r - reach, c - reach, 2 * reach + 1, 2 * reach + 1, area);
     for (std::int32_t y = near.top; y < near.bottom(); ++y)
       for (std::int32_t x = near.left; x < near.right(); ++x) visit(canvas.at(y, x));
   };
-  for (std::int32_t i = 0; i < config.draws; ++i) {
+  std::uint32_t deck[64];
+  std::copy(layer.quota.begin(), layer.quota.end(), deck);
+  for (std::int32_t left = config.draws; left > 0; --left) {
     const std::int32_t r = draws.between(inner.top, inner.bottom() - 1);
     const std::int32_t c = draws.between(inner.left, inner.right() - 1);
-    const Cell thing = layer.things[draws.pick(layer.up_to)];
+    std::uint32_t card = draws.below(static_cast<std::uint32_t>(left)), type = 0;
+    for (; card >= deck[type]; ++type) card -= deck[type];
+    --deck[type];
     bool crowded = false;
     around(r, c, config.apart, [&](Cell cell) { crowded = crowded || is_thing(cell) || cell == kPad; });
     if (crowded) continue;
     around(r, c, config.clear, [](Cell& cell) { cell = cell == kWall ? kFloor : cell; });
-    canvas.at(r, c) = thing;
+    canvas.at(r, c) = layer.things[type];
   }
 }
 
 // On the largest floor of the area, at random cells where nothing is closed off.
-bool place_objects(const CompiledLayer& layer, const Area& area, Canvas& canvas, Draws& draws) {
+bool place_objects(const CompiledLayer& layer, const Box& area, Canvas& canvas, Draws& draws) {
   const auto& config = std::get<ObjectsLayer>(layer.node.data);
   const std::uint32_t labels = label_floor(canvas), floor = largest_floor(canvas, labels, area);
   auto& free = canvas.s.list;

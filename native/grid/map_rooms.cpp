@@ -14,7 +14,7 @@ struct Line {
 };
 
 // A door somewhere in the part of the wall that the two rooms share.
-void open_door(const RoomsLayer& layer, const Area& area, const Line& down, const Line& across, std::uint32_t room,
+void open_door(const RoomsLayer& layer, const Box& area, const Line& down, const Line& across, std::uint32_t room,
                bool south, Canvas& canvas, Draws& draws) {
   const std::int32_t r = static_cast<std::int32_t>(room) / layer.columns;
   const std::int32_t c = static_cast<std::int32_t>(room) % layer.columns;
@@ -28,7 +28,7 @@ void open_door(const RoomsLayer& layer, const Area& area, const Line& down, cons
 }
 
 // A way from one cell to another, first along one axis and then along the other.
-void dig(const Area& area, std::int32_t r, std::int32_t c, std::int32_t to_r, std::int32_t to_c, std::int32_t width,
+void dig(const Box& area, std::int32_t r, std::int32_t c, std::int32_t to_r, std::int32_t to_c, std::int32_t width,
          bool rows_first, Canvas& canvas) {
   const std::int32_t back = (width - 1) / 2, corner_r = rows_first ? to_r : r, corner_c = rows_first ? c : to_c;
   const auto straight = [&](std::int32_t r0, std::int32_t c0, std::int32_t r1, std::int32_t c1) {
@@ -45,7 +45,7 @@ struct Point {
 };
 
 // The point `along` cells clockwise on the edge of the area, from the middle of its northern side.
-Point on_edge(const Area& area, std::int32_t along) {
+Point on_edge(const Box& area, std::int32_t along) {
   const std::int32_t across = area.width - 1, down = area.height - 1;
   std::int32_t at = (along + (area.middle_column() - area.left)) % (2 * (across + down));
   if (at < across) return {area.top, area.left + at};
@@ -55,7 +55,7 @@ Point on_edge(const Area& area, std::int32_t along) {
 }
 
 // Squares of `width` cells along a line that moves one cell north, south, west or east at a time.
-void stroke(const Area& area, Point from, Point to, std::int32_t width, Cell cell, Canvas& canvas) {
+void stroke(const Box& area, Point from, Point to, std::int32_t width, Cell cell, Canvas& canvas) {
   const std::int32_t rows = std::abs(to.row - from.row), columns = std::abs(to.column - from.column);
   const std::int32_t down = to.row > from.row ? 1 : -1, east = to.column > from.column ? 1 : -1;
   for (std::int32_t r = 0, c = 0; r <= rows && c <= columns;) {
@@ -68,7 +68,7 @@ void stroke(const Area& area, Point from, Point to, std::int32_t width, Cell cel
 }  // namespace
 
 // A random tree of doors joins all rooms; other walls get a door by chance.
-void paint(const RoomsLayer& layer, const Area& area, Canvas& canvas, Draws& draws) {
+void paint(const RoomsLayer& layer, const Box& area, Canvas& canvas, Draws& draws) {
   const Line down{area.height, layer.rows, layer.wall}, across{area.width, layer.columns, layer.wall};
   if (down.end(0) < layer.door || across.end(0) < layer.door) return;
   canvas.fill(area, kWall);
@@ -101,19 +101,19 @@ void paint(const RoomsLayer& layer, const Area& area, Canvas& canvas, Draws& dra
 }
 
 // Cuts the part with most cells in two, across its longer side, until there are enough or none can be cut.
-Split split_area(const Area& area, std::int32_t count, std::int32_t smallest, Draws& draws) {
+Split split_area(const Box& area, std::int32_t count, std::int32_t smallest, Draws& draws) {
   Split split;
   split.parts[0] = area, split.came_from[0] = 0, split.count = 1;
   while (split.count < count) {
     std::int32_t best = -1;
     for (std::int32_t i = 0; i < split.count; ++i) {
-      const Area& part = split.parts[i];
+      const Box& part = split.parts[i];
       if (std::max(part.height, part.width) < 2 * smallest) continue;
       if (best < 0 || part.height * part.width > split.parts[best].height * split.parts[best].width) best = i;
     }
     if (best < 0) break;
-    Area& kept = split.parts[best];
-    Area& cut = split.parts[split.count];
+    Box& kept = split.parts[best];
+    Box& cut = split.parts[split.count];
     const bool rows = kept.height >= kept.width;
     const std::int32_t side = rows ? kept.height : kept.width, least = std::max(smallest, side / 3);
     const std::int32_t at = draws.between(least, side - least);
@@ -126,11 +126,11 @@ Split split_area(const Area& area, std::int32_t count, std::int32_t smallest, Dr
 }
 
 // A room in every part, joined to the room of the part it was cut off from.
-void paint(const BspLayer& layer, const Area& area, Canvas& canvas, Draws& draws) {
+void paint(const BspLayer& layer, const Box& area, Canvas& canvas, Draws& draws) {
   canvas.fill(area, kWall);
   Split split = split_area(area, layer.rooms, layer.smallest + 1, draws);
   for (std::int32_t i = 0; i < split.count; ++i) {
-    Area& room = split.parts[i];
+    Box& room = split.parts[i];
     const auto side = [&](std::int32_t whole) {  // one cell stays wall, so that rooms do not run into each other
       const std::int32_t most = std::max(1, whole - 1);
       return draws.between(std::min(most, std::max(layer.smallest, whole / 2)), most);
@@ -142,13 +142,13 @@ void paint(const BspLayer& layer, const Area& area, Canvas& canvas, Draws& draws
     canvas.fill(room, kFloor);
   }
   for (std::int32_t i = 1; i < split.count; ++i) {
-    const Area &here = split.parts[i], &there = split.parts[split.came_from[i]];
+    const Box &here = split.parts[i], &there = split.parts[split.came_from[i]];
     dig(area, here.middle_row(), here.middle_column(), there.middle_row(), there.middle_column(), layer.corridor,
         draws.chance(0.5), canvas);
   }
 }
 
-void paint(const RadialLayer& layer, const Area& area, Canvas& canvas, Draws&) {
+void paint(const RadialLayer& layer, const Box& area, Canvas& canvas, Draws&) {
   const std::int32_t edge = 2 * (area.width - 1) + 2 * (area.height - 1);
   const Point centre{area.middle_row(), area.middle_column()};
   if (edge <= 0) return;

@@ -28,7 +28,7 @@ std::uint32_t label_floor(Canvas& canvas) {
   return labels;
 }
 
-std::uint32_t largest_floor(const Canvas& canvas, std::uint32_t labels, const Area& area) {
+std::uint32_t largest_floor(const Canvas& canvas, std::uint32_t labels, const Box& area) {
   const CanvasScratch& s = canvas.s;
   std::uint32_t best = 0;
   std::ptrdiff_t most = 0;
@@ -49,7 +49,7 @@ namespace {
 // two prices; so two first-in-first-out lists, one per price, are always sorted, and every cell enters one of them once.
 class Tunnels {
  public:
-  Tunnels(const ConnectLayer& layer, const Area& area, Canvas& canvas, std::uint32_t labels, std::uint32_t main)
+  Tunnels(const ConnectLayer& layer, const Box& area, Canvas& canvas, std::uint32_t labels, std::uint32_t main)
       : price_(static_cast<std::uint32_t>(layer.wall_cost)), area_(area), canvas_(canvas), s_(canvas.s), main_(main), all_(canvas.is_all(area)) {
     std::iota(s_.list.begin(), s_.list.begin() + labels + 1, 0u);  // the component each was joined to
     std::fill_n(s_.seen.begin(), static_cast<std::size_t>((canvas.height + 2) * canvas.stride), 0);
@@ -96,7 +96,7 @@ class Tunnels {
   }
 
   const std::uint32_t price_;
-  const Area& area_;
+  const Box& area_;
   Canvas& canvas_;
   CanvasScratch& s_;
   const std::uint32_t main_;
@@ -105,7 +105,7 @@ class Tunnels {
 
 }  // namespace
 
-void connect_floor(const ConnectLayer& layer, const Area& area, Canvas& canvas) {
+void connect_floor(const ConnectLayer& layer, const Box& area, Canvas& canvas) {
   const std::uint32_t labels = label_floor(canvas), main = largest_floor(canvas, labels, area);
   if (labels < 2 || main == 0) return;
   Tunnels tunnels(layer, area, canvas, labels, main);

@@ -28,7 +28,9 @@ AT = (1000, 2500, 5000, 7500, 10_000)
 
 
 def small(text: str, start: dict[str, int] | None = None, **sizes: Any) -> Env:
-    """The game on a picture; `start` changes what agents begin with."""
+    """The game on a picture, its rows filled up with floor; `start` changes what agents begin with."""
+    rows = text.split("\n")
+    text = "\n".join(row.ljust(max(map(len, rows)), ".") for row in rows)
     sizes = {"num_agents": sum(c == "@" for c in text), "clips": "no_clips"} | sizes
     game = games.cogsguard(**sizes).replace("map", Ascii(text=text, legend=LEGEND))
     if start is not None:
@@ -169,7 +171,7 @@ def test_day_and_night() -> None:
 
 
 def test_hp_falls_outside_and_is_full_at_home() -> None:
-    env = small(f"@{FAR}.K", {"hp": 90})
+    env = small(f"@{FAR}K", {"hp": 90})
     wait(env, 5)
     assert held(env)["hp"] == 85
     assert bump(env, "east")
@@ -422,7 +424,7 @@ def test_without_hp_gear_and_hearts_are_gone_but_the_agent_goes_on() -> None:
 
 
 def test_the_dead_come_back_to_life_at_home() -> None:
-    env = small(f"@{FAR}.Km", {"hp": 1})
+    env = small(f"@{FAR}Km", {"hp": 1})
     wait(env, 2)
     assert "hp" not in held(env)
     assert bump(env, "east")

@@ -40,6 +40,7 @@ TEAMS = {
 def scene(text: str, kinds: dict[str, ObjectType], **fields: Any) -> Env:
     me = {"collectives": ("cogs",)} | fields.pop("me", {})
     fields = {"resources": STUFF, "collectives": TEAMS, "max_steps": 20, "masks": True} | fields
+    fields.setdefault("vibes", ("calm", "angry"))
     return play(text, kinds, agent=AgentType(**me), **fields)
 
 

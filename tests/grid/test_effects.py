@@ -266,7 +266,7 @@ def test_move_one_cell_if_it_is_empty() -> None:
     env = scene(Move(direction="south"), text="@X.\n...\n###")
     assert bump(env)
     assert where(env, "X") == (1, 1)
-    assert bump(env, "move_southeast")  # from (0, 0) into it at (1, 1): a wall is below
+    assert not bump(env, "move_southeast")  # from (0, 0) into it at (1, 1): a wall is below
     assert where(env, "X") == (1, 1)
 
 

@@ -15,6 +15,7 @@ from gridmill.grid import (
     Canvas,
     Caves,
     Clumps,
+    Connect,
     Converter,
     Fill,
     Game,
@@ -27,11 +28,11 @@ from gridmill.grid import (
     ObjectType,
     Observation,
     OneOf,
+    Part,
     Radial,
     RewardTerm,
     Rooms,
 )
-from gridmill.grid.layers import Area, Connect
 
 SIDE = 25  # cells on each side of a place
 OBJECTS = {
@@ -99,7 +100,7 @@ def _any_land() -> OneOf:
             Maze(method="prim", corridor=2),
             _connected(Caves()),
             Bsp(rooms=10, smallest=3),
-            Area(layers=(Fill(what="wall"), Radial(arms=8, width=2, hub=3))),
+            Part(layers=(Fill(what="wall"), Radial(arms=8, width=2, hub=3))),
             _connected(Clumps(every=5, largest=1)),
             _connected(Blocks()),
         ),
@@ -107,8 +108,8 @@ def _any_land() -> OneOf:
     )
 
 
-def _connected(land: Layer) -> Area:
-    return Area(layers=(land, Connect()))
+def _connected(land: Layer) -> Part:
+    return Part(layers=(land, Connect()))
 
 
 def _evaluation_lands() -> dict[str, tuple[int, Canvas]]:

@@ -2,11 +2,13 @@
 
 Floor plans (`Rooms`, `Maze`, `Caves`, `Bsp`) decide about every cell; patterns (`Clumps`, `Dunes`, `Blocks`, `Rim`) only
 add walls; `Radial` only carves; `Compound`, `Buildings` and `Objects` put things on the floor; `Connect` digs tunnels;
-`Area`, `Zones`, `OneOf` and `Mirror` hold other layers. docs/maps.md has a picture of each.
+`Part`, `Zones`, `OneOf` and `Mirror` hold other layers. docs/maps.md has a picture of each.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from math import ceil
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -113,7 +115,7 @@ class Rim(Config):
 
     kind: Literal["rim"] = "rim"
     every: Cells = 3
-    chance: Chance = 0.6
+    share: Chance = 0.6
     shallowest: Cells = 2
     deepest: Cells = 8
     narrowest: CellsOrNone = 2
@@ -164,7 +166,7 @@ class Connect(Config):
     wall_cost: Annotated[int, Field(ge=1, le=1000)] = 10
 
 
-class Area(Config):
+class Part(Config):
     """Layers in a rectangle of their own; height or width 0 reach to the edge."""
 
     kind: Literal["area"] = "area"
@@ -205,8 +207,40 @@ class Mirror(Config):
 
 Layer = Annotated[
     Fill | Rooms | Maze | Caves | Bsp | Radial | Clumps | Dunes | Blocks | Rim | Compound | Buildings | Objects | Connect
-    | Area | Zones | OneOf | Mirror,
+    | Part | Zones | OneOf | Mirror,
     Field(discriminator="kind"),
 ]  # fmt: skip
-for _model in (Area, Zones, OneOf, Mirror):
+for _model in (Part, Zones, OneOf, Mirror):
     _model.model_rebuild()
+
+
+def most_of(layers: tuple[Layer, ...]) -> Counter[str]:
+    """The most objects of each type that layers can put on a canvas, walls left out."""
+    found: Counter[str] = Counter()
+    for layer in layers:
+        if isinstance(layer, Compound):
+            found.update(thing.type for thing in layer.things if thing.type != "agent")
+        elif isinstance(layer, Objects):
+            found.update({name: n for name, n in layer.counts.items() if name != "agent"})
+        elif isinstance(layer, Buildings):
+            total = sum(layer.weights.values())
+            found.update({name: ceil(layer.draws * weight / total) for name, weight in layer.weights.items() if weight})
+        elif isinstance(layer, Part):
+            found.update(most_of(layer.layers))
+        elif isinstance(layer, Mirror):
+            times = 4 if layer.axis == "both" else 2
+            found.update({name: times * n for name, n in most_of(layer.layers).items()})
+        elif isinstance(layer, Zones) and layer.layers:
+            times = ceil(layer.count / len(layer.layers))
+            found.update({name: times * n for name, n in most_of(layer.layers).items()})
+        elif isinstance(layer, OneOf):
+            found += _either(layer.layers)
+    del found["wall"]
+    return found
+
+
+def _either(layers: tuple[Layer, ...]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for layer in layers:
+        found |= most_of((layer,))
+    return found

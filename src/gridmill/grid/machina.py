@@ -10,12 +10,14 @@ from collections.abc import Mapping
 
 from gridmill.config import FrozenDict
 from gridmill.grid.layers import (
+    Part,
     Blocks,
     Buildings,
     Clumps,
     Compound,
     Connect,
     Dunes,
+    Fill,
     Layer,
     Maze,
     OneOf,
@@ -38,8 +40,8 @@ def plains() -> Clumps:
 
 
 def forest() -> Clumps:
-    """Small dense clumps, close together."""
-    return Clumps(every=4, jitter=1, chance=0.9, smallest=0, largest=1, fill=0.9)
+    """Trees and thickets, close together."""
+    return Clumps(every=3, jitter=1, chance=0.7, smallest=0, largest=1, fill=0.8)
 
 
 def desert() -> Dunes:
@@ -49,7 +51,7 @@ def desert() -> Dunes:
 
 def city() -> Blocks:
     """Blocks and roads."""
-    return Blocks(side=4, road=2, chance=0.8)
+    return Blocks(side=4, road=2, chance=0.7)
 
 
 def machina_1(
@@ -66,7 +68,7 @@ def machina_1(
     """
     side = min(height, width)
     biomes = Zones(
-        count=4, smallest=11, largest=max(11, int(0.27 * side)), layers=(forest(), desert(), city(), plains())
+        count=4, smallest=11, largest=max(11, int(0.27 * side)), layers=_biomes()
     )
     dungeons = Zones(count=2, smallest=10, largest=max(10, side // 5), layers=(_maze(), Radial(arms=8, width=1)))
     layers: tuple[Layer, ...] = (plains(), biomes, dungeons)
@@ -85,7 +87,7 @@ def machina_arena(
     side, area = min(height, width), height * width
     biomes = Zones(
         count=min(48, max(4, area // 1600)), smallest=11, largest=max(11, int(0.27 * side)), share=0.6,
-        layers=(forest(), desert(), city(), plains()),
+        layers=_biomes(),
     )  # fmt: skip
     dungeons = Zones(
         count=min(48, max(5, area // 1200)), smallest=10, largest=max(10, side // 5), share=0.5,
@@ -111,6 +113,11 @@ def hub_compound(num_pads: int = 20) -> Compound:
     return Compound(side=SIDE, wall=1, gate=5, clear=3, things=tuple(things))
 
 
+def _biomes() -> tuple[Layer, ...]:
+    """Each on cleared ground: a desert has no rocks of the plains around it."""
+    return tuple(Part(layers=(Fill(what="floor"), biome)) for biome in (forest(), desert(), city(), plains()))
+
+
 def _maze() -> OneOf:
     mazes = tuple(Maze(method=method, corridor=3, wall=1) for method in ("dfs", "kruskal"))
     return OneOf(layers=mazes, weights=(0.6, 0.4))
@@ -120,7 +127,7 @@ def _asteroid(
     height: int, width: int, border: int, coverage: float, weights: Mapping[str, float], compound: Compound | None,
     land: tuple[Layer, ...],
 ) -> Canvas:  # fmt: skip
-    rim = (Rim(every=3, chance=0.6, shallowest=2, deepest=8, narrowest=2, widest=6),) if min(height, width) >= 80 else ()
+    rim = (Rim(every=3, share=0.6, shallowest=2, deepest=8, narrowest=2, widest=6),) if min(height, width) >= 80 else ()
     buildings = Buildings(draws=int(coverage * (height - 2) * (width - 2)), weights=weights, margin=1, apart=1, clear=1)
     return Canvas(
         height=height + 2 * border, width=width + 2 * border, border=border,
