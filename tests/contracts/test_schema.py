@@ -43,6 +43,7 @@ from gridmill.grid import (
     HasTag,
     HasVibe,
     Holds,
+    Index,
     Instances,
     Inventory,
     Limit,
@@ -78,7 +79,7 @@ from gridmill.grid import (
     Within,
 )  # fmt: skip
 
-VALUES: list[type[Config]] = [Inventory, Stat, Count, Constant, Sum, Ratio, Min, Max, Log]
+VALUES: list[type[Config]] = [Inventory, Stat, Count, Index, Constant, Sum, Ratio, Min, Max, Log]
 CONDITIONS: list[type[Config]] = [
     Holds, HasVibe, HasTag, SameCollective, OtherCollective, Aligned, Within, Near, Periodic, Chance, AtLeast, Empty,
     Not, AnyOf,

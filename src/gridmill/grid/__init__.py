@@ -55,7 +55,7 @@ from gridmill.grid.rules import (
     Unalign,
     Within,
 )
-from gridmill.grid.values import Constant, Count, GameValue, Inventory, Log, Max, Min, Ratio, Stat, Sum
+from gridmill.grid.values import Constant, Count, GameValue, Index, Inventory, Log, Max, Min, Ratio, Stat, Sum
 
 __all__ = [
     "Add",
@@ -88,6 +88,7 @@ __all__ = [
     "HasTag",
     "HasVibe",
     "Holds",
+    "Index",
     "Instances",
     "Inventory",
     "Limit",
