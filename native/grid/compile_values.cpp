@@ -45,6 +45,11 @@ class ValueCompiler {
     out_.push_back(op);
   }
 
+  void add(const IndexOf& item, const std::string& path) {
+    if (item.every < 1) refuse(path + ".every", "expected at least 1, got " + std::to_string(item.every));
+    out_.push_back({ValueOp::index, static_cast<std::uint16_t>(item.every), static_cast<double>(item.place)});
+  }
+
   void add(const Constant& item, const std::string&) { out_.push_back({ValueOp::constant, 0, item.value}); }
 
   void add(const StatOf& item, const std::string& path) {

@@ -40,6 +40,7 @@ struct ValueOp {
     team_stat,
     game_stat,
     count,
+    index,
     constant,
     sum,
     ratio,

@@ -166,6 +166,9 @@ double evaluate(const CompiledValue& value, const Eyes& eyes) {
       case ValueOp::count:
         result = counted(op, eyes);
         break;
+      case ValueOp::index:
+        result = eyes.actor >= 0 && eyes.actor % op.arg == op.number ? 1 : 0;
+        break;
       case ValueOp::constant:
         result = op.number;
         break;

@@ -38,6 +38,14 @@ struct CountOf {
                       field("resource", &CountOf::resource, "count units of it; empty: count objects")};
   }
 };
+struct IndexOf {
+  static constexpr std::string_view kind = "index";
+  std::int64_t every = 0, place = 0;
+  static auto fields() {
+    return std::tuple{field("every", &IndexOf::every, between(1, 4096), "agents are counted round by this"),
+                      field("place", &IndexOf::place, between(0, 4095), "1 for those at this place, else 0")};
+  }
+};
 struct Constant {
   static constexpr std::string_view kind = "constant";
   double value = 0;
@@ -65,7 +73,7 @@ struct LogOnePlus : Combined<LogOnePlus> {
 };  // log(1 + x)
 
 struct GameValue {
-  Choice<InventoryOf, StatOf, CountOf, Constant, Sum, Ratio, Least, Most, LogOnePlus> data;
+  Choice<InventoryOf, StatOf, CountOf, IndexOf, Constant, Sum, Ratio, Least, Most, LogOnePlus> data;
   static void decode(GameValue& out, const Value& value, const std::string& path);
 };
 

@@ -294,7 +294,7 @@ TYPICAL = {
     ),
     "unknown kind": (
         changed(rewards=[{"value": {"kind": "inventroy", "resource": "ore"}}]),
-        "expected a kind among `inventory`, `stat`, `constant`, `sum`, `ratio`, `min`, `max`, `log`, got 'inventroy'; "
+        "expected a kind among `inventory`, `stat`, `count`, `index`, `constant`, `sum`, `ratio`, `min`, `max`, `log`, got 'inventroy'; "
         "did you mean `inventory`? - at `$.rewards[0].value.kind`",
     ),
     "no kind": (changed(map={"text": "@@"}), "expected a `kind`, got none - at `$.map`"),

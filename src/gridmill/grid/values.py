@@ -42,6 +42,14 @@ class Count(Config):
     resource: str = ""
 
 
+class Index(Config):
+    """1 for every agent whose index leaves the remainder `place` when divided by `every`, 0 for the others."""
+
+    kind: Literal["index"] = "index"
+    every: Annotated[int, Field(ge=1, le=4096)]
+    place: Annotated[int, Field(ge=0, le=4095)] = 0
+
+
 class Constant(Config):
     """A fixed number."""
 
@@ -84,7 +92,7 @@ class Log(Config):
     values: tuple[GameValue, ...]
 
 
-GameValue = Annotated[Inventory | Stat | Count | Constant | Sum | Ratio | Min | Max | Log, Field(discriminator="kind")]
+GameValue = Annotated[Inventory | Stat | Count | Index | Constant | Sum | Ratio | Min | Max | Log, Field(discriminator="kind")]
 
 for _model in (Sum, Ratio, Min, Max, Log):
     _model.model_rebuild()
