@@ -342,7 +342,7 @@ def test_objects_that_are_not_on_this_map_are_nowhere() -> None:
             for world in range(4):
                 held = {o["inventory"].get("ore", 0) for o in env.inspect(world)["objects"] if o["type"] == "mine"}
                 assert len(held) == 1, "all machines that stand run alike"
-        seen = env.observation_validation()
+        seen = env.observation_validation
         assert seen is not None
         assert (seen.comparisons > 0, seen.mismatches) == (True, 0)
         before = env.state_hash().tolist()
