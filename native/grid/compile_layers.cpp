@@ -61,8 +61,8 @@ struct Compiler {
   }
   void check(const RoomsLayer& layer) const {
     wall();
-    need_cells(layer.rows * (layer.door + layer.wall) - layer.wall, layer.columns * (layer.door + layer.wall) - layer.wall,
-               size, "these rooms", path);
+    need_cells(layer.rows * (layer.door + layer.wall) - layer.wall,
+               layer.columns * (layer.door + layer.wall) - layer.wall, size, "these rooms", path);
   }
   void check(const MazeLayer& layer) const {
     wall();

@@ -46,11 +46,17 @@ std::uint32_t largest_floor(const Canvas& canvas, std::uint32_t labels, const Ar
 namespace {
 
 // Cheapest ways from one component to the main one. What entering a cell costs depends on the cell alone, and there are
-// two prices; so two first-in-first-out lists, one per price, are always sorted, and every cell enters one of them once.
+// two prices; so two first-in-first-out lists, one per price, are always sorted, and every cell enters one of them
+// once.
 class Tunnels {
  public:
   Tunnels(const ConnectLayer& layer, const Area& area, Canvas& canvas, std::uint32_t labels, std::uint32_t main)
-      : price_(static_cast<std::uint32_t>(layer.wall_cost)), area_(area), canvas_(canvas), s_(canvas.s), main_(main), all_(canvas.is_all(area)) {
+      : price_(static_cast<std::uint32_t>(layer.wall_cost)),
+        area_(area),
+        canvas_(canvas),
+        s_(canvas.s),
+        main_(main),
+        all_(canvas.is_all(area)) {
     std::iota(s_.list.begin(), s_.list.begin() + labels + 1, 0u);  // the component each was joined to
     std::fill_n(s_.seen.begin(), static_cast<std::size_t>((canvas.height + 2) * canvas.stride), 0);
   }
@@ -65,8 +71,8 @@ class Tunnels {
       s_.near[near_tail++] = cell;
     }
     while (near_head < near_tail || far_head < far_tail) {
-      const bool take_near = far_head == far_tail || (near_head < near_tail && s_.cost[s_.near[near_head]] <=
-                                                                                  s_.cost[s_.far[far_head]]);
+      const bool take_near =
+          far_head == far_tail || (near_head < near_tail && s_.cost[s_.near[near_head]] <= s_.cost[s_.far[far_head]]);
       const std::uint32_t cell = take_near ? s_.near[near_head++] : s_.far[far_head++];
       if (s_.label[cell] && s_.list[s_.label[cell]] == main_) return dig(cell, component);
       for (int direction = 0; direction < 4; ++direction) {

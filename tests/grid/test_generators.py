@@ -1,4 +1,4 @@
-"""Canvases: every kind of layer draws what it is called, connected, the same for the same seed, and says what is wrong."""
+"""Canvases: every kind of layer draws what it is called, connected, by its seed alone, and says what is wrong."""
 
 from __future__ import annotations
 
@@ -445,14 +445,26 @@ def test_one_of_follows_its_weights() -> None:
         (Buildings(weights={"agent": 1.0}), "unknown object type `agent` - at `{}.weights.agent`"),
         (Objects(counts={"crat": 1}), "unknown object type `crat`; did you mean `crate`? - at `{}.counts.crat`"),
         (Objects(counts={"mine": 121}), "expected at most 120 objects on 10 x 12 cells, got 121 - at `{}.counts`"),
-        (Area(top=8, height=3), "expected an area inside the 10 x 12 cells there are, got 3 x 12 at row 8, column 0 - at `{}`"),
+        (
+            Area(top=8, height=3),
+            "expected an area inside the 10 x 12 cells there are, got 3 x 12 at row 8, column 0 - at `{}`",
+        ),
         (Area(border=5), "expected at least one cell inside the border, got none - at `{}.border`"),
         (Zones(), "expected 1 to 64 layers, got 0 - at `{}.layers`"),
-        (Zones(layers=(Maze(),), smallest=11), "expected at least 11 x 11 cells for the smallest zone, got 10 x 12 - at `{}.smallest`"),
+        (
+            Zones(layers=(Maze(),), smallest=11),
+            "expected at least 11 x 11 cells for the smallest zone, got 10 x 12 - at `{}.smallest`",
+        ),
         (Zones(layers=(Maze(),), smallest=9, largest=8), "expected at least 9, got 8 - at `{}.largest`"),
         (OneOf(layers=(Maze(),), weights=(1.0, 2.0)), "expected 1 weights, one per layer, got 2 - at `{}.weights`"),
-        (OneOf(layers=(Maze(),), weights=(0.0,)), "expected weights with a finite sum above 0, got none - at `{}.weights`"),
-        (Mirror(layers=(Maze(corridor=7),)), "expected at least 7 x 7 cells for one chamber, got 10 x 6 - at `{}.layers[0]`"),
+        (
+            OneOf(layers=(Maze(),), weights=(0.0,)),
+            "expected weights with a finite sum above 0, got none - at `{}.weights`",
+        ),
+        (
+            Mirror(layers=(Maze(corridor=7),)),
+            "expected at least 7 x 7 cells for one chamber, got 10 x 6 - at `{}.layers[0]`",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_with_its_place(layer: Layer, text: str) -> None:
@@ -464,11 +476,18 @@ def test_what_cannot_be_drawn_is_refused_with_its_place(layer: Layer, text: str)
 @pytest.mark.parametrize(
     ("map_", "agents", "text"),
     [
-        (Canvas(height=4, width=9, border=2), 1, "expected at least one cell inside the border, got none - at `$.map.border`"),
-        (Canvas(height=4, width=4), 5, "expected at least 5 free cells for agents, got 4 inside the border - at `$.map`"),
+        (
+            Canvas(height=4, width=9, border=2), 1,
+            "expected at least one cell inside the border, got none - at `$.map.border`",
+        ),
+        (
+            Canvas(height=4, width=4), 5,
+            "expected at least 5 free cells for agents, got 4 inside the border - at `$.map`",
+        ),
         (
             Canvas(layers=(Objects(counts={"agent": 2}),)), 3,
-            "expected at least 3 cells marked for agents, got 2; mark none and they start anywhere on the floor - at `$.map`",
+            "expected at least 3 cells marked for agents, got 2; mark none and they start anywhere on the floor"
+            " - at `$.map`",
         ),
         (Instances(maps=[Canvas(layers=(Rooms(rows=40),))]), 1,
          "expected at least 79 x 5 cells for these rooms, got 38 x 38 - at `$.map.maps[0].layers[0]`"),

@@ -1,4 +1,4 @@
-"""machina_1 and machina_arena: how much stands on them, where the compound has what, and that all of it can be reached."""
+"""machina_1 and machina_arena: how much stands on them, what the compound has where, and that all can be reached."""
 
 from __future__ import annotations
 

@@ -19,17 +19,18 @@ class RandomCanvas {
 
   Value game() {
     const std::int64_t height = 1 + below(32), width = 1 + below(32);
-    return dict({{"name", text("canvas")},
-                 {"num_agents", number(1 + below(3))},
-                 {"max_steps", number(2)},
-                 {"resources", {Value::List{text("ore")}}},
-                 {"objects", dict({{"wall", dict({})}, {"crate", dict({})},
-                                   {"mine", dict({{"inventory", dict({{"ore", number(1)}})}})}})},
-                 {"map", dict({{"kind", text("canvas")},
-                               {"height", number(height)},
-                               {"width", number(width)},
-                               {"border", number(below(2))},
-                               {"layers", layers(3)}})}});
+    return dict(
+        {{"name", text("canvas")},
+         {"num_agents", number(1 + below(3))},
+         {"max_steps", number(2)},
+         {"resources", {Value::List{text("ore")}}},
+         {"objects",
+          dict({{"wall", dict({})}, {"crate", dict({})}, {"mine", dict({{"inventory", dict({{"ore", number(1)}})}})}})},
+         {"map", dict({{"kind", text("canvas")},
+                       {"height", number(height)},
+                       {"width", number(width)},
+                       {"border", number(below(2))},
+                       {"layers", layers(3)}})}});
   }
 
  private:
@@ -45,50 +46,88 @@ class RandomCanvas {
 
   Value layer(int depth) {
     switch (below(depth > 0 ? 18 : 14)) {
-      case 0: return dict({{"kind", text("fill")}, {"what", text(below(2) ? "wall" : "floor")}});
+      case 0:
+        return dict({{"kind", text("fill")}, {"what", text(below(2) ? "wall" : "floor")}});
       case 1:
-        return dict({{"kind", text("rooms")}, {"rows", cells(3)}, {"columns", cells(3)}, {"wall", cells(2)},
-                     {"door", cells(2)}, {"extra_doors", chance()}});
+        return dict({{"kind", text("rooms")},
+                     {"rows", cells(3)},
+                     {"columns", cells(3)},
+                     {"wall", cells(2)},
+                     {"door", cells(2)},
+                     {"extra_doors", chance()}});
       case 2: {
         const char* methods[] = {"dfs", "kruskal", "prim"};
-        return dict({{"kind", text("maze")}, {"method", text(methods[below(3)])}, {"corridor", cells(3)},
-                     {"wall", cells(3)}, {"loops", chance()}});
+        return dict({{"kind", text("maze")},
+                     {"method", text(methods[below(3)])},
+                     {"corridor", cells(3)},
+                     {"wall", cells(3)},
+                     {"loops", chance()}});
       }
-      case 3: return dict({{"kind", text("caves")}, {"fill", chance()}, {"rounds", number(below(4))}});
+      case 3:
+        return dict({{"kind", text("caves")}, {"fill", chance()}, {"rounds", number(below(4))}});
       case 4:
         return dict({{"kind", text("bsp")}, {"rooms", cells(64)}, {"smallest", cells(4)}, {"corridor", cells(3)}});
       case 5:
-        return dict({{"kind", text("radial")}, {"arms", cells(20)}, {"width", cells(4)}, {"hub", number(below(40))},
+        return dict({{"kind", text("radial")},
+                     {"arms", cells(20)},
+                     {"width", cells(4)},
+                     {"hub", number(below(40))},
                      {"wall", number(below(3))}});
       case 6:
-        return dict({{"kind", text("clumps")}, {"every", cells(8)}, {"jitter", number(below(50))}, {"chance", chance()},
-                     {"largest", number(2 + below(40))}, {"fill", chance()}});
+        return dict({{"kind", text("clumps")},
+                     {"every", cells(8)},
+                     {"jitter", number(below(50))},
+                     {"chance", chance()},
+                     {"largest", number(2 + below(40))},
+                     {"fill", chance()}});
       case 7:
         return dict({{"kind", text("dunes")}, {"every", number(2 + below(8))}, {"drift", chance()}, {"gap", chance()}});
-      case 8: return dict({{"kind", text("blocks")}, {"side", cells(40)}, {"road", cells(4)}, {"chance", chance()}});
+      case 8:
+        return dict({{"kind", text("blocks")}, {"side", cells(40)}, {"road", cells(4)}, {"chance", chance()}});
       case 9:
-        return dict({{"kind", text("rim")}, {"every", cells(5)}, {"share", chance()}, {"shallowest", number(1)},
-                     {"deepest", cells(64)}, {"narrowest", number(0)}, {"widest", number(below(65))}});
+        return dict({{"kind", text("rim")},
+                     {"every", cells(5)},
+                     {"share", chance()},
+                     {"shallowest", number(1)},
+                     {"deepest", cells(64)},
+                     {"narrowest", number(0)},
+                     {"widest", number(below(65))}});
       case 10: {
         Value::List things{dict({{"type", text("mine")}}), dict({{"type", text("agent")}, {"row", number(-2)}})};
-        return dict({{"kind", text("compound")}, {"side", number(5 + 2 * below(4))}, {"wall", number(below(2))},
-                     {"gate", number(3)}, {"clear", number(below(40))}, {"things", {things}}});
+        return dict({{"kind", text("compound")},
+                     {"side", number(5 + 2 * below(4))},
+                     {"wall", number(below(2))},
+                     {"gate", number(3)},
+                     {"clear", number(below(40))},
+                     {"things", {things}}});
       }
       case 11:
-        return dict({{"kind", text("buildings")}, {"draws", number(below(60))}, {"margin", number(below(20))},
+        return dict({{"kind", text("buildings")},
+                     {"draws", number(below(60))},
+                     {"margin", number(below(20))},
                      {"weights", dict({{"mine", {1.0}}, {"crate", {0.5}}, {"wall", {0.0}}})},
-                     {"apart", number(below(4))}, {"clear", number(below(4))}});
+                     {"apart", number(below(4))},
+                     {"clear", number(below(4))}});
       case 12:
-        return dict({{"kind", text("objects")},
-                     {"counts", dict({{"mine", number(below(4))}, {"wall", number(below(4))}})}});
-      case 13: return dict({{"kind", text("connect")}, {"wall_cost", cells(20)}});
+        return dict(
+            {{"kind", text("objects")}, {"counts", dict({{"mine", number(below(4))}, {"wall", number(below(4))}})}});
+      case 13:
+        return dict({{"kind", text("connect")}, {"wall_cost", cells(20)}});
       case 14:
-        return dict({{"kind", text("area")}, {"top", number(below(4))}, {"left", number(below(4))},
-                     {"border", number(below(2))}, {"layers", layers(depth - 1)}});
+        return dict({{"kind", text("area")},
+                     {"top", number(below(4))},
+                     {"left", number(below(4))},
+                     {"border", number(below(2))},
+                     {"layers", layers(depth - 1)}});
       case 15:
-        return dict({{"kind", text("zones")}, {"count", cells(64)}, {"smallest", cells(6)},
-                     {"largest", number(6 + below(20))}, {"share", chance()}, {"layers", layers(depth - 1)}});
-      case 16: return dict({{"kind", text("one_of")}, {"layers", layers(depth - 1)}});
+        return dict({{"kind", text("zones")},
+                     {"count", cells(64)},
+                     {"smallest", cells(6)},
+                     {"largest", number(6 + below(20))},
+                     {"share", chance()},
+                     {"layers", layers(depth - 1)}});
+      case 16:
+        return dict({{"kind", text("one_of")}, {"layers", layers(depth - 1)}});
       default: {
         const char* axes[] = {"horizontal", "vertical", "both"};
         return dict({{"kind", text("mirror")}, {"axis", text(axes[below(3)])}, {"layers", layers(depth - 1)}});
