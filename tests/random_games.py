@@ -27,25 +27,40 @@ from gridmill.grid import (
     AgentType,
     Ascii,
     Attack,
+    Blocks,
+    Bsp,
+    Buildings,
+    Canvas,
+    Caves,
+    Clumps,
+    Connect,
     Constant,
     Converter,
     Count,
+    Dunes,
     Event,
     Instances,
     Inventory,
+    Layer,
     Limit,
     Log,
     Max,
+    Maze,
     Min,
+    Mirror,
+    Objects,
     ObjectType,
     Observation,
     ObservedValue,
+    OneOf,
     Ratio,
     RewardTerm,
+    Rooms,
     Scatter,
     SetTag,
     Stat,
     Sum,
+    Zones,
 )  # fmt: skip
 
 DIRECTIONS = ("north", "south", "west", "east", "northwest", "northeast", "southwest", "southeast")
@@ -206,6 +221,29 @@ def instance_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Instanc
     return Instances(maps=maps, rows=rows, columns=columns, border=border, gap=draw(st.integers(0, 2)))
 
 
+LAND: list[Layer] = [
+    Rooms(rows=2, columns=2), Maze(method="kruskal", corridor=2), Maze(method="prim", loops=0.5), Caves(fill=0.35),
+    Bsp(rooms=4), Clumps(every=4), Dunes(), Blocks(), Mirror(axis="both", layers=(Clumps(every=3),)),
+    Zones(count=2, smallest=5, largest=9, layers=(Maze(), Blocks())), OneOf(layers=(Dunes(), Clumps())),
+]  # fmt: skip
+
+
+@st.composite
+def canvas_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Canvas:
+    """Land with buildings, whose number nobody knows beforehand, everything connected."""
+    land = draw(st.lists(st.sampled_from(LAND), min_size=1, max_size=2))
+    things = [name for name in types if name != "wall"]
+    layers: list[Layer] = [*land, Connect()]
+    if things:
+        weights = {name: draw(st.sampled_from([0.5, 1.0])) for name in things}
+        counts = {name: draw(st.integers(0, 1)) for name in things}
+        layers = [*land, Buildings(draws=draw(st.integers(0, 8)), weights=weights), Connect(), Objects(counts=counts)]
+    return Canvas(
+        height=draw(st.integers(14, 18)), width=draw(st.integers(14 + num_agents, 40)), border=draw(st.integers(0, 2)),
+        layers=layers, groups=draw(st.integers(1, 3)),
+    )  # fmt: skip
+
+
 @st.composite
 def kinds(draw: st.DrawFn, maker: RuleMaker, tags: list[str], counts_as: str) -> ObjectType:
     """A kind of object: plain, a machine, an assembler, or one that works by rules."""
@@ -291,7 +329,7 @@ def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: 
         cap=st.sampled_from([0.0, 0.5, 2.0, 1e9]),
         mode=st.sampled_from(["change", "gained", "per_tick"]),
     )
-    maps = draw(st.sampled_from([ascii_maps, scatter_maps, instance_maps]))
+    maps = draw(st.sampled_from([ascii_maps, scatter_maps, instance_maps, canvas_maps]))
     return Game(
         name="random",
         num_agents=num_agents,

@@ -61,8 +61,8 @@ struct LayerCompiler {
   }
   void check(const RoomsLayer& layer) const {
     wall();
-    need_cells(layer.rows * (layer.door + layer.wall) - layer.wall, layer.columns * (layer.door + layer.wall) - layer.wall,
-               size, "these rooms", path);
+    need_cells(layer.rows * (layer.door + layer.wall) - layer.wall,
+               layer.columns * (layer.door + layer.wall) - layer.wall, size, "these rooms", path);
   }
   void check(const MazeLayer& layer) const {
     wall();
@@ -206,7 +206,9 @@ Stock most_of(const Program& p, const std::vector<CompiledLayer>& layers) {
 }  // namespace
 
 void LayerNode::decode(LayerNode& out, const Value& value, const std::string& path) {
-  if (std::count(path.begin(), path.end(), '[') > 12) refuse(path, "layers may be nested 8 deep, got more");
+  int depth = 0;
+  for (std::size_t at = path.find(".layers["); at != std::string::npos; at = path.find(".layers[", at + 1)) ++depth;
+  if (depth > 8) refuse(path, "layers may be nested 8 deep, got more");
   decode_choice(out.data, value, path);
 }
 

@@ -40,8 +40,7 @@ void paint(const CavesLayer& layer, const Box& area, Canvas& canvas, Draws& draw
       for (std::int32_t c = area.left; c < area.right(); ++c) {
         int walls = 0;
         for (std::int32_t y = r - 1; y <= r + 1; ++y)
-          for (std::int32_t x = c - 1; x <= c + 1; ++x)
-            walls += !area.has(y, x) || before[canvas.index(y, x)] == kWall;
+          for (std::int32_t x = c - 1; x <= c + 1; ++x) walls += !area.has(y, x) || before[canvas.index(y, x)] == kWall;
         canvas.at(r, c) = walls >= 5 ? kWall : kFloor;
       }
   }
@@ -69,7 +68,8 @@ void paint(const DunesLayer& layer, const Box& area, Canvas& canvas, Draws& draw
     for (std::int32_t c = area.left; c < area.right(); ++c, --left) {
       if (left == 0) open = draws.chance(layer.gap), left = draws.between(kStretch / 2, kStretch);
       if (draws.chance(layer.drift)) {
-        const std::int32_t next = std::clamp(r + draws.between(-1, 1), start - layer.every / 2, start + layer.every / 2);
+        const std::int32_t next =
+            std::clamp(r + draws.between(-1, 1), start - layer.every / 2, start + layer.every / 2);
         if (!open) wall_at(area, canvas, next, c);
         r = next;
       } else if (!open) {

@@ -10,7 +10,8 @@ void CanvasScratch::fit(std::size_t padded) {
   list.resize(std::max(list.size(), 2 * padded));
 }
 
-Canvas::Canvas(std::int32_t h, std::int32_t w, CanvasScratch& scratch) : height(h), width(w), stride(w + 2), s(scratch) {
+Canvas::Canvas(std::int32_t h, std::int32_t w, CanvasScratch& scratch)
+    : height(h), width(w), stride(w + 2), s(scratch) {
   std::fill_n(s.cells.begin(), static_cast<std::size_t>(h + 2) * static_cast<std::size_t>(stride), kOutside);
   fill(all(), kFloor);
 }

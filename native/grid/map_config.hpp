@@ -178,11 +178,12 @@ struct CompoundLayer {
   std::int32_t side = 21, wall = 1, gate = 5, clear = 3;
   std::vector<Standing> things;
   static auto fields() {
-    return std::tuple{field("side", &CompoundLayer::side, between(1, kMaxCanvas), "cells on a side, odd"),
-                      field("wall", &CompoundLayer::wall, between(0, 64), "cells the wall is thick"),
-                      field("gate", &CompoundLayer::gate, between(0, kMaxCanvas), "cells each of the four gates is wide"),
-                      field("clear", &CompoundLayer::clear, between(0, 64), "cells of floor around the wall"),
-                      field("things", &CompoundLayer::things, "what stands in it")};
+    return std::tuple{
+        field("side", &CompoundLayer::side, between(1, kMaxCanvas), "cells on a side, odd"),
+        field("wall", &CompoundLayer::wall, between(0, 64), "cells the wall is thick"),
+        field("gate", &CompoundLayer::gate, between(0, kMaxCanvas), "cells each of the four gates is wide"),
+        field("clear", &CompoundLayer::clear, between(0, 64), "cells of floor around the wall"),
+        field("things", &CompoundLayer::things, "what stands in it")};
   }
 };
 
@@ -239,11 +240,12 @@ struct ZonesLayer {
   double share = 1;
   std::vector<LayerNode> layers;
   static auto fields() {
-    return std::tuple{field("count", &ZonesLayer::count, between(1, 64), "parts the area is split into, at most"),
-                      field("smallest", &ZonesLayer::smallest, between(1, kMaxCanvas), "least side of a part"),
-                      field("largest", &ZonesLayer::largest, between(1, kMaxCanvas), "greatest side of the box in a part"),
-                      field("share", &ZonesLayer::share, between(0, 1), "share of the parts that are drawn, at least one"),
-                      field("layers", &ZonesLayer::layers, "dealt to the parts in a random order")};
+    return std::tuple{
+        field("count", &ZonesLayer::count, between(1, 64), "parts the area is split into, at most"),
+        field("smallest", &ZonesLayer::smallest, between(1, kMaxCanvas), "least side of a part"),
+        field("largest", &ZonesLayer::largest, between(1, kMaxCanvas), "greatest side of the box in a part"),
+        field("share", &ZonesLayer::share, between(0, 1), "share of the parts that are drawn, at least one"),
+        field("layers", &ZonesLayer::layers, "dealt to the parts in a random order")};
   }
 };
 

@@ -16,10 +16,10 @@ constexpr bool is_thing(Cell cell) { return cell >= kThing && cell != kOutside; 
 
 struct CompiledLayer {
   LayerNode node;
-  std::vector<CompiledLayer> parts;     // of area, zones, one_of and mirror
-  std::vector<Cell> things;             // compound, buildings, objects: one per name, in order
-  std::vector<std::uint32_t> up_to;     // one_of: item i is drawn if a number below 2^24 is below up_to[i]
-  std::vector<std::uint32_t> quota;     // buildings: how many of the draws are of each type
+  std::vector<CompiledLayer> parts;  // of area, zones, one_of and mirror
+  std::vector<Cell> things;          // compound, buildings, objects: one per name, in order
+  std::vector<std::uint32_t> up_to;  // one_of: item i is drawn if a number below 2^24 is below up_to[i]
+  std::vector<std::uint32_t> quota;  // buildings: how many of the draws are of each type
 };
 
 }  // namespace gridmill::grid

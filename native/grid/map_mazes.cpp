@@ -10,8 +10,12 @@ namespace {
 class Maze {
  public:
   Maze(const MazeLayer& layer, const Box& area, Canvas& canvas, Draws& draws)
-      : layer_(layer), canvas_(canvas), draws_(draws), step_(layer.corridor + layer.wall),
-        rows_((area.height + layer.wall) / step_), columns_((area.width + layer.wall) / step_),
+      : layer_(layer),
+        canvas_(canvas),
+        draws_(draws),
+        step_(layer.corridor + layer.wall),
+        rows_((area.height + layer.wall) / step_),
+        columns_((area.width + layer.wall) / step_),
         top_(area.top + (area.height - (rows_ * step_ - layer.wall)) / 2),
         left_(area.left + (area.width - (columns_ * step_ - layer.wall)) / 2) {
     canvas.fill(area, kWall);

@@ -33,8 +33,9 @@ void dig(const Box& area, std::int32_t r, std::int32_t c, std::int32_t to_r, std
   const std::int32_t back = (width - 1) / 2, corner_r = rows_first ? to_r : r, corner_c = rows_first ? c : to_c;
   const auto straight = [&](std::int32_t r0, std::int32_t c0, std::int32_t r1, std::int32_t c1) {
     const std::int32_t top = std::min(r0, r1), left = std::min(c0, c1);
-    canvas.fill(Canvas::clipped(top - back, left - back, std::max(r0, r1) - top + width,
-                                std::max(c0, c1) - left + width, area), kFloor);
+    canvas.fill(
+        Canvas::clipped(top - back, left - back, std::max(r0, r1) - top + width, std::max(c0, c1) - left + width, area),
+        kFloor);
   };
   straight(r, c, corner_r, corner_c);
   straight(corner_r, corner_c, to_r, to_c);
@@ -75,7 +76,8 @@ void paint(const RoomsLayer& layer, const Box& area, Canvas& canvas, Draws& draw
   for (std::int32_t r = 0; r < layer.rows; ++r)
     for (std::int32_t c = 0; c < layer.columns; ++c)
       canvas.fill({area.top + down.begin(r), area.left + across.begin(c), down.end(r) - down.begin(r),
-                   across.end(c) - across.begin(c)}, kFloor);
+                   across.end(c) - across.begin(c)},
+                  kFloor);
   auto &walls = canvas.s.list, &root = canvas.s.parent;
   const auto rooms = static_cast<std::uint32_t>(layer.rows * layer.columns);
   std::iota(root.begin(), root.begin() + rooms, 0u);

@@ -46,17 +46,23 @@ std::uint32_t largest_floor(const Canvas& canvas, std::uint32_t labels, const Bo
 namespace {
 
 // Cheapest ways from one component to the main one. What entering a cell costs depends on the cell alone, and there are
-// two prices; so two first-in-first-out lists, one per price, are always sorted, and every cell enters one of them once.
+// two prices; so two first-in-first-out lists, one per price, are always sorted, and every cell enters one of them
+// once.
 class Tunnels {
  public:
   Tunnels(const ConnectLayer& layer, const Box& area, Canvas& canvas, std::uint32_t labels, std::uint32_t main)
-      : price_(static_cast<std::uint32_t>(layer.wall_cost)), area_(area), canvas_(canvas), s_(canvas.s), main_(main), all_(canvas.is_all(area)) {
-    std::iota(s_.list.begin(), s_.list.begin() + labels + 1, 0u);  // the component each was joined to
+      : price_(static_cast<std::uint32_t>(layer.wall_cost)),
+        area_(area),
+        canvas_(canvas),
+        s_(canvas.s),
+        main_(main),
+        all_(canvas.is_all(area)) {
+    std::iota(joined_.begin(), joined_.begin() + labels + 1, 0u);
     std::fill_n(s_.seen.begin(), static_cast<std::size_t>((canvas.height + 2) * canvas.stride), 0);
   }
 
   void join(std::uint32_t component) {
-    if (s_.list[component] == main_) return;
+    if (joined_[component] == main_) return;
     std::uint32_t near_head = 0, near_tail = 0, far_head = 0, far_tail = 0;
     for (std::uint32_t k = s_.begin[component]; k < s_.begin[component + 1]; ++k) {
       const std::uint32_t cell = s_.order[k];
@@ -65,10 +71,10 @@ class Tunnels {
       s_.near[near_tail++] = cell;
     }
     while (near_head < near_tail || far_head < far_tail) {
-      const bool take_near = far_head == far_tail || (near_head < near_tail && s_.cost[s_.near[near_head]] <=
-                                                                                  s_.cost[s_.far[far_head]]);
+      const bool take_near =
+          far_head == far_tail || (near_head < near_tail && s_.cost[s_.near[near_head]] <= s_.cost[s_.far[far_head]]);
       const std::uint32_t cell = take_near ? s_.near[near_head++] : s_.far[far_head++];
-      if (s_.label[cell] && s_.list[s_.label[cell]] == main_) return dig(cell, component);
+      if (s_.label[cell] && joined_[s_.label[cell]] == main_) return dig(cell, component);
       for (int direction = 0; direction < 4; ++direction) {
         const std::uint32_t next = canvas_.beside(cell, direction);
         const Cell what = s_.cells[next];
@@ -88,17 +94,18 @@ class Tunnels {
   void dig(std::uint32_t cell, std::uint32_t component) {
     for (; cell != 0; cell = s_.parent[cell]) {
       if (s_.cells[cell] == kWall) s_.cells[cell] = kFloor, s_.label[cell] = main_;
-      s_.list[s_.label[cell]] = main_;
+      joined_[s_.label[cell]] = main_;
       for (int direction = 0; direction < 4; ++direction)
-        if (const std::uint32_t beside = s_.label[canvas_.beside(cell, direction)]) s_.list[beside] = main_;
+        if (const std::uint32_t beside = s_.label[canvas_.beside(cell, direction)]) joined_[beside] = main_;
     }
-    s_.list[component] = main_;
+    joined_[component] = main_;
   }
 
   const std::uint32_t price_;
   const Box& area_;
   Canvas& canvas_;
   CanvasScratch& s_;
+  std::vector<std::uint32_t>& joined_ = s_.list;  // the component that each was joined to, at first itself
   const std::uint32_t main_;
   const bool all_;
 };

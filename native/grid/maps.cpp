@@ -173,7 +173,8 @@ class Drawing {
       if (!reached) fail(kCutOff, &map);
     });
     if (n == 0 && floor != 0)
-      for (std::uint32_t k = canvas.s.begin[floor]; k < canvas.s.begin[floor + 1]; ++k) s_.cells[n++] = canvas.s.order[k];
+      for (std::uint32_t k = canvas.s.begin[floor]; k < canvas.s.begin[floor + 1]; ++k)
+        s_.cells[n++] = canvas.s.order[k];
     return n;
   }
 
@@ -199,8 +200,7 @@ class Drawing {
   void place_requests() {
     const std::uint32_t labels = label_components();
     for (const auto& request : s_.requests)
-      if (!place(request, largest_floor(request, labels)))
-        return fail(kScatterFailed, nullptr);
+      if (!place(request, largest_floor(request, labels))) return fail(kScatterFailed, nullptr);
   }
 
   // Labels the 4-connected components of empty cells from 1 on; returns how many there are.

@@ -1,4 +1,4 @@
-"""machina_1 and machina_arena: how much stands on them, where the compound has what, and that all of it can be reached."""
+"""machina_1 and machina_arena: how much stands on them, what the compound has where, and that all can be reached."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_how_much_there_is(worlds: list[dict[str, Any]]) -> None:
         assert [counts[name] for name in (HUB, *STATIONS, "agent")] == [1, 1, 1, 1, 1, 8]
     for name, (mean, least, most) in COUNTS.items():
         assert least <= min(found[name]) <= max(found[name]) <= most, (name, found[name])
-        assert abs(sum(found[name]) / len(found[name]) - mean) < 0.04 * mean, (name, found[name])
+        assert abs(sum(found[name]) / len(found[name]) - mean) < 0.06 * mean, (name, found[name])
 
 
 def test_the_border_is_closed_and_five_wide(worlds: list[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """What a `Canvas` is made of: layers, each drawn on the area it is given over whatever is there.
 
-Floor plans (`Rooms`, `Maze`, `Caves`, `Bsp`) decide about every cell; patterns (`Clumps`, `Dunes`, `Blocks`, `Rim`) only
-add walls; `Radial` only carves; `Compound`, `Buildings` and `Objects` put things on the floor; `Connect` digs tunnels;
+Floor plans (`Rooms`, `Maze`, `Caves`, `Bsp`) decide about every cell; patterns (`Clumps`, `Dunes`, `Blocks`, `Rim`) add
+walls; `Radial` carves; `Compound`, `Buildings` and `Objects` put things on the floor; `Connect` digs tunnels;
 `Part`, `Zones`, `OneOf` and `Mirror` hold other layers. docs/maps.md has a picture of each.
 """
 
@@ -206,8 +206,8 @@ class Mirror(Config):
 
 
 Layer = Annotated[
-    Fill | Rooms | Maze | Caves | Bsp | Radial | Clumps | Dunes | Blocks | Rim | Compound | Buildings | Objects | Connect
-    | Part | Zones | OneOf | Mirror,
+    Fill | Rooms | Maze | Caves | Bsp | Radial | Clumps | Dunes | Blocks | Rim | Compound | Buildings | Objects
+    | Connect | Part | Zones | OneOf | Mirror,
     Field(discriminator="kind"),
 ]  # fmt: skip
 for _model in (Part, Zones, OneOf, Mirror):

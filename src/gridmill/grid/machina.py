@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from gridmill.config import FrozenDict
 from gridmill.grid.layers import (
-    Part,
     Blocks,
     Buildings,
     Clumps,
@@ -21,6 +20,7 @@ from gridmill.grid.layers import (
     Layer,
     Maze,
     OneOf,
+    Part,
     Radial,
     Rim,
     Standing,
@@ -62,14 +62,12 @@ def machina_1(
     weights: Mapping[str, float] = FrozenDict({JUNCTION: 0.6, **dict.fromkeys(EXTRACTORS, 0.2)}),
     compound: Compound | None = None,
 ) -> Canvas:
-    """Plains with four biomes and two dungeons inside a jagged rim, buildings everywhere and the compound in the middle.
+    """Plains, four biomes and two dungeons in a jagged rim, buildings everywhere and the compound in the middle.
 
     `height` and `width` are those inside the border; `coverage` is the share of cells that are drawn for a building.
     """
     side = min(height, width)
-    biomes = Zones(
-        count=4, smallest=11, largest=max(11, int(0.27 * side)), layers=_biomes()
-    )
+    biomes = Zones(count=4, smallest=11, largest=max(11, int(0.27 * side)), layers=_biomes())
     dungeons = Zones(count=2, smallest=10, largest=max(10, side // 5), layers=(_maze(), Radial(arms=8, width=1)))
     layers: tuple[Layer, ...] = (plains(), biomes, dungeons)
     return _asteroid(height, width, border, coverage, weights, compound, layers)
