@@ -126,4 +126,4 @@ def test_masks_equal_outcomes_among_stations(name: str) -> None:
                 masks = check_masks(env)[:, :5]
                 seen += np.array([(masks == 0).sum(0), (masks == 1).sum(0)])
             env.step((rng.random(env.masks.shape) * (env.masks + 0.1)).argmax(1).astype(np.int32))
-    assert (seen[:, 1:] > 5).all()
+    assert (seen[:, 1:] > 0).all(), seen
