@@ -24,7 +24,9 @@ STEPS, WORLDS = 1_000, 64
 def trajectory_hash(name: str) -> str:
     """Everything the env shows, over episodes that end at different times."""
     digest = Digest()
-    with gridmill.make(name, num_worlds=WORLDS, seed=7, desync_episodes=True) as env:
+    game = gridmill.games.build(name)
+    game = game.replace("max_steps", min(game.max_steps, STEPS))
+    with gridmill.make(game, num_worlds=WORLDS, seed=7, desync_episodes=True) as env:
         env.reset()
         digest.add_arrays(env)
         ended = 0

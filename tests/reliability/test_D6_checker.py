@@ -13,6 +13,7 @@ from gymnasium import spaces
 import gridmill
 from gridmill.checks import CheckFailed, Report, check_determinism, difference
 from gridmill.faces import GridmillVectorEnv, parallel_env
+from gridmill.grid import Ascii
 
 SMALL = {"num_agents": 3, "map_size": 9, "max_steps": 60}
 
@@ -232,13 +233,14 @@ def test_D6_passes_shipped_games(game: str) -> None:
     """Every face of every game, over several episodes."""
     short = gridmill.games.build(game).replace("max_steps", 40)
     rows = 2 * short.num_agents
+    drawn = not isinstance(short.map, Ascii)  # on one picture the seed decides only who comes first
     for make in (
         lambda: parallel_env(short, masks=True),
         lambda: gymnasium.make(f"gridmill/{game}-v0", game=short, others="random"),
         lambda: GridmillVectorEnv(short, num_envs=rows),
         lambda: gridmill.make(short, num_worlds=2),
     ):
-        report = check_determinism(make, seeds=(0, 1), steps=90)
+        report = check_determinism(make, seeds=(0, 1), steps=90, seeds_differ=drawn)
         assert report.steps == 270
 
 
