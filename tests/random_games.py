@@ -2,9 +2,10 @@
 
 `games()` is a hypothesis strategy over everything a `Game` can say today: windows, token budgets small enough to
 overflow, vibes, resources beyond one digit, tags, stateful and terrain objects, shown values, rewards of every
-mode, every kind of map, machines, limits, blocks to push and swap, lasers and what a move costs. `games(quiet=True)`
-leaves out what cannot be followed from outside without knowing who came first: attacks, swaps, costs, and machines
-that take something. It does not make invalid games; `test_F1_configs` does.
+mode, every kind of map, machines, limits, blocks to push and swap, lasers and what a move costs, and the rules, areas,
+events, collectives and assemblers of `random_rules`. `games(quiet=True)` leaves out what cannot be followed from
+outside without knowing who came first: attacks, swaps, costs, machines that take something, and rules that change what
+an agent holds without a bump. It does not make invalid games; `test_F1_configs` does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from random_rules import MARK, RuleMaker, Words
 
 import gridmill
 from gridmill import Env, Game
@@ -25,22 +27,40 @@ from gridmill.grid import (
     AgentType,
     Ascii,
     Attack,
+    Blocks,
+    Bsp,
+    Buildings,
+    Canvas,
+    Caves,
+    Clumps,
+    Connect,
     Constant,
     Converter,
+    Count,
+    Dunes,
+    Event,
     Instances,
     Inventory,
+    Layer,
     Limit,
     Log,
     Max,
+    Maze,
     Min,
+    Mirror,
+    Objects,
     ObjectType,
     Observation,
     ObservedValue,
+    OneOf,
     Ratio,
     RewardTerm,
+    Rooms,
     Scatter,
+    SetTag,
     Stat,
     Sum,
+    Zones,
 )  # fmt: skip
 
 DIRECTIONS = ("north", "south", "west", "east", "northwest", "northeast", "southwest", "southeast")
@@ -114,8 +134,9 @@ def fights(draw: st.DrawFn, resources: list[str]) -> dict[str, Any]:
     }
 
 
-def game_values(resources: list[str], moves: int, quiet: bool = True) -> st.SearchStrategy[Any]:
+def game_values(words: Words, moves: int, quiet: bool = True) -> st.SearchStrategy[Any]:
     """Game values nested a few levels deep, every kind among them."""
+    resources = words.resources
     flows = [f"{name}.{flow}" for name in resources for flow in ("get", "put", "gained", "lost")]
     stats = [
         *STATS,
@@ -124,8 +145,15 @@ def game_values(resources: list[str], moves: int, quiet: bool = True) -> st.Sear
         *(f"action.move_{d}.{how}" for d in DIRECTIONS[:moves] for how in ("failed", "success")),
     ]
     leaves = [st.builds(Constant, value=NUMBERS), st.sampled_from(stats).map(lambda name: Stat(name=name))]
+    tags, teams = st.sampled_from(words.tags), st.sampled_from(["", *words.teams])
+    leaves.append(st.builds(Count, tag=tags, collective=teams, resource=st.sampled_from(["", *resources])))
     if resources:
         leaves.append(st.sampled_from(resources).map(lambda name: Inventory(resource=name)))
+        resource = st.sampled_from(resources)
+        leaves.append(st.builds(Inventory, resource=resource, of=st.just("collective"), collective=teams))
+    if words.teams:
+        counted = ["aligned.agent", "aligned.agent.held", *(f"{name}.amount" for name in resources)]
+        leaves.append(st.builds(Stat, name=st.sampled_from(counted), of=st.just("collective"), collective=teams))
 
     def combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         some = st.lists(inner, min_size=1, max_size=3)
@@ -193,6 +221,85 @@ def instance_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Instanc
     return Instances(maps=maps, rows=rows, columns=columns, border=border, gap=draw(st.integers(0, 2)))
 
 
+LAND: list[Layer] = [
+    Rooms(rows=2, columns=2), Maze(method="kruskal", corridor=2), Maze(method="prim", loops=0.5), Caves(fill=0.35),
+    Bsp(rooms=4), Clumps(every=4), Dunes(), Blocks(), Mirror(axis="both", layers=(Clumps(every=3),)),
+    Zones(count=2, smallest=5, largest=9, layers=(Maze(), Blocks())), OneOf(layers=(Dunes(), Clumps())),
+]  # fmt: skip
+
+
+@st.composite
+def canvas_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Canvas:
+    """Land with buildings, whose number nobody knows beforehand, everything connected."""
+    land = draw(st.lists(st.sampled_from(LAND), min_size=1, max_size=2))
+    things = [name for name in types if name != "wall"]
+    layers: list[Layer] = [*land, Connect()]
+    if things:
+        weights = {name: draw(st.sampled_from([0.5, 1.0])) for name in things}
+        counts = {name: draw(st.integers(0, 1)) for name in things}
+        layers = [*land, Buildings(draws=draw(st.integers(0, 8)), weights=weights), Connect(), Objects(counts=counts)]
+    return Canvas(
+        height=draw(st.integers(14, 18)), width=draw(st.integers(14 + num_agents, 40)), border=draw(st.integers(0, 2)),
+        layers=layers, groups=draw(st.integers(1, 3)),
+    )  # fmt: skip
+
+
+@st.composite
+def kinds(draw: st.DrawFn, maker: RuleMaker, tags: list[str], counts_as: str) -> ObjectType:
+    """A kind of object: plain, a machine, an assembler, or one that works by rules."""
+    words, quiet = maker.words, maker.quiet
+    what = draw(st.sampled_from(["plain", "converter", "assembler", "rules"]))
+    ruled = what == "rules" and not quiet
+    return ObjectType(
+        tags=tags,
+        inventory=draw(inventories(words.resources)),
+        vibe=draw(st.sampled_from(["", *words.vibes])),
+        limits=draw(limit_lists(words.resources)) if ruled else [],
+        collective=draw(st.sampled_from(["", *words.teams])),
+        counts_as=counts_as,
+        converter=draw(converters(words.resources, quiet)) if what == "converter" else None,
+        assembler=maker.assembler() if what == "assembler" else None,
+        pushable=draw(st.booleans()) and (what in ("plain", "converter") or not quiet),
+        swappable=draw(st.booleans()),
+        use=draw(st.sampled_from(["first", "all"])),
+        on_use=maker.use_rules() if what == "rules" else [],
+        on_tick=maker.rules() if ruled else [],
+        areas=maker.areas() if ruled else [],
+    )
+
+
+@st.composite
+def agent_types(draw: st.DrawFn, maker: RuleMaker, tags: list[str]) -> AgentType:
+    words = maker.words
+    ruled = draw(st.booleans()) and not maker.quiet
+    return AgentType(
+        tags=tags,
+        inventory=draw(inventories(words.resources)),
+        vibe=draw(st.sampled_from(["", *words.vibes])),
+        limits=draw(limit_lists(words.resources)),
+        collectives=draw(st.lists(st.sampled_from(words.teams), max_size=3)) if words.teams else [],
+        use=draw(st.sampled_from(["first", "all"])),
+        on_use=maker.rules() if ruled else [],
+        on_tick=maker.rules() if ruled else [],
+        areas=maker.areas() if ruled else [],
+    )
+
+
+@st.composite
+def happenings(draw: st.DrawFn, maker: RuleMaker) -> dict[str, Any]:
+    """What the clock and tags set off, in some games."""
+    if not draw(st.booleans()):
+        return {}
+    fields: dict[str, Any] = {"events": maker.events(), "territory": draw(st.sampled_from(["nearest", "strongest"]))}
+    if maker.quiet:
+        return fields
+    fields |= {"on_tick": maker.rules(1), "spawn_room": draw(st.sampled_from([0, 1, 64]))}
+    if draw(st.booleans()):  # rules of a tag need something that sets it
+        fields["events"]["mark"] = Event(at=(2,), targets="type:agent", then=(SetTag(tag=MARK),))
+        fields |= {"on_tag_added": {MARK: maker.rules()}, "on_tag_removed": {MARK: maker.rules()}}
+    return fields
+
+
 @st.composite
 def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: bool = False) -> Game:
     """A random valid game that every env can be made of without an error (a budget warning is possible)."""
@@ -200,15 +307,20 @@ def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: 
     resources = draw(subset(["ore", "heart", "battery", "wood"], 4))
     vibes = draw(subset(["calm", "angry", "sad", "glad"], 4))
     moves = draw(st.sampled_from([0, 4, 8]))
-    tags = subset(["red", "blue", "hot", "a tag", "zebra"], 3)
-    vibe = st.sampled_from(["", *vibes])
-    others = draw(subset(["mine", "crate", "altar", "_x"], 3))
-    kind = st.builds(
-        ObjectType, tags=tags, inventory=inventories(resources), vibe=vibe, converter=converters(resources, quiet),
-        pushable=st.booleans(), swappable=st.booleans(),
-    )  # fmt: skip
-    objects = {"wall": draw(st.builds(ObjectType, tags=tags)), **{name: draw(kind) for name in others}}
-    value = game_values(resources, moves, quiet)
+    types = ["wall", *draw(subset(["mine", "crate", "altar", "_x"], 3))]
+    tags = {name: draw(subset(["red", "blue", "hot", "a tag", "zebra"], 3)) for name in ["agent", *types]}
+    variant = types[-1] if not quiet and len(types) > 2 and draw(st.booleans()) else ""  # counts as another
+    named = {"type:agent", *(f"type:{name}" for name in types if name != variant)}
+    known = sorted(named | {tag for some in tags.values() for tag in some})
+    fought = {} if quiet else draw(fights(resources))
+    teams = draw(subset(["reds", "blues", "a team"], 2))
+    words = Words(resources, vibes, known, types, teams, attack=fought.get("attack") is not None)
+    maker = RuleMaker(draw(st.integers(0, 2**32 - 1)), words, quiet)
+    objects = {"wall": ObjectType(tags=tags["wall"])}
+    for name in types[1:]:
+        counts_as = draw(st.sampled_from(types[:-1])) if name == variant else ""
+        objects[name] = draw(kinds(maker, tags[name], counts_as))
+    value = game_values(words, moves, quiet)
     shown = draw(st.lists(st.tuples(value, st.integers(1, 2)), max_size=3))
     term = st.builds(
         RewardTerm,
@@ -217,7 +329,7 @@ def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: 
         cap=st.sampled_from([0.0, 0.5, 2.0, 1e9]),
         mode=st.sampled_from(["change", "gained", "per_tick"]),
     )
-    maps = draw(st.sampled_from([ascii_maps, scatter_maps, instance_maps]))
+    maps = draw(st.sampled_from([ascii_maps, scatter_maps, instance_maps, canvas_maps]))
     return Game(
         name="random",
         num_agents=num_agents,
@@ -226,11 +338,11 @@ def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: 
         moves=moves,
         resources=resources,
         vibes=vibes,
-        **({} if quiet else draw(fights(resources))),
-        agent=draw(
-            st.builds(AgentType, tags=tags, inventory=inventories(resources), vibe=vibe, limits=limit_lists(resources))
-        ),
+        **fought,
+        agent=draw(agent_types(maker, tags["agent"])),
+        collectives=maker.collectives(),
         objects=objects,
+        **draw(happenings(maker)),
         map=draw(maps(list(objects), num_agents)),
         observation=Observation(
             **draw(windows()),

@@ -150,6 +150,7 @@ inline void bind_grid_functions(nb::module_& m) {
     add(std::type_identity<decltype(grid::Condition::data)>{});
     add(std::type_identity<decltype(grid::Effect::data)>{});
     add(std::type_identity<decltype(grid::MapNode::data)>{});
+    add(std::type_identity<decltype(grid::LayerNode::data)>{});
     return out;
   });
   m.def("grid_parts", [] {
@@ -162,6 +163,7 @@ inline void bind_grid_functions(nb::module_& m) {
     out["Event"] = from_value(schema_of(grid::Event{}));
     out["ObjectType"] = from_value(schema_of(grid::ObjectType{}));
     out["RewardTerm"] = from_value(schema_of(grid::RewardTerm{}));
+    out["Standing"] = from_value(schema_of(grid::Standing{}));
     out["ObservedValue"] = from_value(schema_of(grid::ObservedValue{}));
     return out;
   });

@@ -1,10 +1,11 @@
 // compile_map(): checks and sizes of maps, with the path of whatever is wrong.
+#include "grid/compile_map.hpp"
+
 #include <algorithm>
 
 #include "grid/maps.hpp"
 
 namespace gridmill::grid {
-namespace {
 
 std::uint16_t type_index(const Program& p, const std::string& name, const std::string& path) {
   std::vector<std::string> known;
@@ -14,6 +15,8 @@ std::uint16_t type_index(const Program& p, const std::string& name, const std::s
   }
   refuse(path, "unknown object type `" + name + "`" + nearest(name, known));
 }
+
+namespace {
 
 void check_size(std::uint64_t height, std::uint64_t width, const std::string& path) {
   if (height > kMaxSide || width > kMaxSide)
@@ -143,7 +146,30 @@ CompiledMap compile_instances(const Program& p, const InstancesMap& config, std:
   return map;
 }
 
+CompiledMap compile_canvas(const Program& p, const CanvasMap& config, std::uint32_t agents, const std::string& path) {
+  CompiledMap map;
+  map.kind = CompiledMap::canvas;
+  map.height = static_cast<std::uint32_t>(config.height), map.width = static_cast<std::uint32_t>(config.width);
+  map.border = static_cast<std::uint32_t>(config.border), map.groups = static_cast<std::uint32_t>(config.groups);
+  map.agents = agents, map.path = path;
+  if (config.border > 0) type_index(p, "wall", path + ".border");
+  const Size inner{config.height - 2 * config.border, config.width - 2 * config.border};
+  if (inner.height < 1 || inner.width < 1)
+    refuse(path + ".border", "expected at least one cell inside the border, got none");
+  const std::int64_t cells = std::int64_t{inner.height} * inner.width;
+  if (agents > cells)
+    refuse(path, "expected at least " + std::to_string(agents) + " free cells for agents, got " +
+                     std::to_string(cells) + " inside the border");
+  map.layers = compile_layers(p, config.layers, inner, path + ".layers");
+  const std::uint64_t pads = stock_of(p, map.layers).pads;
+  if (pads > 0 && pads < agents)
+    refuse(path, "expected at least " + std::to_string(agents) + " cells marked for agents, got " +
+                     std::to_string(pads) + "; mark none and they start anywhere on the floor");
+  return map;
+}
+
 CompiledMap compile_node(const Program& p, const MapNode& node, std::uint32_t agents, const std::string& path) {
+  if (const auto* canvas = std::get_if<CanvasMap>(&node.data)) return compile_canvas(p, *canvas, agents, path);
   if (const auto* ascii = std::get_if<AsciiMap>(&node.data)) return compile_ascii(p, *ascii, agents, path);
   if (const auto* scatter = std::get_if<ScatterMap>(&node.data)) return compile_scatter(p, *scatter, agents, path);
   return compile_instances(p, std::get<InstancesMap>(node.data), agents, path);
@@ -153,17 +179,37 @@ std::uint64_t frame(std::uint64_t height, std::uint64_t width, std::uint64_t bor
   return height * width - (height - std::min(height, 2 * border)) * (width - std::min(width, 2 * border));
 }
 
-// How many pieces of each type a map has.
-void count_pieces(Program& p, const CompiledMap& map) {
+std::size_t largest_canvas(const CompiledMap& map) {
+  std::size_t cells = map.kind == CompiledMap::canvas ? std::size_t{map.height + 2} * (map.width + 2) : 0;
+  for (const auto& part : map.parts) cells = std::max(cells, largest_canvas(part));
+  return cells;
+}
+
+// The most pieces of each type a map can have. Any cell of a canvas may be a wall, and none is two things.
+Stock stock_of(const Program& p, const CompiledMap& map) {
+  Stock stock = no_stock(p);
+  if (map.kind == CompiledMap::canvas) {
+    const std::uint64_t cells = std::uint64_t{map.height} * map.width;
+    stock = stock_of(p, map.layers);
+    stock.all = cells;
+    stock.placed[p.wall] += cells;
+    if (!p.types[p.wall].terrain) stock.with_state += cells;
+    return stock;
+  }
+  const auto put = [&](std::size_t type, std::uint64_t n) {
+    stock.placed[type] += n, stock.all += n;
+    if (!p.types[type].terrain) stock.with_state += n;
+  };
   if (map.kind == CompiledMap::instances) {
     const std::uint64_t places = std::uint64_t{map.rows} * map.columns;
-    p.placed[p.wall] += std::uint64_t{map.height} * map.width - places * map.parts[0].height * map.parts[0].width;
-    for (std::uint64_t i = 0; i < places; ++i) count_pieces(p, map.parts[i % map.parts.size()]);
-    return;
+    put(p.wall, std::uint64_t{map.height} * map.width - places * map.parts[0].height * map.parts[0].width);
+    for (std::uint64_t i = 0; i < places; ++i) add(stock, stock_of(p, map.parts[i % map.parts.size()]), 1);
+    return stock;
   }
-  for (const auto& item : map.fixed) ++p.placed[item.type];
-  for (const auto& [type, n] : map.scattered) p.placed[type] += n;
-  if (map.kind == CompiledMap::scatter && map.border > 0) p.placed[p.wall] += frame(map.height, map.width, map.border);
+  for (const auto& item : map.fixed) put(item.type, 1);
+  for (const auto& [type, n] : map.scattered) put(type, n);
+  if (map.kind == CompiledMap::scatter && map.border > 0) put(p.wall, frame(map.height, map.width, map.border));
+  return stock;
 }
 
 }  // namespace
@@ -171,19 +217,16 @@ void count_pieces(Program& p, const CompiledMap& map) {
 void compile_map(Program& p) {
   while (p.wall + 1u < p.types.size() && p.types[p.wall].name != "wall") ++p.wall;
   p.map = compile_node(p, p.config.map, p.num_agents, "$.map");
+  p.largest_canvas = largest_canvas(p.map);
   p.height = p.map.height, p.width = p.map.width;
-  p.placed.assign(p.types.size(), 0);
-  count_pieces(p, p.map);
+  const Stock stock = stock_of(p, p.map);
+  p.placed = stock.placed;
   p.placed[p.agent_type] = p.num_agents;
-  std::uint64_t all = 0, with_state = 0;
-  for (std::size_t t = 0; t < p.types.size(); ++t) {
-    all += p.placed[t];
-    if (!p.types[t].terrain) with_state += p.placed[t];
-  }
+  const std::uint64_t all = stock.all + p.num_agents;
   if (all > static_cast<std::uint64_t>(kMaxObjects))
     refuse("$.map", "expected at most 65535 objects on a map, got " + std::to_string(all) + " (" +
                         std::to_string(p.num_agents) + " agents + " + std::to_string(all - p.num_agents) + " others)");
-  p.num_objects = static_cast<std::uint32_t>(with_state);
+  p.num_objects = static_cast<std::uint32_t>(stock.with_state + p.num_agents);
 }
 
 }  // namespace gridmill::grid

@@ -9,13 +9,10 @@
 
 #include "core/value.hpp"
 #include "grid/effects.hpp"
+#include "grid/map_config.hpp"
 #include "grid/values.hpp"
 
 namespace gridmill::grid {
-
-constexpr std::int64_t kMaxSide = 4096;
-constexpr std::int64_t kMaxAgents = 4096;
-constexpr std::int64_t kMaxObjects = 65'535;
 
 // ---- the game
 
@@ -190,51 +187,6 @@ struct Attack {
                       field("freeze_duration", &Attack::freeze_duration, between(1, 65'535), "ticks a hit freezes"),
                       field("aim", &Attack::aim, one_of({"nearest", "cells", "both"}), "which attack actions exist")};
   }
-};
-
-struct AsciiMap {
-  static constexpr std::string_view kind = "ascii";
-  std::string text;
-  Named<std::string> legend;
-  static auto fields() {
-    return std::tuple{field("text", &AsciiMap::text, "rows of characters, all of one length"),
-                      field("legend", &AsciiMap::legend, "character -> object type")};
-  }
-};
-
-struct ScatterMap {
-  static constexpr std::string_view kind = "scatter";
-  std::int32_t height = 40, width = 40, border = 1;
-  Named<std::int64_t> objects;
-  std::int32_t groups = 1;
-  static auto fields() {
-    return std::tuple{field("height", &ScatterMap::height, between(1, kMaxSide), "rows, border included"),
-                      field("width", &ScatterMap::width, between(1, kMaxSide), "columns, border included"),
-                      field("border", &ScatterMap::border, between(0, kMaxSide), "cells of wall around"),
-                      field("objects", &ScatterMap::objects, between(0, kMaxObjects), "object type -> how many"),
-                      field("groups", &ScatterMap::groups, between(1, 255), "agent i belongs to group i mod groups")};
-  }
-};
-
-struct MapNode;
-
-// Maps side by side: `rows` x `columns` of them, taken in turn from the list, all of one size. Agents are dealt evenly.
-struct InstancesMap {
-  static constexpr std::string_view kind = "instances";
-  std::vector<MapNode> maps;
-  std::int32_t rows = 1, columns = 1, gap = 0, border = 0;
-  static auto fields() {
-    return std::tuple{field("maps", &InstancesMap::maps, "what stands in the places, taken in turn"),
-                      field("rows", &InstancesMap::rows, between(1, 64), "places from north to south"),
-                      field("columns", &InstancesMap::columns, between(1, 64), "places from west to east"),
-                      field("gap", &InstancesMap::gap, between(0, kMaxSide), "cells of wall between places"),
-                      field("border", &InstancesMap::border, between(0, kMaxSide), "cells of wall around all")};
-  }
-};
-
-struct MapNode {
-  Choice<AsciiMap, ScatterMap, InstancesMap> data;
-  static void decode(MapNode& out, const Value& value, const std::string& path);
 };
 
 struct GameConfig {

@@ -26,6 +26,15 @@ class Layer {
     w_.spawn_row[agent] = static_cast<std::uint16_t>(r);
     w_.spawn_column[agent] = static_cast<std::uint16_t>(c);
   }
+  std::uint32_t end() const { return next_object_; }
+  // Objects that this map does not have hold nothing and stand nowhere, whatever an earlier attempt left there.
+  void clear_the_rest() {
+    for (std::uint32_t object = next_object_; object < p_.num_objects; ++object) {
+      w_.type[object] = 0, w_.cell[object] = 0, w_.row[object] = 0, w_.column[object] = 0, w_.vibe[object] = 0;
+      std::fill_n(w_.held(object), p_.num_resources, std::uint16_t{0});
+      w_.dirty[object >> 6] &= ~(std::uint64_t{1} << (object & 63));
+    }
+  }
 
  private:
   const Program& p_;
@@ -33,27 +42,41 @@ class Layer {
   std::uint32_t next_object_;
 };
 
+// Why an attempt came to nothing, and which canvas it was.
+struct Failure {
+  const char* why = nullptr;
+  const CompiledMap* map = nullptr;
+};
+constexpr const char* kScatterFailed =
+    "scatter found no layout in 100 draws in which every agent and every object with a state of its own can be "
+    "reached; use fewer objects or a larger map";
+constexpr const char* kNoRoom =
+    "expected room for all objects on floor where they close no way, found too little in 100 draws; use fewer objects, "
+    "a larger canvas or wider ways";
+constexpr const char* kNoStart =
+    "expected floor for all agents, found too little in 100 draws; use fewer agents or a larger canvas";
+constexpr const char* kCutOff =
+    "expected a way between all agents and objects, found none in 100 draws; draw a `connect` layer last";
+
 // One attempt to draw the whole map: objects node by node, then agents.
 class Drawing {
  public:
   Drawing(const Program& program, World& world, const Key& key, std::uint32_t attempt, MapScratch& scratch)
-      : p_(program), w_(world), layer_(program, world), draws_(key, attempt, kMapStream), s_(scratch) {
+      : p_(program), w_(world), layer_(program, world), draws_(Stream(key, attempt, kMapStream)), s_(scratch) {
     s_.requests.clear();
   }
 
-  // False where an agent or an object with a state of its own would be cut off from the rest.
-  bool draw() {
+  // What went wrong, or nothing: something would be cut off from the rest, or does not fit.
+  Failure draw() {
     clear();
     node(p_.map, 0, 0);
-    if (s_.requests.empty()) return true;
-    const std::uint32_t labels = label_components();
-    for (const auto& request : s_.requests)
-      if (!place(request, largest_floor(request, labels))) return false;
-    return true;
+    if (failure_.why == nullptr && !s_.requests.empty()) place_requests();
+    layer_.clear_the_rest();
+    return failure_;
   }
 
  private:
-  std::uint32_t below(std::uint32_t bound) { return draws_.below(next_draw_++, bound); }
+  std::uint32_t below(std::uint32_t bound) { return draws_.below(bound); }
 
   void clear() {
     const std::size_t cells = std::size_t{p_.height + 2} * p_.stride, size = p_.narrow_grid ? 1 : 2;
@@ -66,6 +89,7 @@ class Drawing {
   void node(const CompiledMap& map, std::uint32_t top, std::uint32_t left) {
     if (map.kind == CompiledMap::ascii) ascii(map, top, left);
     else if (map.kind == CompiledMap::scatter) scatter(map, top, left);
+    else if (map.kind == CompiledMap::canvas) canvas(map, top, left);
     else instances(map, top, left);
   }
 
@@ -103,6 +127,59 @@ class Drawing {
     agents_placed_ += map.agents;
   }
 
+  // Layers on a canvas, then everything on it into the world, then agents on the floor or on cells marked for them.
+  void canvas(const CompiledMap& map, std::uint32_t top, std::uint32_t left) {
+    const auto border = static_cast<std::int32_t>(map.border);
+    Canvas canvas(static_cast<std::int32_t>(map.height) - 2 * border, static_cast<std::int32_t>(map.width) - 2 * border,
+                  s_.canvas);
+    if (!paint_layers(map.layers, canvas.all(), canvas, draws_)) return fail(kNoRoom, &map);
+    const std::uint32_t n = starts_on(canvas, map);
+    if (n < map.agents) return fail(kNoStart, &map);
+    for (std::uint32_t r = 0; r < map.height; ++r)
+      for (std::uint32_t c = 0; c < map.width; ++c) {
+        const std::int32_t row = static_cast<std::int32_t>(r) - border, column = static_cast<std::int32_t>(c) - border;
+        const Cell cell = canvas.all().has(row, column) ? canvas.at(row, column) : kWall;
+        if (cell == kWall) layer_.put(p_.wall, top + r, left + c);
+        else if (is_thing(cell)) layer_.put(static_cast<std::uint16_t>(cell - kThing), top + r, left + c);
+      }
+    for (std::uint32_t i = 0; i < map.agents; ++i, ++agents_placed_) {
+      std::swap(s_.cells[i], s_.cells[i + below(n - i)]);
+      layer_.put_agent(agents_placed_, top + map.border + static_cast<std::uint32_t>(canvas.row(s_.cells[i])),
+                       left + map.border + static_cast<std::uint32_t>(canvas.column(s_.cells[i])),
+                       static_cast<std::uint8_t>(agents_placed_ % map.groups));
+    }
+  }
+
+  // Lists the cells where agents may start: those marked, or all of the largest floor; everything on the canvas must be
+  // within reach of them.
+  std::uint32_t starts_on(Canvas& canvas, const CompiledMap& map) {
+    const std::uint32_t labels = label_floor(canvas);
+    std::uint32_t n = 0, floor = 0;
+    const auto each = [&](auto&& visit) {
+      for (std::int32_t r = 0; r < canvas.height; ++r)
+        for (std::int32_t c = 0; c < canvas.width; ++c) visit(canvas.index(r, c));
+    };
+    each([&](std::uint32_t i) {
+      if (canvas.s.cells[i] == kPad) s_.cells[n++] = i;
+    });
+    const auto& label = canvas.s.label;
+    floor = n > 0 ? label[s_.cells[0]] : grid::largest_floor(canvas, labels, canvas.all());
+    if (std::any_of(s_.cells.begin(), s_.cells.begin() + n, [&](std::uint32_t i) { return label[i] != floor; }))
+      fail(kCutOff, &map);
+    each([&](std::uint32_t i) {
+      if (!is_thing(canvas.s.cells[i])) return;
+      bool reached = false;
+      for (int d = 0; d < 4; ++d) reached = reached || (floor != 0 && label[canvas.beside(i, d)] == floor);
+      if (!reached) fail(kCutOff, &map);
+    });
+    if (n == 0 && floor != 0)
+      for (std::uint32_t k = canvas.s.begin[floor]; k < canvas.s.begin[floor + 1]; ++k)
+        s_.cells[n++] = canvas.s.order[k];
+    return n;
+  }
+
+  void fail(const char* why, const CompiledMap* map) { failure_ = {why, map}; }
+
   void instances(const CompiledMap& map, std::uint32_t top, std::uint32_t left) {
     const std::uint32_t height = map.parts.front().height, width = map.parts.front().width;
     for (std::uint32_t r = 0; r < map.height; ++r)
@@ -118,6 +195,12 @@ class Drawing {
   static bool outside(std::uint32_t at, std::uint32_t border, std::uint32_t size, std::uint32_t gap, std::uint32_t n) {
     if (at < border || at >= border + n * (size + gap) - gap) return true;
     return (at - border) % (size + gap) >= size;
+  }
+
+  void place_requests() {
+    const std::uint32_t labels = label_components();
+    for (const auto& request : s_.requests)
+      if (!place(request, largest_floor(request, labels))) return fail(kScatterFailed, nullptr);
   }
 
   // Labels the 4-connected components of empty cells from 1 on; returns how many there are.
@@ -164,7 +247,7 @@ class Drawing {
   // The request's agents on random cells of that floor. False if they do not fit, or if an object with a state of its
   // own in the rectangle could not be reached from there.
   bool place(const SpawnRequest& request, std::uint32_t floor) {
-    for (std::uint32_t object = p_.num_agents; object < p_.num_objects; ++object) {
+    for (std::uint32_t object = p_.num_agents; object < layer_.end(); ++object) {
       const bool inside =
           w_.row[object] - request.top < request.height && w_.column[object] - request.left < request.width;
       if (inside && !touches(object, floor)) return false;
@@ -188,9 +271,9 @@ class Drawing {
   const Program& p_;
   World& w_;
   Layer layer_;
-  const Stream draws_;
-  std::uint64_t next_draw_ = 0;
+  Draws draws_;
   MapScratch& s_;
+  Failure failure_;
   std::uint32_t agents_placed_ = 0;
 };
 
@@ -200,16 +283,17 @@ void MapScratch::fit(const Program& p) {
   const std::size_t padded = std::size_t{p.height + 2} * p.stride;
   for (auto* list : {&cells, &queue, &component}) list->resize(std::max(list->size(), padded));
   requests.reserve(4096);
+  if (p.largest_canvas > 0) canvas.fit(p.largest_canvas);
 }
 
 void draw_map(const Program& p, World& w, const Key& key, MapScratch& scratch) {
   constexpr std::uint32_t kAttempts = 100;
-  for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt)
-    if (Drawing(p, w, key, attempt, scratch).draw()) return;
-  throw std::runtime_error(
-      "scatter found no layout in 100 draws in which every agent and every object with a state of its own can be "
-      "reached; "
-      "use fewer objects or a larger map");
+  Failure failure;
+  for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+    failure = Drawing(p, w, key, attempt, scratch).draw();
+    if (failure.why == nullptr) return;
+  }
+  throw std::runtime_error(failure.map == nullptr ? failure.why : failure.why + (" - at `" + failure.map->path + "`"));
 }
 
 }  // namespace gridmill::grid

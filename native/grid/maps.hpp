@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "grid/map_canvas.hpp"
 #include "grid/program.hpp"
 #include "grid/world.hpp"
 
@@ -20,6 +21,7 @@ struct SpawnRequest {
 struct MapScratch {
   std::vector<std::uint32_t> cells, queue, component;
   std::vector<SpawnRequest> requests;
+  CanvasScratch canvas;
   void fit(const Program& program);
 };
 

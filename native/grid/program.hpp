@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "grid/config.hpp"
+#include "grid/map_layer.hpp"
 #include "grid/ops.hpp"
 #include "grid/vocabulary.hpp"
 #include "grid/window.hpp"
@@ -159,13 +160,15 @@ struct Spawn {
 
 // A map as it will be drawn: a tree of nodes, each in its own rectangle.
 struct CompiledMap {
-  enum Kind : std::uint8_t { ascii, scatter, instances } kind = ascii;
+  enum Kind : std::uint8_t { ascii, scatter, instances, canvas } kind = ascii;
   std::uint32_t height = 0, width = 0, agents = 0;
   std::uint32_t border = 0, gap = 0, rows = 1, columns = 1, groups = 1;
   std::vector<Placement> fixed;                                    // ascii: everything but agents
   std::vector<Spawn> spawns;                                       // ascii: at least as many as agents
   std::vector<std::pair<std::uint16_t, std::uint32_t>> scattered;  // scatter: type, how many
   std::vector<CompiledMap> parts;                                  // instances: taken in turn
+  std::vector<CompiledLayer> layers;                               // canvas: drawn in order
+  std::string path;                                                // canvas: for what a reset has to say about it
 };
 
 // Where each array of a world begins, in bytes from the start of its state.
@@ -187,7 +190,7 @@ struct Program {
   const Vocabulary* words = nullptr;
   std::vector<Type> types;  // by declaration; the last one is the agent's
   std::size_t agent_type = 0;
-  std::uint32_t num_agents = 0, num_objects = 0, num_resources = 0;  // objects with state, agents first
+  std::uint32_t num_agents = 0, num_objects = 0, num_resources = 0;  // room for objects with state, agents first
   std::uint32_t height = 0, width = 0, stride = 0;                   // stride of the padded grid
   std::uint32_t plane_rows = 0, num_strips = 0;                      // of the occupancy bitmap
   std::uint32_t visited_words = 0, visited_tiles = 0;                // words of 8 x 8 cells, words per row of tiles
@@ -231,7 +234,8 @@ struct Program {
   std::vector<std::uint8_t> code_type;  // type of terrain codes, from num_objects + 1 on
   Window window;
   CompiledMap map;
-  std::vector<std::uint64_t> placed;  // per type: how many pieces the map has
+  std::size_t largest_canvas = 0;     // cells, with a ring around them
+  std::vector<std::uint64_t> placed;  // per type: the most pieces the map can have
   std::uint16_t wall = 0;             // the type borders are made of
   std::uint32_t slot_shift = 4, num_slots = 0;
   std::vector<std::int32_t> team_of_word;                             // per collective of the batch: this game's, or -1

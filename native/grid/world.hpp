@@ -67,6 +67,7 @@ struct World {
   }
   // What an object holds; behind the objects come the collectives.
   std::uint16_t* held(std::uint32_t holder) const { return inventory + std::size_t{holder} * program.num_resources; }
+  // Maps differ in how many objects they have, and rules remove some: those that are not there have no cell.
   bool on_map(std::uint32_t object) const { return cell[object] != 0; }
 
   // What only games with rules, areas or collectives have.

@@ -90,7 +90,10 @@ else:
 
 
 def _as_dict(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
+    """A plain dict; lists in it stand for tuples, as in every field."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -6,6 +6,7 @@ what lets them be.
 
 from __future__ import annotations
 
+import copy
 import types
 import typing
 from typing import Any, Literal
@@ -27,16 +28,26 @@ from gridmill.grid import (
     Assembler,
     AtLeast,
     Attack,
+    Blocks,
+    Bsp,
+    Buildings,
+    Canvas,
+    Caves,
     Chance,
     ChangeVibe,
     Clear,
     ClearTag,
+    Clumps,
     Collective,
+    Compound,
+    Connect,
     Constant,
     Converter,
     Count,
+    Dunes,
     Empty,
     Event,
+    Fill,
     Freeze,
     Game,
     Give,
@@ -49,26 +60,35 @@ from gridmill.grid import (
     Limit,
     Log,
     Max,
+    Maze,
     Min,
+    Mirror,
     Move,
     Near,
     Not,
+    Objects,
     ObjectType,
     Observation,
     ObservedValue,
+    OneOf,
     OtherCollective,
+    Part,
     Periodic,
     Push,
+    Radial,
     Ratio,
     Recipe,
     Relocate,
     Remove,
     RewardTerm,
+    Rim,
+    Rooms,
     Rule,
     SameCollective,
     Scatter,
     SetTag,
     Spawn,
+    Standing,
     Stat,
     Strike,
     Sum,
@@ -77,6 +97,7 @@ from gridmill.grid import (
     Transfer,
     Unalign,
     Within,
+    Zones,
 )  # fmt: skip
 
 VALUES: list[type[Config]] = [Inventory, Stat, Count, Index, Constant, Sum, Ratio, Min, Max, Log]
@@ -88,10 +109,14 @@ EFFECTS: list[type[Config]] = [
     Give, Take, Transfer, Clear, Add, SetTag, ClearTag, Align, Unalign, ChangeVibe, Freeze, Move, Push, SwapPlaces,
     Relocate, Spawn, Remove, Strike, AddStat,
 ]  # fmt: skip
-MAPS: list[type[Config]] = [Ascii, Scatter, Instances]
-KINDS = VALUES + CONDITIONS + EFFECTS + MAPS
+MAPS: list[type[Config]] = [Ascii, Scatter, Instances, Canvas]
+LAYERS: list[type[Config]] = [
+    Fill, Rooms, Maze, Caves, Bsp, Radial, Clumps, Dunes, Blocks, Rim, Compound, Buildings, Objects, Connect,
+    Part, Zones, OneOf, Mirror,
+]  # fmt: skip
+KINDS = VALUES + CONDITIONS + EFFECTS + MAPS + LAYERS
 PARTS: list[type[Config]] = [
-    Limit, Recipe, Collective, Rule, Area, Event, ObjectType, RewardTerm, ObservedValue,
+    Limit, Recipe, Collective, Rule, Area, Event, ObjectType, RewardTerm, ObservedValue, Standing,
 ]  # fmt: skip
 EMPTY = {"str": "", "int": 0, "float": 0.0, "bool": False}
 
@@ -225,11 +250,11 @@ OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def native_takes(path: list[Any], value: Any) -> bool:
+def native_takes(path: list[Any], value: Any, map_: Any) -> bool:
     """Whether the native side, asked alone, finds no fault with this field (others may then fail)."""
     rewards = [{"value": {"kind": "constant"}}]
     shown = {"values": [{"name": "x", "value": {"kind": "constant"}}]}
-    tree: dict[str, Any] = Game(name="x", map=Scatter()).tree() | {"rewards": rewards}
+    tree: dict[str, Any] = Game(name="x", map=Scatter()).tree() | {"rewards": rewards, "map": copy.deepcopy(map_)}
     tree["observation"] |= shown
     tree["resources"] = ["ore"]
     tree["attack"] = {"cost": {"ore": 1}}
@@ -262,10 +287,24 @@ def native_takes(path: list[Any], value: Any) -> bool:
     ids=lambda x: ".".join(map(str, x)) if isinstance(x, list) else x.__name__,
 )  # fmt: skip
 def test_both_sides_allow_the_same_numbers(model: type[Config], path: list[Any]) -> None:
+    hold_to_bounds(model, path, Scatter().tree())
+
+
+@pytest.mark.parametrize("model", [Canvas, *LAYERS], ids=lambda m: m.__name__)
+def test_both_sides_allow_the_same_numbers_in_canvases(model: type[Config]) -> None:
+    """Whatever is wrong with the canvas otherwise: numbers are looked at first."""
+    canvas = {"kind": "canvas", "layers": [{"kind": layer.model_fields["kind"].default} for layer in LAYERS]}
+    where: list[Any] = ["map"] if model is Canvas else ["map", "layers", LAYERS.index(model)]
+    for name, field in model.model_fields.items():
+        if type_name(field.annotation) in ("int", "float"):
+            hold_to_bounds(model, [*where, name], canvas)
+
+
+def hold_to_bounds(model: type[Config], path: list[Any], map_: Any) -> None:
     low, high = bounds(model, str(path[-1]))
     assert low is not None
-    assert native_takes(path, low)
-    assert not native_takes(path, low - 1)
+    assert native_takes(path, low, map_)
+    assert not native_takes(path, low - 1, map_)
     if high is not None:
-        assert native_takes(path, high)
-        assert not native_takes(path, high + 1)
+        assert native_takes(path, high, map_)
+        assert not native_takes(path, high + 1, map_)

@@ -3,20 +3,24 @@
 Written from the rules alone, so that it checks the native reference too. A `Follower` watches one world of a
 one-game env: it keeps the last actions, rewards and counts that tokens depend on, and `expected()` is the world's
 rows of `obs`. Slow and obvious; used by tests only. It does not know the state an ended episode ended in, and it can
-follow only games in which nobody shoots, swaps, pays for a move or feeds a machine (`games(quiet=True)`).
+follow only games in which nobody shoots, swaps, pays for a move, feeds a machine or is given something by a rule
+without a bump (`games(quiet=True)`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from random_games import DIRECTIONS, agents_of
 
-from gridmill import Env, Game
+from gridmill import Config, Env, Game
+from gridmill.grid import Add, Area, ClearTag, Freeze, Give, Limit, Recipe, SetTag, Transfer
 
 EMPTY, GLOBAL = 0xFF, 0xFE
+STEPS = dict(zip(DIRECTIONS, [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)], strict=True))
 Tokens = list[tuple[int, int, int]]
 
 
@@ -33,6 +37,20 @@ def window_cells(window: str, height: int, width: int) -> list[tuple[int, int]]:
     return [(row, column) for _, row, column in sorted(cells)]
 
 
+def parts(item: Any) -> Iterator[Config]:
+    """Every setting inside a setting, itself included."""
+    if isinstance(item, Config):
+        yield item
+        for name in type(item).model_fields:
+            yield from parts(getattr(item, name))
+    elif isinstance(item, Mapping):
+        for value in item.values():
+            yield from parts(value)
+    elif isinstance(item, tuple):
+        for value in item:
+            yield from parts(value)
+
+
 def feature_names(game: Game) -> list[str]:
     """The feature table of a batch of this one game: names in sorted order, the id is the place."""
     names = {"episode_progress", "last_action", "last_reward", "tag", "agent:group", "agent:id"}
@@ -40,9 +58,13 @@ def feature_names(game: Game) -> list[str]:
         names |= {"lp:north", "lp:south", "lp:west", "lp:east"}
     if len(game.vibes) > 1:
         names.add("vibe")
-    names |= {"agent:frozen"} if game.attack else set()
+    freezes = game.attack is not None or any(isinstance(part, Freeze) for part in parts(game))
+    names |= {"agent:frozen"} if freezes else set()
     names |= {"agent:facing"} if game.attack or game.swap else set()
-    names |= {"converting"} if any(kind.converter for kind in game.objects.values()) else set()
+    names |= {"collective"} if game.collectives else set()
+    for kind in game.objects.values():
+        names |= {"converting"} if kind.converter or (kind.assembler and kind.assembler.cooldown) else set()
+        names |= {"uses"} if kind.assembler and kind.assembler.max_uses >= 0 else set()
     for resource in game.resources:
         names.add(f"inv:{resource}")
         if most_held(game, resource) > 255:
@@ -52,31 +74,58 @@ def feature_names(game: Game) -> list[str]:
     return sorted(names)
 
 
+def gives(item: Any, resource: str, *whom: str) -> bool:
+    """True where some rule, area or recipe inside may bring a resource to one of these."""
+    for part in parts(item):
+        if isinstance(part, Give) and part.who in whom and part.amounts.get(resource):
+            return True
+        if isinstance(part, Transfer) and part.to in whom and part.amounts.get(resource):
+            return True
+        if isinstance(part, Add) and part.who in whom and part.resource == resource:
+            return True
+        if isinstance(part, Area) and any(c.get(resource) for c in (part.changes, part.enter, part.exit)):
+            return True
+        if isinstance(part, Recipe) and part.outputs.get(resource):
+            return True
+    return False
+
+
+def limit_of(limits: tuple[Limit, ...], resource: str) -> int:
+    for limit in limits:
+        if resource in limit.resources:
+            return limit.max if limit.bonus else min(limit.base, limit.max)
+    return 65_535
+
+
 def most_held(game: Game, resource: str) -> int:
-    """The most of a resource that anything could come to hold: agents up to their limit if there is more to get."""
+    """The most of a resource that anything could come to hold: up to a limit if there is more to get."""
     start = game.agent.inventory.get(resource, 0)
     more = game.attack is not None and start > 0  # the others'
+    more = more or gives(game, resource, "actor", "target")
     amounts = [start]
+    anywhere = gives((game.events, game.on_tag_added, game.on_tag_removed), resource, "target")
     for kind in game.objects.values():
         there, machine = kind.inventory.get(resource, 0), kind.converter
         amounts.append(there)
+        own = gives(kind.on_use, resource, "target") or gives(kind.on_tick, resource, "actor", "target")
+        if anywhere or own or gives(kind.areas, resource, "actor"):
+            amounts.append(limit_of(kind.limits, resource))
         if machine is None:
             continue
         amounts.append(machine.inputs.get(resource, 0) * machine.max_input)
         if made := machine.outputs.get(resource, 0):
             more = True
-            amounts += [machine.max_output - 1 + made, there + machine.initial_resource_count * made]
+            amounts += [there + machine.max_output - 1 + made, there + machine.initial_resource_count * made]
     if more:
-        limits = [limit for limit in game.agent.limits if resource in limit.resources]
-        amounts += [limit.max if limit.bonus else min(limit.base, limit.max) for limit in limits] or [65_535]
+        amounts.append(limit_of(game.agent.limits, resource))
     return max(amounts)
 
 
 def tag_names(game: Game) -> list[str]:
     names = {"type:agent", *game.agent.tags}
     for name, kind in game.objects.items():
-        names |= {f"type:{name}", *kind.tags}
-    return sorted(names)
+        names |= {f"type:{kind.counts_as or name}", *kind.tags}
+    return sorted(names | {part.tag for part in parts(game) if isinstance(part, SetTag | ClearTag)})
 
 
 def action_names(game: Game) -> list[str]:
@@ -101,25 +150,58 @@ def digits(feature: str, amount: int) -> list[tuple[str, int]]:
     return [(f, v) for f, v in ((feature, amount % 256), (f"{feature}:p1", amount // 256)) if v]
 
 
-def evaluate(value: Any, inventory: dict[str, int], stats: dict[str, float]) -> float:
-    """A game value for one agent."""
-    if value.kind == "inventory":
-        return float(inventory.get(value.resource, 0))
-    if value.kind == "stat":
-        return float(stats.get(value.name, 0))
-    if value.kind == "constant":
-        return float(value.value)
-    parts = [evaluate(v, inventory, stats) for v in value.values]
-    if value.kind == "sum":
-        total = 0.0
-        for part in parts:
-            total += part
-        return total
-    if value.kind == "ratio":
-        return parts[0] / parts[1] if parts[1] != 0 else 0.0
-    if value.kind == "log":
-        return math.log1p(max(0.0, parts[0]))
-    return min(parts) if value.kind == "min" else max(parts)
+class Asker:
+    """Game values for one agent, read from what an inspected world shows and what was counted."""
+
+    def __init__(
+        self, view: dict[str, Any], agent: dict[str, Any], stats: dict[str, float], held: dict[str, int]
+    ) -> None:
+        self.view, self.agent, self.stats, self.held = view, agent, stats, held
+
+    def team(self, name: str) -> str | None:
+        return name or self.agent["collective"]
+
+    def store(self, name: str) -> dict[str, int]:
+        team = self.team(name)
+        return {} if team is None else self.view["collectives"][team]["inventory"]
+
+    def counted(self, tag: str, team: str, resource: str) -> int:
+        found = [o for o in self.view["objects"] if tag in o["tags"] and (not team or o["collective"] == team)]
+        return sum(o["inventory"].get(resource, 0) for o in found) if resource else len(found)
+
+    def team_stat(self, name: str, team: str | None) -> float:
+        """`aligned.agent`, `aligned.agent.held` and `<resource>.amount` are all that random games ask for."""
+        if team is None:
+            return 0.0
+        if name == "aligned.agent":
+            return float(sum(a["collective"] == team for a in agents_of(self.view)))
+        if name == "aligned.agent.held":
+            return float(self.held.get(team, 0))
+        return float(self.store(team).get(name.removesuffix(".amount"), 0))
+
+    def evaluate(self, value: Any) -> float:
+        if value.kind == "inventory":
+            held = self.store(value.collective) if value.of == "collective" else self.agent["inventory"]
+            return float(held.get(value.resource, 0))
+        if value.kind == "stat" and value.of == "collective":
+            return self.team_stat(value.name, self.team(value.collective))
+        if value.kind == "stat":
+            return float(self.stats.get(value.name, 0))
+        if value.kind == "count":
+            return float(self.counted(value.tag, value.collective, value.resource))
+        if value.kind == "constant":
+            return float(value.value)
+        parts = [self.evaluate(v) for v in value.values]
+        if value.kind == "sum":
+            total = 0.0
+            for part in parts:
+                total += part
+            return total
+        if value.kind == "ratio":
+            return parts[0] / parts[1] if parts[1] != 0 else 0.0
+        if value.kind == "log":
+            return math.log1p(max(0.0, parts[0]))
+        return min(parts) if value.kind == "min" else max(parts)
 
 
 class Follower:
@@ -146,18 +228,20 @@ class Follower:
         self.stats: list[dict[str, float]] = [{"cell.visited": 1.0} for _ in agents]
         self.done_at: dict[tuple[int, int], int] = {}  # machines that run, by cell
         self.started: dict[tuple[int, int], int] = {}
+        self.uses: dict[tuple[int, int], int] = {}  # of assemblers, by cell
+        self.held: dict[str, int] = {}  # members of each team, summed over ticks
         self.advance_machines()
 
     def advance_machines(self) -> None:
         """A machine that takes nothing starts whenever it is idle, has room and may; so its clock is known."""
         tick = self.view["tick"]
         for thing in self.view["objects"]:
-            machine = None if thing["agent"] is not None else self.game.objects[thing["type"]].converter
-            if machine is None:
-                continue
             cell = (thing["row"], thing["column"])
             if self.done_at.get(cell) == tick:
                 del self.done_at[cell]
+            machine = None if thing["agent"] is not None else self.game.objects[thing["type"]].converter
+            if machine is None:
+                continue
             waiting = sum(thing["inventory"].get(name, 0) for name in machine.outputs)
             allowed = machine.max_conversions < 0 or self.started.get(cell, 0) < machine.max_conversions
             if cell not in self.done_at and waiting < machine.max_output and allowed:
@@ -172,10 +256,16 @@ class Follower:
         self.last_reward = [reward_token(r, self.game.observation.reward_scale) for r in self.paid]
         for stats, paid in zip(self.stats, self.paid, strict=True):
             stats["reward"] = stats.get("reward", 0.0) + paid
-        before, self.view = agents_of(self.view), self.env.inspect(self.world)
-        for i, (old, new) in enumerate(zip(before, agents_of(self.view), strict=True)):
-            self.count(i, int(actions[self.rows][i]), old, new)
+        before, self.view = self.view, self.env.inspect(self.world)
+        for i, (old, new) in enumerate(zip(agents_of(before), agents_of(self.view), strict=True)):
+            action = int(actions[self.rows][i])
+            self.count(i, action, old, new)
+            if 0 < action <= self.game.moves and old["inventory"] != new["inventory"]:
+                self.note_use(before, old, self.actions[action].removeprefix("move_"))
         self.advance_machines()
+        for agent in agents_of(self.view):
+            if agent["collective"] is not None:
+                self.held[agent["collective"]] = self.held.get(agent["collective"], 0) + 1
         self.paid = [float(r) for r in self.env.rewards[self.rows]]
 
     def count(self, agent: int, action: int, old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -195,6 +285,23 @@ class Follower:
         self.last_action[agent] = action if worked else 0
         self.visited[agent].add((new["row"], new["column"]))
         stats["cell.visited"] = len(self.visited[agent])
+
+    def note_use(self, before: dict[str, Any], agent: dict[str, Any], direction: str) -> None:
+        """Somebody took something out of what is in that direction; an assembler rests then, and has one use less."""
+        cell = (agent["row"] + STEPS[direction][0], agent["column"] + STEPS[direction][1])
+        for thing in before["objects"]:
+            if (thing["row"], thing["column"]) == cell and thing["agent"] is None:
+                assembler = self.game.objects[thing["type"]].assembler
+                if assembler is not None:
+                    self.uses[cell] = self.uses.get(cell, 0) + 1
+                    if assembler.cooldown:
+                        self.done_at[cell] = self.view["tick"] + assembler.cooldown
+
+    def uses_left(self, thing: dict[str, Any]) -> int:
+        assembler = None if thing["agent"] is not None else self.game.objects[thing["type"]].assembler
+        if assembler is None:
+            return 0
+        return max(0, assembler.max_uses - self.uses.get((thing["row"], thing["column"]), 0))
 
     def expected(self) -> np.ndarray:
         num_tokens = self.game.observation.num_tokens
@@ -220,7 +327,7 @@ class Follower:
                 named.append(("lp:east" if east > 0 else "lp:west", min(255, abs(east))))
         for shown in o.values:
             most = 255.0 if shown.digits == 1 else 65535.0
-            value = evaluate(shown.value, agent["inventory"], self.stats[i])
+            value = Asker(self.view, agent, self.stats[i], self.held).evaluate(shown.value)
             named += digits(shown.name, round_half_away(min(most, max(0.0, value))))
         return [(GLOBAL, self.features[name], value) for name, value in named]
 
@@ -246,4 +353,8 @@ class Follower:
                 named.append(("agent:facing", ["north", "south", "west", "east"].index(thing["facing"])))
         elif (done := self.done_at.get((thing["row"], thing["column"]))) is not None:
             named.append(("converting", min(255, done - self.view["tick"])))
+        if left := self.uses_left(thing):
+            named.append(("uses", min(255, left)))
+        if thing["collective"] is not None:
+            named.append(("collective", sorted(self.game.collectives).index(thing["collective"])))
         return sorted((self.features[name], value) for name, value in named)

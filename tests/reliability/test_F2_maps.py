@@ -16,7 +16,33 @@ from random_games import agents_of, attempt, quiet_make
 
 import gridmill
 from gridmill import Game, _native
-from gridmill.grid import Ascii, ObjectType, Observation, Scatter
+from gridmill.config import Config
+from gridmill.grid import (
+    Ascii,
+    Blocks,
+    Bsp,
+    Buildings,
+    Canvas,
+    Caves,
+    Clumps,
+    Compound,
+    Connect,
+    Dunes,
+    Fill,
+    Maze,
+    Mirror,
+    Objects,
+    ObjectType,
+    Observation,
+    OneOf,
+    Part,
+    Radial,
+    Rim,
+    Rooms,
+    Scatter,
+    Standing,
+    Zones,
+)  # fmt: skip
 
 LETTERS = "#.@ 019aX"
 ANY = st.one_of(
@@ -110,6 +136,76 @@ def test_F2_random_scatter_maps(
         assert kinds.count("agent") == num_agents
         assert kinds.count("crate") == crates
         assert kinds.count("wall") == walls + height * width - room
+
+
+def numbers(model: type[Config], **fixed: Any) -> st.SearchStrategy[Any]:
+    """A model with small random numbers in all its fields, some of them too large for the map."""
+    drawn: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        low = max([getattr(item, "ge", None) or 0 for item in field.metadata], default=0)
+        if field.annotation is int:
+            drawn[name] = st.integers(low, low + 5)
+        elif field.annotation is float:
+            drawn[name] = st.sampled_from([0.0, 0.3, 1.0])
+    return st.builds(model, **{k: v for k, v in drawn.items() if k not in fixed}, **fixed)
+
+
+THINGS = st.lists(
+    st.builds(
+        Standing, type=st.sampled_from(["wall", "crate", "agent"]), row=st.integers(-4, 4), column=st.integers(-4, 4)
+    ),
+    max_size=4,
+)
+COUNTS = st.dictionaries(st.sampled_from(["wall", "crate", "agent"]), st.integers(0, 9), max_size=3)
+LEAVES = st.one_of(
+    st.builds(Fill, what=st.sampled_from(["wall", "floor"])),
+    numbers(Maze, method=st.sampled_from(["dfs", "kruskal", "prim"])),
+    numbers(Compound, side=st.sampled_from([1, 5, 9]), gate=st.sampled_from([0, 1, 3]), things=THINGS),
+    numbers(Buildings, weights=st.just({"crate": 1.0, "wall": 0.5})),
+    st.builds(Objects, counts=COUNTS),
+    *(numbers(model) for model in (Rooms, Caves, Bsp, Radial, Clumps, Dunes, Blocks, Rim, Connect)),
+)
+
+
+def held(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    some = st.lists(inner, min_size=1, max_size=3)
+    axes = st.sampled_from(["horizontal", "vertical", "both"])
+    return st.one_of(
+        numbers(Part, layers=some), numbers(Zones, layers=some), st.builds(OneOf, layers=some),
+        st.builds(Mirror, axis=axes, layers=some),
+    )  # fmt: skip
+
+
+CANVASES = st.builds(
+    Canvas,
+    height=st.integers(1, 40),
+    width=st.integers(5, 40),
+    border=st.integers(0, 2),
+    layers=st.lists(st.recursive(LEAVES, held, max_leaves=4), max_size=4),
+)
+
+
+@settings(max_examples=1_000)
+@given(map_=CANVASES, num_agents=st.integers(1, 4), stateful=st.booleans())
+def test_F2_random_canvases(map_: Canvas, num_agents: int, stateful: bool) -> None:
+    """Drawn, or refused in one line: at compile with the path, or by the reset that found no such map."""
+    crate = ObjectType(inventory={"ore": 1}) if stateful else ObjectType()
+    game = game_with(map_, num_agents, resources=("ore",)).replace("objects.crate", crate)
+    env = attempt(lambda: quiet_make(game, num_worlds=1), ValueError)
+    if isinstance(env, Exception):
+        assert "`$.map" in str(env), env
+        assert "\n" not in str(env), env
+        return
+    with env:
+        fault = attempt(env.reset, _native.WorldFault)
+        if fault is not None:
+            assert "in 100 draws" in str(fault)
+            assert "- at `$.map`" in str(fault)
+            return
+        rows = picture(env)
+        assert (len(rows), len(rows[0])) == (map_.height, map_.width)
+        assert len(agents_of(env.inspect(0))) == num_agents
+        env.step()
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,38 @@ from typing import Any
 
 from gridmill.config import did_you_mean
 from gridmill.games.arena import arena, arena_basic, arena_basic_easy_shaped
+from gridmill.games.cogsguard import cogsguard, cogsguard_arena
+from gridmill.games.extractor_hub import extractor_hub
+from gridmill.games.navigation import navigation, navigation_eval, navigation_eval_names
 from gridmill.games.toy import toy
 from gridmill.grid import Game
 
-__all__ = ["arena", "arena_basic", "arena_basic_easy_shaped", "build", "maker", "names", "toy"]
+__all__ = [
+    "arena",
+    "arena_basic",
+    "arena_basic_easy_shaped",
+    "build",
+    "cogsguard",
+    "cogsguard_arena",
+    "extractor_hub",
+    "maker",
+    "names",
+    "navigation",
+    "navigation_eval",
+    "navigation_eval_names",
+    "toy",
+]
 
-_SHIPPED: tuple[Callable[..., Game], ...] = (toy, arena, arena_basic, arena_basic_easy_shaped)
+_SHIPPED: tuple[Callable[..., Game], ...] = (
+    toy,
+    arena,
+    arena_basic,
+    arena_basic_easy_shaped,
+    navigation,
+    cogsguard,
+    cogsguard_arena,
+    extractor_hub,
+)
 
 
 def names() -> list[str]:

@@ -1,7 +1,8 @@
 """Where things are: maps as plain data, drawn by the core at every reset.
 
 `Ascii` is a fixed picture; `Scatter` draws anew for every episode and guarantees that all agents and all objects
-with a state of their own can be reached from one another.
+with a state of their own can be reached from one another; `Canvas` draws layers (`gridmill.grid.layers`) one over the
+other and guarantees the same for every object that is not a wall; `Instances` sets maps side by side.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridmill.config import Config, Frozen, FrozenDict
+from gridmill.grid.layers import Layer
 
 
 class Ascii(Config):
@@ -46,5 +48,19 @@ class Instances(Config):
     border: Annotated[int, Field(ge=0, le=4096)] = 0
 
 
-Map = Annotated[Ascii | Scatter | Instances, Field(discriminator="kind")]
+class Canvas(Config):
+    """Floor inside a border of walls on which layers are drawn in order.
+
+    Agents start on cells that a layer marked for them, or anywhere on the largest floor if none did.
+    """
+
+    kind: Literal["canvas"] = "canvas"
+    height: Annotated[int, Field(ge=1, le=250)] = 40
+    width: Annotated[int, Field(ge=1, le=250)] = 40
+    border: Annotated[int, Field(ge=0, le=250)] = 1
+    layers: tuple[Layer, ...] = ()
+    groups: Annotated[int, Field(ge=1, le=255)] = 1
+
+
+Map = Annotated[Ascii | Scatter | Instances | Canvas, Field(discriminator="kind")]
 Instances.model_rebuild()

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gridmill.grid.game import Converter, Game, Limit, ObjectType
-from gridmill.grid.maps import Ascii, Instances, Map, Scatter
+from gridmill.grid.layers import most_of
+from gridmill.grid.maps import Ascii, Canvas, Instances, Map, Scatter
 
 MOST = 65535  # units an inventory can hold
 
@@ -130,12 +131,14 @@ class Plant:
 
 
 def counts_on(map: Map) -> Counter[str]:
-    """How many objects of each type a map places; border walls are not counted."""
+    """How many objects of each type a map places, at most; walls of borders and layers are not counted."""
     if isinstance(map, Ascii):
         names = {"#": "wall", **map.legend}
         return Counter(names[c] for c in map.text if c in names)
     if isinstance(map, Scatter):
         return Counter(dict(map.objects))
+    if isinstance(map, Canvas):
+        return most_of(map.layers)
     assert isinstance(map, Instances)
     places, found = map.rows * map.columns, Counter[str]()
     for index, part in enumerate(map.maps[:places]):

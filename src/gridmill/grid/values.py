@@ -92,7 +92,9 @@ class Log(Config):
     values: tuple[GameValue, ...]
 
 
-GameValue = Annotated[Inventory | Stat | Count | Index | Constant | Sum | Ratio | Min | Max | Log, Field(discriminator="kind")]
+GameValue = Annotated[
+    Inventory | Stat | Count | Index | Constant | Sum | Ratio | Min | Max | Log, Field(discriminator="kind")
+]
 
 for _model in (Sum, Ratio, Min, Max, Log):
     _model.model_rebuild()
