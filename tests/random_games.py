@@ -288,7 +288,7 @@ def agent_types(draw: st.DrawFn, maker: RuleMaker, tags: list[str]) -> AgentType
 @st.composite
 def happenings(draw: st.DrawFn, maker: RuleMaker) -> dict[str, Any]:
     """What the clock and tags set off, in some games."""
-    if not draw(st.booleans()):
+    if not maker.by_chance or not draw(st.booleans()):
         return {}
     fields: dict[str, Any] = {"events": maker.events(), "territory": draw(st.sampled_from(["nearest", "strongest"]))}
     if maker.quiet:
@@ -301,8 +301,13 @@ def happenings(draw: st.DrawFn, maker: RuleMaker) -> dict[str, Any]:
 
 
 @st.composite
-def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: bool = False) -> Game:
-    """A random valid game that every env can be made of without an error (a budget warning is possible)."""
+def games(
+    draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: bool = False, by_chance: bool = True
+) -> Game:
+    """A random valid game that every env can be made of without an error (a budget warning is possible).
+
+    Without `by_chance` nothing happens by chance or by the clock: what will work can be known.
+    """
     num_agents = draw(st.integers(1, most_agents))
     resources = draw(subset(["ore", "heart", "battery", "wood"], 4))
     vibes = draw(subset(["calm", "angry", "sad", "glad"], 4))
@@ -315,7 +320,7 @@ def games(draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: 
     fought = {} if quiet else draw(fights(resources))
     teams = draw(subset(["reds", "blues", "a team"], 2))
     words = Words(resources, vibes, known, types, teams, attack=fought.get("attack") is not None)
-    maker = RuleMaker(draw(st.integers(0, 2**32 - 1)), words, quiet)
+    maker = RuleMaker(draw(st.integers(0, 2**32 - 1)), words, quiet, by_chance)
     objects = {"wall": ObjectType(tags=tags["wall"])}
     for name in types[1:]:
         counts_as = draw(st.sampled_from(types[:-1])) if name == variant else ""

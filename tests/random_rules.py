@@ -86,8 +86,8 @@ class Words:
 class RuleMaker:
     """Makes parts of a game; the same seed and words give the same parts."""
 
-    def __init__(self, seed: int, words: Words, quiet: bool) -> None:
-        self.dice, self.words, self.quiet = random.Random(seed), words, quiet
+    def __init__(self, seed: int, words: Words, quiet: bool, by_chance: bool) -> None:
+        self.dice, self.words, self.quiet, self.by_chance = random.Random(seed), words, quiet, by_chance
 
     # ---- small parts
 
@@ -139,7 +139,7 @@ class RuleMaker:
             lambda: Within(distance=one(RADII), metric=metric),
             lambda: Near(who=self.someone(), tag=one(words.tags), radius=one(RADII), metric=metric, when=inner()),
             lambda: Periodic(every=one((1, 2, 3)), start=one((0, 1, 3))),
-            lambda: Chance(probability=one((0.0, 0.3, 1.0))),
+            lambda: Chance(probability=one((0.0, 0.3, 1.0) if self.by_chance else (0.0, 1.0))),
             lambda: AtLeast(value=self.value(), number=one((-1.0, 0.0, 1.0, 5.0))),
             lambda: Empty(who=one(HOLDERS), resources=tuple(self.some_of(words.resources))),
             lambda: Not(conditions=(*inner(), SameCollective())),

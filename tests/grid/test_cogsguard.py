@@ -536,6 +536,19 @@ def test_what_presets_pay(preset: str, text: str, start: dict[str, int], actions
     assert got == pytest.approx(paid, abs=1e-6)
 
 
+def test_roles_in_turn() -> None:
+    """Four agents do the same: each is paid for what its role is paid for, and for nothing else."""
+    env = small("@@@@@\nmmmmm\nK....", rewards=("role_conditional",), wealth=5)
+    assert do(env, *["move_south"] * 5) == [True] * 5
+    assert env.rewards.tolist() == [2.0, 0.0, 0.0, 0.0, 2.0]
+    env = small("@@@@@\ntttss\nK....", rewards=("role_conditional",), wealth=5)
+    assert do(env, *["move_south"] * 5) == [True] * 5
+    assert env.rewards.tolist() == [0.0, 0.0, 0.0, 0.0, 0.0]
+    env = small("@@@@\ntsst\nK...", rewards=("role_conditional",), wealth=5)
+    assert do(env, *["move_south"] * 4) == [True] * 4
+    assert env.rewards.tolist() == [0.0, 0.0, 10.0, 2.0]
+
+
 def test_bad_choices_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^num_agents: expected 1 to 20, got 21$"):
         games.cogsguard(num_agents=21)

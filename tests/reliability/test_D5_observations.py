@@ -17,7 +17,26 @@ from reference.observation import Follower, action_names, feature_names, tag_nam
 
 import gridmill
 from gridmill import Env, Game
-from gridmill.grid import AgentType, Ascii, ObjectType, Observation, ObservedValue, Stat
+from gridmill.grid import (
+    AgentType,
+    Align,
+    Ascii,
+    Assembler,
+    ClearTag,
+    Collective,
+    Count,
+    Event,
+    Inventory,
+    ObjectType,
+    Observation,
+    ObservedValue,
+    Recipe,
+    Rule,
+    SetTag,
+    Stat,
+    Transfer,
+    Unalign,
+)
 
 SEEDS = st.integers(0, 2**64 - 1)
 
@@ -133,6 +152,41 @@ def follow(game: Game, ticks: int) -> Env:
 def test_D5_more_than_256_agents() -> None:
     """Ids begin again at 0, and codes no longer fit one byte."""
     follow(gridmill.games.toy(num_agents=300, map_size=30), 3)
+
+
+def test_D5_teams_marks_and_assemblers() -> None:
+    """Collectives that change, tags that come and go, and what an assembler shows of its rest and its uses."""
+    well = Assembler(recipes=(Recipe(outputs={"ore": 3}),), cooldown=4, partial=True, max_uses=5)
+    deep = Assembler(recipes=(Recipe(outputs={"ore": 1}),), max_uses=300)
+    lamp = Rule(then=(Transfer(amounts={"ore": 1}), SetTag(tag="lit"), Align(to="reds")))
+    objects = {
+        "wall": ObjectType(),
+        "well": ObjectType(assembler=well, collective="blues"),
+        "deep": ObjectType(assembler=deep),
+        "lamp": ObjectType(on_use=(lamp,), inventory={"ore": 9}, tags=("lit",)),
+    }
+    marks = (ClearTag(tag="lit"), Unalign())
+    counted = Stat(name="aligned.agent.held", of="collective")
+    shown = {
+        "reds": Count(tag="lit", collective="reds"),
+        "held": counted,
+        "store": Inventory(resource="ore", of="collective"),
+    }
+    game = Game(
+        name="marks",
+        num_agents=4,
+        moves=4,
+        resources=("ore",),
+        agent=AgentType(collectives=("reds", "blues")),
+        collectives={"reds": Collective(inventory={"ore": 300}), "blues": Collective()},
+        objects=objects,
+        events={"dark": Event(every=7, targets="type:lamp", then=marks, max_targets=2)},
+        map=Ascii(text="WLDL\n0.1.\nLWLD\n.2.3", legend={"W": "well", "L": "lamp", "D": "deep"}),
+        observation=Observation(values=[ObservedValue(name=n, value=v, digits=2) for n, v in shown.items()]),
+    )
+    env = follow(game, 60)
+    seen = {token.feature for row in range(4) for token in env.decode(row)}
+    assert {"collective", "uses", "reds", "held", "store:p1"} <= seen
 
 
 def test_D5_a_full_feature_table() -> None:

@@ -23,6 +23,97 @@ OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def ruled(tree: dict[str, Any]) -> dict[str, Any]:
+    """The tree with every kind of condition and effect, areas, events, collectives and an assembler."""
+    value = {"kind": "count", "tag": "type:crate", "collective": "reds", "resource": "ore"}
+    ask = [
+        {"kind": "holds", "who": "actor_collective", "amounts": {"ore": 1}},
+        {"kind": "has_vibe", "vibe": "calm"},
+        {"kind": "has_tag", "tag": "box"},
+        {"kind": "same_collective"},
+        {"kind": "other_collective"},
+        {"kind": "aligned", "to": "reds"},
+        {"kind": "within", "distance": 3, "metric": "euclid"},
+        {"kind": "near", "tag": "box", "radius": 4, "when": [{"kind": "aligned"}]},
+        {"kind": "periodic", "every": 3, "start": 1},
+        {"kind": "chance", "probability": 0.5},
+        {"kind": "at_least", "value": value, "number": 1.0},
+        {"kind": "empty", "resources": ["heart"]},
+        {"kind": "not", "conditions": [{"kind": "same_collective"}]},
+        {"kind": "any", "conditions": [{"kind": "same_collective"}, {"kind": "aligned"}]},
+    ]
+    do = [
+        {"kind": "give", "amounts": {"ore": 1}},
+        {"kind": "take", "amounts": {"ore": 1}},
+        {"kind": "transfer", "amounts": {"heart": 1}, "remove_empty": True},
+        {"kind": "clear", "resources": ["ore"]},
+        {"kind": "add", "resource": "ore", "value": value},
+        {"kind": "set_tag", "tag": "lit"},
+        {"kind": "clear_tag", "tag": "lit"},
+        {"kind": "align", "to": "reds"},
+        {"kind": "unalign"},
+        {"kind": "change_vibe", "vibe": "angry"},
+        {"kind": "freeze", "who": "actor", "ticks": 2},
+        {"kind": "move", "direction": "north"},
+        {"kind": "push", "distance": 2},
+        {"kind": "swap_places"},
+        {"kind": "relocate", "to": "random"},
+        {"kind": "spawn", "object": "crate"},
+        {"kind": "remove"},
+        {"kind": "strike"},
+        {"kind": "add_stat", "of": "game", "name": "bells", "amount": 2.0},
+    ]
+    rules = [{"when": [ask[i % len(ask)]], "then": [effect]} for i, effect in enumerate(do)]
+    area = {
+        "radius": 3,
+        "affects": "friend",
+        "when": ask[:2],
+        "changes": {"ore": -1},
+        "enter": {"heart": 1},
+        "exit": {"heart": -1},
+        "rules": rules[:2],
+        "on_enter": rules[5:6],
+        "on_exit": rules[6:7],
+        "territory": True,
+    }
+    event = {
+        "at": [0, 2],
+        "every": 3,
+        "targets": "box",
+        "when": ask[5:8],
+        "then": do[5:9],
+        "max_targets": 1,
+        "fallback": "dusk",
+        "priority": 1,
+    }
+    recipe = {"vibes": ["calm"], "min_agents": 1, "inputs": {"ore": 1}, "outputs": {"heart": 1}}
+    crate = tree["objects"]["crate"] | {
+        "collective": "reds",
+        "use": "all",
+        "on_use": rules,
+        "on_tick": rules[:3],
+        "areas": [area],
+    }
+    return tree | {
+        "attack": {"cost": {"ore": 1}},
+        "agent": tree["agent"] | {"collectives": ["reds", "blues"], "on_use": rules[10:14], "on_tick": rules[:2]},
+        "collectives": {"reds": {"inventory": {"ore": 2}}, "blues": {"limits": [{"resources": ["ore"], "base": 9}]}},
+        "objects": tree["objects"] | {
+            "crate": crate,
+            "bench": {"assembler": {"recipes": [recipe], "cooldown": 3, "partial": True, "max_uses": 4}},
+            "box": {"counts_as": "crate", "tags": ["box"]},
+        },
+        "on_tick": [{"when": ask[8:9], "then": do[-1:]}],
+        "on_tag_added": {"lit": rules[:1]},
+        "on_tag_removed": {"lit": rules[1:2]},
+        "events": {"dawn": event, "dusk": {"then": do[-1:]}},
+        "territory": "strongest",
+        "spawn_room": 5,
+        "rewards": [{"value": {"kind": "stat", "name": "aligned.crate.held", "of": "collective", "collective": "reds"}},
+                    {"value": {"kind": "index", "every": 2, "place": 1}}],
+    }  # fmt: skip
+
+
 def rich(map_: dict[str, Any]) -> dict[str, Any]:
     """A tree that uses every field at least once."""
     value = {"kind": "sum", "values": [{"kind": "inventory", "resource": "ore"}, {"kind": "constant", "value": 2}]}
@@ -53,6 +144,7 @@ BASES = [
     rich({"kind": "scatter", "height": 8, "width": 9, "border": 1, "objects": {"crate": 2, "wall": 3}, "groups": 2}),
     gridmill.games.toy(num_agents=2, map_size=8).tree(),
 ]
+BASES += [ruled(base) for base in BASES[:2]]
 DEEP: Any = {}
 for _ in range(5_000):
     DEEP = {"values": [DEEP]}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridmill.grid import RewardTerm, Stat, Sum
+from gridmill.grid import Index, Ratio, RewardTerm, Stat, Sum
 
 # Words of the game that its rewards are made of.
 ELEMENTS = ("oxygen", "carbon", "germanium", "silicon")
@@ -26,6 +26,7 @@ def rewards_of(presets: Sequence[str], max_steps: int) -> tuple[RewardTerm, ...]
         "aligner": _aligner(),
         "scrambler": _scrambler(),
         "scout": _scout(),
+        "role_conditional": _by_role(),
         "penalize_vibe_change": [_vibe_changes(-0.01)],
     }
     if isinstance(presets, str) or not all(preset in known for preset in presets):
@@ -75,6 +76,21 @@ def _scrambler() -> list[RewardTerm]:
 
 def _scout() -> list[RewardTerm]:
     return [*_kept("scout", 2.0), _own("cell.visited", 0.0001)]
+
+
+def _by_role() -> list[RewardTerm]:
+    """One of the four roles per agent, in turn; a value divided by 1 is itself, divided by 0 it is 0."""
+    roles = (_miner(), _aligner(), _scrambler(), _scout())
+    return [
+        RewardTerm(
+            weight=term.weight,
+            value=Ratio(values=(term.value, Index(every=len(roles), place=place))),
+            cap=term.cap,
+            mode=term.mode,
+        )
+        for place, role in enumerate(roles)
+        for term in role
+    ]
 
 
 def _vibe_changes(weight: float) -> RewardTerm:
