@@ -96,6 +96,7 @@ format: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	$(BIN)/python scripts/reliability_matrix.py
+	$(BIN)/python scripts/words_table.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 

@@ -11,15 +11,20 @@ namespace gridmill::grid {
 namespace {
 
 struct PortableRanks {
-  static inline void find(const Window& window, const std::uint64_t* rows, std::uint32_t shift, std::uint64_t* ranks) {
-    std::uint64_t picture[4] = {0, 0, 0, 0};
+  static inline std::uint32_t list(const Window& window, const std::uint64_t* rows, std::uint32_t shift,
+                                   std::uint8_t* ranks) {
+    std::uint64_t picture[4] = {0, 0, 0, 0}, seen[4] = {0, 0, 0, 0};
     for (std::int32_t i = 0; i < window.height; ++i) picture[i >> 2] |= ((rows[i] >> shift) & 0xFFFF) << (16 * (i & 3));
-    for (std::uint32_t word = 0; word < 4; ++word) ranks[word] = 0;
     for (std::uint32_t word = 0; word < 4; ++word)
       for (std::uint64_t left = picture[word] & window.inside[word]; left != 0; left &= left - 1) {
         const std::uint32_t rank = window.rank_of[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left))];
-        ranks[rank >> 6] |= std::uint64_t{1} << (rank & 63);
+        seen[rank >> 6] |= std::uint64_t{1} << (rank & 63);
       }
+    std::uint32_t count = 0;
+    for (std::uint32_t word = 0; word < window.num_words; ++word)
+      for (std::uint64_t left = seen[word]; left != 0; left &= left - 1)
+        ranks[count++] = static_cast<std::uint8_t>(64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left)));
+    return count;
   }
 };
 

@@ -9,20 +9,26 @@
 
 namespace gridmill::grid {
 
-#if defined(__x86_64__) && defined(__AVX512VBMI__)
+#if defined(__x86_64__) && defined(__AVX512VBMI2__)
 
 namespace {
 struct VectorRanks {
-  static inline void find(const Window& window, const std::uint64_t* rows, std::uint32_t shift, std::uint64_t* ranks) {
+  static inline std::uint32_t list(const Window& window, const std::uint64_t* rows, std::uint32_t shift,
+                                   std::uint8_t* ranks) {
     const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));
     const __m128i top = _mm512_cvtepi64_epi16(_mm512_srl_epi64(_mm512_loadu_si512(rows), by));
     const __m128i bottom = _mm512_cvtepi64_epi16(_mm512_srl_epi64(_mm512_loadu_si512(rows + 8), by));
     const __m512i picture = _mm512_castsi256_si512(_mm256_inserti128_si256(_mm256_castsi128_si256(top), bottom, 1));
+    std::uint32_t count = 0;
     for (std::uint32_t word = 0; word < window.num_words; ++word) {
       const __m512i bytes = _mm512_permutexvar_epi8(_mm512_load_si512(window.picture_byte + 64 * word), picture);
       // Ranks beyond the window test bit 0 of their byte, i.e. no bit at all.
-      ranks[word] = _mm512_test_epi8_mask(bytes, _mm512_load_si512(window.picture_bit + 64 * word));
+      const __mmask64 seen = _mm512_test_epi8_mask(bytes, _mm512_load_si512(window.picture_bit + 64 * word));
+      _mm512_storeu_si512(ranks + count,
+                          _mm512_maskz_compress_epi8(seen, _mm512_load_si512(window.numbers + 64 * word)));
+      count += static_cast<std::uint32_t>(__builtin_popcountll(seen));
     }
+    return count;
   }
 };
 }  // namespace
@@ -30,7 +36,8 @@ struct VectorRanks {
 void observe_avx512(const ObserveJob& job) { observe_rows<VectorRanks>(job); }
 bool have_avx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("bmi2");
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi2");
 }
 
 #else

@@ -15,6 +15,8 @@ typedef std::uint64_t Pair __attribute__((vector_size(16), aligned(1), may_alias
 inline Pair load16(const void* p) { return *static_cast<const Pair*>(p); }
 inline void store16(void* p, Pair value) { *static_cast<Pair*>(p) = value; }
 
+constexpr std::size_t kRankList = 4 * 64 + 64;  // all ranks of a window, and room behind the last for whole vectors
+
 struct RowWriter {
   std::uint8_t* out;
   std::uint8_t* end;
@@ -44,7 +46,7 @@ inline void put_rest(RowWriter& row, const std::uint8_t* slot, std::uint32_t cou
   }
 }
 
-template <class Ranks, class Code>
+template <class Ranks, class Code, bool kWide>
 inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
   const Window& window = *job.window;
   std::uint8_t* const begin = job.obs + std::size_t{agent} * job.num_tokens * 3;
@@ -65,34 +67,32 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
   if (job.extra != nullptr)
     row.put_slowly(job.extra + std::size_t{agent} * job.extra_stride, job.extra_counts[agent], 0xFE);
 
-  std::uint64_t ranks[4];
+  std::uint8_t ranks[kRankList];
   const std::uint32_t column = job.column[agent];
   const std::uint64_t* rows = job.occupied + 1 + std::size_t{column >> 5} * job.plane_rows + job.row[agent];
-  Ranks::find(window, rows, column & 31, ranks);
+  const std::uint32_t seen = Ranks::list(window, rows, column & 31, ranks);
 
   const Code* here = static_cast<const Code*>(job.grid) + job.cell[agent];
   const std::uint8_t* const slots = job.slots;
   const std::uint32_t shift = job.slot_shift;
-  for (std::uint32_t word = 0; word < window.num_words; ++word) {
-    std::uint64_t left = ranks[word];
-    const std::int32_t* const deltas = window.cell_delta + 64 * word;
-    const std::uint64_t (*const patterns)[2] = window.pattern + 64 * word;
-    while (left != 0) {
-      const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(left));
-      left &= left - 1;
-      const std::uint32_t code = here[deltas[bit]];
-      const std::uint8_t* const slot = slots + (std::size_t{code} << shift);
-      const std::uint32_t count = job.slot_counts[code];
-      const std::uint32_t room = count <= 5 ? 16 : (count + 4) / 5 * 15 + 1;
-      if (__builtin_expect(row.out + room > row.end, 0)) {
-        row.put_slowly(slot, count, window.location[64 * word + bit]);
-        continue;
-      }
-      const Pair pattern = load16(patterns[bit]);
-      store16(row.out, load16(slot) | pattern);
-      if (__builtin_expect(count > 5, 0)) put_rest(row, slot, count, pattern);
-      row.out += 3 * count;
+  // What most objects fit into is written without asking how many tokens they have: a wrong guess costs more than a
+  // store.
+  constexpr std::uint32_t common = kWide ? 10 : 5;
+  for (std::uint32_t i = 0; i < seen; ++i) {
+    const std::uint32_t rank = ranks[i];
+    const std::uint32_t code = here[window.cell_delta[rank]];
+    const std::uint8_t* const slot = slots + (std::size_t{code} << shift);
+    const std::uint32_t count = job.slot_counts[code];
+    const std::uint32_t room = count <= common ? common * 3 + 1 : (count + 4) / 5 * 15 + 1;
+    if (__builtin_expect(row.out + room > row.end, 0)) {
+      row.put_slowly(slot, count, window.location[rank]);
+      continue;
     }
+    const Pair pattern = load16(window.pattern[rank]);
+    store16(row.out, load16(slot) | pattern);
+    if constexpr (kWide) store16(row.out + 15, load16(slot + 15) | pattern);
+    if (__builtin_expect(count > common, 0)) put_rest(row, slot, count, pattern);
+    row.out += 3 * count;
   }
 
   // Clear what the last observation used and this one did not; beyond that the row is empty already.
@@ -111,12 +111,17 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
   job.dropped[agent] += row.dropped;
 }
 
+template <class Ranks, class Code, bool kWide>
+inline void observe_agents(const ObserveJob& job) {
+  for (std::uint32_t agent = 0; agent < job.num_agents; ++agent) observe_row<Ranks, Code, kWide>(job, agent);
+}
+
 template <class Ranks>
 inline void observe_rows(const ObserveJob& job) {
+  const bool wide = job.slot_shift >= 5;  // some object has more than five tokens
   if (job.narrow_grid)
-    for (std::uint32_t agent = 0; agent < job.num_agents; ++agent) observe_row<Ranks, std::uint8_t>(job, agent);
-  else
-    for (std::uint32_t agent = 0; agent < job.num_agents; ++agent) observe_row<Ranks, std::uint16_t>(job, agent);
+    wide ? observe_agents<Ranks, std::uint8_t, true>(job) : observe_agents<Ranks, std::uint8_t, false>(job);
+  else wide ? observe_agents<Ranks, std::uint16_t, true>(job) : observe_agents<Ranks, std::uint16_t, false>(job);
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ void compile_window(Program& p) {
   std::memset(&w, 0, sizeof w);
   w.height = o.height, w.width = o.width;
   w.radius_rows = o.height / 2, w.radius_columns = o.width / 2;
+  for (std::size_t i = 0; i < 256; ++i) w.numbers[i] = static_cast<std::uint8_t>(i);
   std::fill(std::begin(w.rank_of), std::end(w.rank_of), std::uint8_t{255});
   struct Cell {
     int row, column;

@@ -13,6 +13,7 @@ struct alignas(64) Window {
   // patterns.
   std::uint8_t picture_byte[256];
   std::uint8_t picture_bit[256];
+  std::uint8_t numbers[256];  // 0, 1, 2, ...
   std::uint8_t location[256];
   std::uint8_t rank_of[256];           // location -> rank
   std::uint64_t inside[4];             // picture of the cells that belong to the window
