@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from random_games import agents_of, quiet_make
 from scenes import do, finish, held
+from walker import is_type, towards
 
 from gridmill import Env, Game, games
 from gridmill.grid import Ascii
@@ -431,6 +432,47 @@ def test_the_dead_come_back_to_life_at_home() -> None:
     assert held(env)["hp"] == 100
 
 
+# ---- a life on the real map
+
+
+def neutral_junction(o: dict[str, Any]) -> bool:
+    return bool(o["type"] == "junction" and o["collective"] is None)
+
+
+def next_step(env: Env) -> str:
+    """Gear first, then a heart, then the nearest neutral junction; home when hp runs low."""
+    mine = held(env)
+    if not mine.get("aligner"):
+        return towards(env, 0, is_type("c:aligner"))
+    if not mine.get("heart"):
+        return towards(env, 0, is_type("c:hub"))
+    if mine.get("influence", 0) < 1 or mine.get("hp", 0) < 40:
+        return towards(env, 0, lambda o: o["collective"] == "cogs")
+    return towards(env, 0, neutral_junction)
+
+
+@pytest.mark.parametrize("name", ["cogsguard", "cogsguard_arena"])
+def test_a_scripted_aligner_takes_junctions(name: str) -> None:
+    game = games.build(name, clips="no_clips", max_steps=400)
+    env = quiet_make(game, num_worlds=1, seed=3)
+    env.reset()
+    total = 0.0
+    for _ in range(399):
+        actions = np.zeros(env.num_rows, np.int32)
+        actions[0] = env.action_names.index(next_step(env))
+        env.step(actions)
+        total += float(env.rewards[5])  # somebody who did nothing is paid the same
+    assert holders(env)["cogs"] >= 4
+    env.step(np.zeros(env.num_rows, np.int32))
+    counted = env.take_episodes()
+    taken = counted["junction.aligned_by_agent"]
+    assert taken[0] >= 3
+    assert not taken[1:].any()
+    assert (counted["cogs/aligned.junction"] == 1 + taken[0]).all()
+    assert total > 1.5  # more than the junction of the hub alone
+    assert counted["reward"] == pytest.approx(counted["cogs/aligned.junction.held"] / 400)
+
+
 # ---- the clips
 
 
@@ -492,7 +534,7 @@ def test_how_hard_they_press(clips: str, expected: list[int]) -> None:
 
 
 def test_unopposed_they_hold_one_more_every_hundred_ticks() -> None:
-    env = quiet_make(games.cogsguard(), num_worlds=6, seed=11)
+    env = quiet_make(games.cogsguard(), num_worlds=16, seed=11)
     env.reset()
     seen = []
     for tick in range(1, 10_000):
