@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_games import attempt, games, quiet_make
+from random_games import agents_of, attempt, games, quiet_make, random_actions
 
 import gridmill
 from gridmill import Game, _native
@@ -292,6 +292,34 @@ def test_F1_random_valid_games_survive_the_trip_through_text(game: Game) -> None
     quiet_make(again, num_worlds=1).close()
 
 
+def run_within_limits(game: Game, seed: int) -> None:
+    """Fifty ticks from empty hands: whatever rules do, nobody ever holds more than its limits allow."""
+    game = game.replace("agent.inventory", {}).replace("max_steps", 100)
+    with quiet_make(game, num_worlds=1, seed=seed) as env:
+        env.reset()
+        actions = random_actions(env, seed)
+        for _ in range(50):
+            env.step(actions())
+            for agent in agents_of(env.inspect(0)):
+                held = agent["inventory"]
+                for limit in game.agent.limits:
+                    bonus = sum(each * held.get(name, 0) for name, each in limit.bonus.items())
+                    assert sum(held.get(name, 0) for name in limit.resources) <= min(limit.max, max(limit.base, bonus))
+
+
+@settings(max_examples=250)
+@given(games(), st.integers(0, 2**32))
+def test_F1_random_games_run_within_limits(game: Game, seed: int) -> None:
+    run_within_limits(game, seed)
+
+
+@pytest.mark.long
+@settings(max_examples=5_000)
+@given(games(), st.integers(0, 2**32))
+def test_F1_5000_random_games_run_within_limits(game: Game, seed: int) -> None:
+    run_within_limits(game, seed)
+
+
 PATHS = st.lists(
     st.one_of(st.sampled_from(["observation", "map", "rewards", "0", "1", "objects", "wall", "value", "kind"]), WORDS),
     min_size=1,
@@ -386,7 +414,8 @@ TYPICAL = {
     ),
     "unknown kind": (
         changed(rewards=[{"value": {"kind": "inventroy", "resource": "ore"}}]),
-        "expected a kind among `inventory`, `stat`, `count`, `index`, `constant`, `sum`, `ratio`, `min`, `max`, `log`, got 'inventroy'; "
+        "expected a kind among `inventory`, `stat`, `count`, `index`, "
+        "`constant`, `sum`, `ratio`, `min`, `max`, `log`, got 'inventroy'; "
         "did you mean `inventory`? - at `$.rewards[0].value.kind`",
     ),
     "no kind": (changed(map={"text": "@@"}), "expected a `kind`, got none - at `$.map`"),
