@@ -175,15 +175,17 @@ bool move(const Op& op, Scene& s) {
 }
 
 bool push(const Op& op, Scene& s) {
-  if (s.actor < 0 || s.target < 0) return false;
+  const std::int32_t from = s.object(0), who = s.object(1);
+  if (from < 0 || who < 0) return false;
   const auto sign = [](int n) { return (n > 0) - (n < 0); };
-  const int down = sign(s.w.row[s.target] - s.w.row[s.actor]), right = sign(s.w.column[s.target] - s.w.column[s.actor]);
-  return (down != 0 || right != 0) && slide(s, s.target, down, right, op.number);
+  const int down = sign(s.w.row[who] - s.w.row[from]), right = sign(s.w.column[who] - s.w.column[from]);
+  return (down != 0 || right != 0) && slide(s, who, down, right, op.number);
 }
 
 bool swap(const Op&, Scene& s) {
-  if (s.actor < 0 || s.target < 0 || s.actor == s.target) return false;
-  if (!s.dry()) swap_places(s.w, index_of(s.actor), s.w.row[s.target], s.w.column[s.target]);
+  const std::int32_t one = s.object(0), other = s.object(1);
+  if (one < 0 || other < 0 || one == other) return false;
+  if (!s.dry()) swap_places(s.w, index_of(one), s.w.row[other], s.w.column[other]);
   return true;
 }
 
@@ -211,7 +213,7 @@ bool relocate_somewhere(const Op& op, Scene& s) {
 }
 
 bool spawn(const Op& op, Scene& s) {
-  const std::int32_t near = s.object(op.who);
+  const std::int32_t near = s.holders[op.who];  // it may just have been removed
   if (near < 0) return false;
   const std::int32_t place = s.p.types[op.id].terrain ? 0 : unused_object(s.p, s.w, s.header.tick);
   if (place < 0) return false;
@@ -229,7 +231,7 @@ bool spawn(const Op& op, Scene& s) {
 
 bool remove(const Op& op, Scene& s) {
   const std::int32_t who = s.object(op.who);
-  if (who < 0 || s.is_agent(who) || !s.w.on_map(index_of(who))) return false;
+  if (who < 0 || s.is_agent(who)) return false;
   if (s.dry()) s.removed = who;
   else remove_object(s.p, s.w, index_of(who), s.header.tick);
   return true;

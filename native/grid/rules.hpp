@@ -61,7 +61,11 @@ struct Scene {
   std::uint8_t collective_of(std::int32_t object) const {
     return object < 0 ? kNeutral : w.collective_of(static_cast<std::uint32_t>(object));
   }
-  std::int32_t object(std::uint8_t who) const { return holders[who]; }
+  // The actor (0) or the target (1) while it stands on the map, or -1.
+  std::int32_t object(std::uint8_t who) const {
+    const std::int32_t one = holders[who];
+    return one < 0 || one == removed || !w.on_map(static_cast<std::uint32_t>(one)) ? -1 : one;
+  }
   bool is_agent(std::int32_t who) const { return who >= 0 && who < static_cast<std::int32_t>(p.num_agents); }
 
   const Program& p;
