@@ -1,8 +1,7 @@
 // What an object shows. Tokens are built once when something about the object changes and kept in its slot as
-// ready bytes (location 0, then 0xFF), so that observing it is a copy. Ascending (feature, value), whatever
+// ready bytes (location 0), so that observing it is a copy. Ascending (feature, value), whatever
 // happened.
 #include <algorithm>
-#include <cstring>
 
 #include "grid/grid.hpp"
 
@@ -26,11 +25,9 @@ class Slot {
     return static_cast<std::uint16_t>(3 * i + 2);
   }
 
-  void write(const Program& p, World& w, std::uint32_t code) {
+  void write(World& w, std::uint32_t code) {
     std::sort(keys_, keys_ + count_);
-    const std::size_t width = std::size_t{1} << p.slot_shift;
-    std::uint8_t* out = w.slots + width * code;
-    std::memset(out, 0xFF, width);
+    std::uint8_t* out = w.slot(code);
     for (std::size_t i = 0; i < count_; ++i) {
       out[3 * i] = 0;
       out[3 * i + 1] = static_cast<std::uint8_t>(keys_[i] >> 8);
@@ -76,7 +73,7 @@ void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint3
   const bool running = p.has_clocks && (w.running[object >> 6] >> (object & 63) & 1);
   if (running)
     slot.add(p.converting_feature, static_cast<std::uint8_t>(std::min<std::uint32_t>(255, w.done_at[object] - tick)));
-  slot.write(p, w, object + 1);
+  slot.write(w, object + 1);
   if (p.shows_facing && object < p.num_agents) w.facing_byte[object] = slot.byte_of(p.facing_feature);
   if (running) w.converting_byte[object] = slot.byte_of(p.converting_feature);
 }
@@ -86,7 +83,7 @@ void refresh_terrain(const Program& p, World& w) {
     if (!type.terrain) continue;
     Slot slot;
     slot.add_type(p, type);
-    slot.write(p, w, type.code);
+    slot.write(w, type.code);
   }
 }
 

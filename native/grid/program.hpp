@@ -109,6 +109,12 @@ struct CompiledArea {
   Range conditions, changes, enter, exit, rules, on_enter, on_exit;
 };
 
+// An object that has this area and may affect somebody; kept per world until something about it changes.
+struct AreaSource {
+  std::uint16_t area, object;
+};
+constexpr std::uint32_t kSourcesUnknown = 0xFFFF'FFFF;
+
 struct CompiledEvent {
   std::vector<std::int64_t> at;  // ascending
   std::int64_t every = 0, start = 0, until = 0;
@@ -175,7 +181,7 @@ struct CompiledMap {
 struct Layout {
   std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
       spawn_row, spawn_column, visited, outcomes, tallies, flows, reward_sum, term_state, slots, slot_counts, dirty,
-      frozen, done_at, conversions, running, converting_byte, facing_byte, touched, collective, marks, freed_at, inside,
+      frozen, done_at, conversions, running, converting_byte, facing_byte, touched, collective, marks, freed_at, inside, sources, num_sources,
       team_counts, team_flows, extra_stats, hot, bytes;
 };
 
@@ -237,7 +243,8 @@ struct Program {
   std::size_t largest_canvas = 0;     // cells, with a ring around them
   std::vector<std::uint64_t> placed;  // per type: the most pieces the map can have
   std::uint16_t wall = 0;             // the type borders are made of
-  std::uint32_t slot_shift = 4, num_slots = 0;
+  std::uint32_t agent_slot_shift = 4, slot_shift = 4, num_slots = 0;
+  std::ptrdiff_t other_slots = 0;  // from the slots to where code 0 of what is no agent would be
   std::vector<std::int32_t> team_of_word;                             // per collective of the batch: this game's, or -1
   std::vector<std::int32_t> resource_of_word;                         // per resource of the batch: this game's, or -1
   std::vector<std::uint8_t> resource_feature, resource_high_feature;  // 255: none
