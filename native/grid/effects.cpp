@@ -275,10 +275,18 @@ Op Clear::compile(Compiler& c) const {
 }
 Op Add::compile(Compiler& c) const {
   c.receives(holder(who), c.amounts({{resource, 1}}, ".resource"));
-  return {.run = &add, .who = holder(who), .sure = true, .id = c.resource(resource, ".resource"), .number = c.value(value, ".value")};
+  return {.run = &add,
+          .who = holder(who),
+          .sure = true,
+          .id = c.resource(resource, ".resource"),
+          .number = c.value(value, ".value")};
 }
-Op SetTag::compile(Compiler& c) const { return {.run = &set_tag, .who = holder(who), .sure = true, .id = c.tag(tag, ".tag")}; }
-Op ClearTag::compile(Compiler& c) const { return {.run = &clear_tag, .who = holder(who), .sure = true, .id = c.tag(tag, ".tag")}; }
+Op SetTag::compile(Compiler& c) const {
+  return {.run = &set_tag, .who = holder(who), .sure = true, .id = c.tag(tag, ".tag")};
+}
+Op ClearTag::compile(Compiler& c) const {
+  return {.run = &clear_tag, .who = holder(who), .sure = true, .id = c.tag(tag, ".tag")};
+}
 Op Align::compile(Compiler& c) const {
   if (c.p.teams.empty()) refuse(c.path, "to align something the game needs `collectives`, got none");
   return {.run = &align,

@@ -97,8 +97,8 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
     row.out += 3 * count;
   }
 
-  // Copies may have left bytes behind the last token: at most 31. Then clear what the last observation used and this one
-  // did not; beyond that the row is empty already.
+  // Copies may have left bytes behind the last token: at most 31. Then clear what the last observation used and this
+  // one did not; beyond that the row is empty already.
   const auto now = static_cast<std::uint32_t>(row.out - begin);
   const std::uint32_t before = std::uint32_t{job.used[agent]} * 3;
   const Pair ones = {~std::uint64_t{0}, ~std::uint64_t{0}};

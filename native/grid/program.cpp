@@ -147,6 +147,12 @@ void compile_features(Program& p) {
     p.resource_high_feature.push_back(needs_two_digits(p.config, resource) ? words.feature("inv:" + resource + ":p1")
                                                                            : std::uint8_t{255});
   }
+  for (std::uint16_t r = 0; r < p.num_resources; ++r) {
+    p.amount_digits.push_back({p.resource_feature[r], 0, r});
+    if (p.resource_high_feature[r] != 255) p.amount_digits.push_back({p.resource_high_feature[r], 8, r});
+  }
+  std::sort(p.amount_digits.begin(), p.amount_digits.end(),
+            [](const AmountDigit& a, const AmountDigit& b) { return a.feature < b.feature; });
   for (std::size_t i = 0; i < p.config.observation.values.size(); ++i) {
     const auto& v = p.config.observation.values[i];
     ShownValue shown{{}, words.feature(v.name), words.feature(v.name + ":p1"), v.digits};
@@ -155,8 +161,8 @@ void compile_features(Program& p) {
   }
 }
 
-// Slots are as wide as the richest agent, or the richest of all others, rounded to a power of two so that finding one is
-// a shift.
+// Slots are as wide as the richest agent, or the richest of all others, rounded to a power of two so that finding one
+// is a shift.
 void compile_slots(Program& p) {
   std::size_t most = 0, most_of_agent = 0;
   std::vector<std::pair<std::size_t, std::uint64_t>> seen;  // tokens each, how many there are
