@@ -112,7 +112,7 @@ def bench_step(
         bool, typer.Option("--peers", help="The same world in every installed peer, interleaved.")
     ] = False,
     sweep: Annotated[
-        str | None, typer.Option(metavar="NAME=N,N,...", help="Compare worlds, agents, threads or lanes.")
+        str | None, typer.Option(metavar="NAME=N,N,...", help="Compare worlds, agents, threads, lanes or games.")
     ] = None,
     overhead: Annotated[bool, typer.Option("--overhead", help="Profiling off against on, interleaved.")] = False,
     instructions: Annotated[

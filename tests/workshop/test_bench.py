@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 import gridmill
 from gridmill.cli import app
 from gridmill.workshop import bench, machine, profile
-from gridmill.workshop.profile import Load, Runner
+from gridmill.workshop.profile import Load, Runner, swept
 
 TINY = ["--agents", "4", "--map-size", "12", "--iterations", "20", "--warmup", "10", "--rounds", "4"]
 Bench = Callable[..., Result]
@@ -255,6 +255,12 @@ def test_a_sweep_takes_equal_agent_steps_and_gives_ratios(run: Bench, tmp_path: 
     assert "ratio to worlds=1" in result.stdout
 
 
+def test_a_sweep_over_games_is_one_load_per_game(run: Bench) -> None:
+    loads = swept(Load(worlds=3), "game=toy,arena")
+    assert loads == {"game=toy": Load(worlds=3, game="toy"), "game=arena": Load(worlds=3, game="arena")}
+    assert "takes two or more different games, got `toy`" in run("--sweep", "game=toy").output
+
+
 def test_overhead_compares_profiling_off_and_on(run: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     # The two take turns, so the script's first figure is always the one that is off.
@@ -457,7 +463,7 @@ def test_instructions_are_the_difference_of_two_children(
         (["--peers", "--game", "arena"], "--peers compares the game toy alone, got --game arena"),
         (
             ["--sweep", "wrlds=1,2"],
-            "--sweep takes one of worlds, agents, threads, lanes, map_size as NAME=N,N,...,",
+            "--sweep takes one of worlds, agents, threads, lanes, map_size, game as NAME=N,N,...,",
         ),
         (
             ["--sweep", "worlds=4"],

@@ -63,11 +63,16 @@ class Load:
 
 
 def swept(load: Load, sweep: str) -> dict[str, Load]:
-    """`worlds=64,256` as labelled loads."""
+    """`worlds=64,256` or `game=toy,arena` as labelled loads."""
     key, _, listed = sweep.partition("=")
     name = key.strip().replace("-", "_")
+    if name == "game":
+        games = [game.strip() for game in listed.split(",")]
+        if len(games) < 2 or len(set(games)) < len(games):
+            raise ValueError(f"--sweep game takes two or more different games, got `{listed}`")
+        return {f"game={game}": replace(load, game=game) for game in games}
     if name not in SWEPT:
-        raise ValueError(f"--sweep takes one of {', '.join(SWEPT)} as NAME=N,N,..., got `{sweep}`")
+        raise ValueError(f"--sweep takes one of {', '.join(SWEPT)}, game as NAME=N,N,..., got `{sweep}`")
     try:
         values = [int(value) for value in listed.split(",")]
     except ValueError:
