@@ -1,7 +1,7 @@
 """Small scenes of CogsGuard: the game itself on a picture, and questions about its team and junctions.
 
-`H` is the hub, `J` a neutral junction, `K` the team's junction, `a`, `s`, `m`, `t` the stations of aligner, scrambler, miner
-and scout, `C`, `O`, `G`, `S` the extractors.
+`H` is the hub, `J` a neutral junction, `K` the team's junction, `a`, `s`, `m`, `t` the stations of aligner, scrambler,
+miner and scout, `C`, `O`, `G`, `S` the extractors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CogsGuard on its real map: an aligner at work, the clips at their ticks, what the presets pay, what can be reached."""
+"""CogsGuard on its real map: an aligner at work, the clips at their ticks, what presets pay, what can be reached."""
 
 from __future__ import annotations
 
