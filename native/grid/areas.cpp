@@ -1,5 +1,6 @@
 // Phase aoe. First every agent's sources are found on the state before the phase and their changes added up; then the
 // sums are applied, agent by agent, and the sources' rules run. So the outcome hangs on no order of the map.
+#include <span>
 #include <tuple>
 
 #include "grid/rules.hpp"
@@ -29,7 +30,8 @@ class Areas {
  private:
   // By declaration of the area, then by object; those that can affect nobody are left out.
   void find_sources() {
-    s_.sources.clear();
+    if (w_.num_sources() != kSourcesUnknown) return;
+    std::uint32_t n = 0;
     for (std::uint32_t a = 0; a < p_.areas.size(); ++a) {
       const CompiledArea& area = p_.areas[a];
       const bool of_agents = area.type == p_.agent_type;
@@ -37,9 +39,12 @@ class Areas {
       const std::uint32_t last = of_agents ? p_.num_agents : p_.num_objects;
       for (std::uint32_t object = of_agents ? 0 : p_.num_agents; object < last; ++object)
         if (w_.type[object] == area.type && w_.on_map(object) && !(needs_team && w_.collective_of(object) == kNeutral))
-          s_.sources.push_back({a, object});
+          w_.sources()[n++] = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(object)};
     }
+    w_.num_sources() = n;
   }
+
+  std::span<const AreaSource> sources() const { return {w_.sources(), w_.num_sources()}; }
 
   std::int64_t distance_squared(const CompiledArea& area, std::uint32_t object, std::uint32_t agent) const {
     const std::int64_t dr = std::abs(w_.row[object] - w_.row[agent]),
@@ -72,7 +77,7 @@ class Areas {
   // a cell; nobody where two are equal.
   std::uint8_t owner_of_ground(std::uint32_t agent) {
     s_.claims.assign(p_.teams.size(), 0);
-    for (const auto& [a, object] : s_.sources) {
+    for (const auto& [a, object] : sources()) {
       const CompiledArea& area = p_.areas[a];
       if (!area.territory || !reaches(area, object, agent)) continue;
       const std::int64_t squared = distance_squared(area, object, agent);
@@ -98,7 +103,7 @@ class Areas {
     const std::uint8_t owner = p_.has_territory ? owner_of_ground(agent) : kNeutral;
     const std::size_t first_match = s_.matches.size();
     if (p_.remembers_areas) std::fill_n(s_.now_inside.begin(), w_.inside_words(), 0);
-    for (const auto& [a, object] : s_.sources) {
+    for (const auto& [a, object] : sources()) {
       const CompiledArea& area = p_.areas[a];
       if (!reaches(area, object, agent)) continue;
       if (area.territory && w_.collective_of(object) != owner) continue;

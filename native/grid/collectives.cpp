@@ -12,6 +12,7 @@ void set_collective(const Program& p, World& w, std::uint32_t object, std::uint8
   }
   w.collective()[object] = team;
   w.mark_dirty(object);
+  w.forget_sources();
   if (team == kNeutral) return;
   ++w.team_count(team, name, TeamCount::now);
   ++w.team_count(team, name, TeamCount::gained);

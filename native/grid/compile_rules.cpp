@@ -85,12 +85,24 @@ Range Compiler::effects(const std::vector<Effect>& list, const char* where) {
   return compile_ops(*this, list, where, p.effects);
 }
 
+CompiledRule Compiler::rule(const std::vector<Condition>& when, const std::vector<Effect>& then) {
+  CompiledRule rule;
+  rule.conditions = conditions(when, ".when");
+  rule.effects = effects(then, ".then");
+  rule.sure = true;
+  for (std::uint32_t i = rule.effects.first; i < rule.effects.last; ++i) {
+    const Op& op = p.effects[i];
+    rule.sure = rule.sure && op.sure && op.who < 2;
+    rule.parties = static_cast<std::uint8_t>(rule.parties | 1u << op.who);
+  }
+  return rule;
+}
+
 Range Compiler::rules(const std::vector<Rule>& list, const char* where) {
   std::vector<CompiledRule> compiled;
   for (std::size_t i = 0; i < list.size(); ++i) {
     Compiler inner = inside(std::string(where) + "[" + std::to_string(i) + "]");
-    const Range conditions = inner.conditions(list[i].when, ".when");
-    compiled.push_back({conditions, inner.effects(list[i].then, ".then")});
+    compiled.push_back(inner.rule(list[i].when, list[i].then));
   }
   const auto first = static_cast<std::uint32_t>(p.rules.size());
   p.rules.insert(p.rules.end(), compiled.begin(), compiled.end());
@@ -177,8 +189,7 @@ void compile_events(Program& p) {
       event.tag = c.tag(declared.targets, ".targets");
       c.targets = types_with(p, event.tag);
     }
-    event.rule.conditions = c.conditions(declared.when, ".when");
-    event.rule.effects = c.effects(declared.then, ".then");
+    event.rule = c.rule(declared.when, declared.then);
     for (std::size_t place = 0; place < order.size(); ++place)
       if (p.config.events[order[place]].first == declared.fallback) event.fallback = static_cast<std::int32_t>(place);
     p.events.push_back(std::move(event));

@@ -262,7 +262,7 @@ Op Give::compile(Compiler& c) const {
   return {.run = &give, .who = holder(who), .range = range};
 }
 Op Take::compile(Compiler& c) const {
-  return {.run = &take, .who = holder(who), .range = c.amounts(amounts, ".amounts")};
+  return {.run = &take, .who = holder(who), .sure = true, .range = c.amounts(amounts, ".amounts")};
 }
 Op Transfer::compile(Compiler& c) const {
   if (source == to) refuse(c.path + ".to", "a transfer needs two sides, got `" + to + "` twice");
@@ -271,14 +271,22 @@ Op Transfer::compile(Compiler& c) const {
   return {.run = &transfer, .who = holder(source), .to = holder(to), .flag = remove_empty, .range = range};
 }
 Op Clear::compile(Compiler& c) const {
-  return {.run = &clear, .who = holder(who), .range = c.resources(resources, ".resources")};
+  return {.run = &clear, .who = holder(who), .sure = true, .range = c.resources(resources, ".resources")};
 }
 Op Add::compile(Compiler& c) const {
   c.receives(holder(who), c.amounts({{resource, 1}}, ".resource"));
-  return {.run = &add, .who = holder(who), .id = c.resource(resource, ".resource"), .number = c.value(value, ".value")};
+  return {.run = &add,
+          .who = holder(who),
+          .sure = true,
+          .id = c.resource(resource, ".resource"),
+          .number = c.value(value, ".value")};
 }
-Op SetTag::compile(Compiler& c) const { return {.run = &set_tag, .who = holder(who), .id = c.tag(tag, ".tag")}; }
-Op ClearTag::compile(Compiler& c) const { return {.run = &clear_tag, .who = holder(who), .id = c.tag(tag, ".tag")}; }
+Op SetTag::compile(Compiler& c) const {
+  return {.run = &set_tag, .who = holder(who), .sure = true, .id = c.tag(tag, ".tag")};
+}
+Op ClearTag::compile(Compiler& c) const {
+  return {.run = &clear_tag, .who = holder(who), .sure = true, .id = c.tag(tag, ".tag")};
+}
 Op Align::compile(Compiler& c) const {
   if (c.p.teams.empty()) refuse(c.path, "to align something the game needs `collectives`, got none");
   return {.run = &align,
@@ -291,7 +299,7 @@ Op Unalign::compile(Compiler& c) const {
   return {.run = &unalign, .who = holder(who)};
 }
 Op ChangeVibe::compile(Compiler& c) const {
-  return {.run = &change_vibe, .who = holder(who), .id = c.vibe(vibe, ".vibe")};
+  return {.run = &change_vibe, .who = holder(who), .sure = true, .id = c.vibe(vibe, ".vibe")};
 }
 Op Freeze::compile(Compiler&) const { return {.run = &freeze, .who = holder(who), .number = ticks}; }
 Op Move::compile(Compiler&) const {

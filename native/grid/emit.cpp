@@ -1,92 +1,88 @@
 // What an object shows. Tokens are built once when something about the object changes and kept in its slot as
-// ready bytes (location 0, then 0xFF), so that observing it is a copy. Ascending (feature, value), whatever
-// happened.
+// ready bytes (location 0), so that observing it is a copy. Ascending (feature, value), whatever happened: feature ids
+// follow the names' order, so writing the features in the order of their names leaves nothing to sort but tags.
 #include <algorithm>
-#include <cstring>
 
 #include "grid/grid.hpp"
 
 namespace gridmill::grid {
 namespace {
 
-class Slot {
+class SlotWriter {
  public:
+  explicit SlotWriter(std::uint8_t* slot) : begin_(slot), out_(slot) {}
+
   void add(std::uint8_t feature, std::uint8_t value) {
-    keys_[count_++] = static_cast<std::uint16_t>(feature << 8 | value);
+    out_[0] = 0, out_[1] = feature, out_[2] = value;
+    out_ += 3;
   }
-
-  void add_type(const Program& p, const Type& type) {
-    for (const std::uint8_t tag : type.tags) add(p.tag_feature, tag);
-  }
-
-  // Where in the slot the value of a feature stands that occurs once.
-  std::uint16_t byte_of(std::uint8_t feature) const {
-    std::size_t i = 0;
-    while (keys_[i] >> 8 != feature) ++i;
-    return static_cast<std::uint16_t>(3 * i + 2);
-  }
-
-  void write(const Program& p, World& w, std::uint32_t code) {
-    std::sort(keys_, keys_ + count_);
-    const std::size_t width = std::size_t{1} << p.slot_shift;
-    std::uint8_t* out = w.slots + width * code;
-    std::memset(out, 0xFF, width);
-    for (std::size_t i = 0; i < count_; ++i) {
-      out[3 * i] = 0;
-      out[3 * i + 1] = static_cast<std::uint8_t>(keys_[i] >> 8);
-      out[3 * i + 2] = static_cast<std::uint8_t>(keys_[i]);
-    }
-    w.slot_counts[code] = static_cast<std::uint8_t>(count_);
-  }
+  std::size_t count() const { return static_cast<std::size_t>(out_ - begin_) / 3; }
+  // Where in the slot the value of the next token will stand.
+  std::uint16_t next_value() const { return static_cast<std::uint16_t>(out_ - begin_ + 2); }
 
  private:
-  std::uint16_t keys_[256];
-  std::size_t count_ = 0;
+  std::uint8_t *begin_, *out_;
 };
+
+std::uint8_t capped(std::int64_t n) { return static_cast<std::uint8_t>(std::min<std::int64_t>(255, n)); }
+
+void add_agent(const Program& p, World& w, std::uint32_t agent, SlotWriter& slot) {
+  if (p.shows_facing) {
+    w.facing_byte[agent] = slot.next_value();
+    slot.add(p.facing_feature, w.facing[agent]);
+  }
+  if (p.can_freeze && w.frozen[agent]) slot.add(p.frozen_feature, capped(w.frozen[agent]));
+  slot.add(p.group_feature, w.group[agent]);
+  slot.add(p.id_feature, static_cast<std::uint8_t>(agent));
+}
+
+void add_amounts(const Program& p, const std::uint16_t* held, SlotWriter& slot) {
+  for (const AmountDigit& digit : p.amount_digits)
+    if (const std::uint8_t value = static_cast<std::uint8_t>(held[digit.resource] >> digit.shift))
+      slot.add(digit.feature, value);
+}
+
+void add_tags(const Program& p, const World& w, const Type& type, std::uint32_t object, SlotWriter& slot) {
+  if (p.changeable.empty()) {
+    for (const std::uint8_t tag : type.tags) slot.add(p.tag_feature, tag);
+    return;
+  }
+  std::uint8_t tags[256];
+  std::uint8_t* end = std::copy(type.tags.begin(), type.tags.end(), tags);
+  for (std::uint64_t marks = w.marks()[object]; marks != 0; marks &= marks - 1)
+    *end++ = p.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))];
+  std::sort(tags, end);
+  for (const std::uint8_t* tag = tags; tag != end; ++tag) slot.add(p.tag_feature, *tag);
+}
 
 }  // namespace
 
 void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint32_t tick) {
-  Slot slot;
   const Type& type = p.types[w.type[object]];
-  slot.add_type(p, type);
-  if (!p.changeable.empty())
-    for (std::uint64_t marks = w.marks()[object]; marks != 0; marks &= marks - 1)
-      slot.add(p.tag_feature, p.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))]);
+  SlotWriter slot(w.slot(object + 1));
+  if (object < p.num_agents) add_agent(p, w, object, slot);
   if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
     slot.add(p.collective_feature, p.teams[team].word);
+  if (p.has_clocks && (w.running[object >> 6] >> (object & 63) & 1)) {
+    w.converting_byte[object] = slot.next_value();
+    slot.add(p.converting_feature, capped(w.done_at[object] - tick));
+  }
+  add_amounts(p, w.held(object), slot);
+  add_tags(p, w, type, object, slot);
   if (type.assembler >= 0) {
     const std::int64_t uses = p.assemblers[static_cast<std::size_t>(type.assembler)].max_uses;
-    if (uses > w.conversions[object])
-      slot.add(p.uses_feature, static_cast<std::uint8_t>(std::min<std::int64_t>(255, uses - w.conversions[object])));
+    if (uses > w.conversions[object]) slot.add(p.uses_feature, capped(uses - w.conversions[object]));
   }
   if (w.vibe[object]) slot.add(p.vibe_feature, w.vibe[object]);
-  if (object < p.num_agents) {
-    slot.add(p.group_feature, w.group[object]);
-    slot.add(p.id_feature, static_cast<std::uint8_t>(object));
-    if (p.shows_facing) slot.add(p.facing_feature, w.facing[object]);
-    if (p.can_freeze && w.frozen[object])
-      slot.add(p.frozen_feature, static_cast<std::uint8_t>(std::min<std::uint32_t>(255, w.frozen[object])));
-  }
-  const std::uint16_t* held = w.inventory + std::size_t{object} * p.num_resources;
-  for (std::uint32_t r = 0; r < p.num_resources; ++r) {
-    if (held[r] & 0xFF) slot.add(p.resource_feature[r], static_cast<std::uint8_t>(held[r]));
-    if (held[r] >> 8) slot.add(p.resource_high_feature[r], static_cast<std::uint8_t>(held[r] >> 8));
-  }
-  const bool running = p.has_clocks && (w.running[object >> 6] >> (object & 63) & 1);
-  if (running)
-    slot.add(p.converting_feature, static_cast<std::uint8_t>(std::min<std::uint32_t>(255, w.done_at[object] - tick)));
-  slot.write(p, w, object + 1);
-  if (p.shows_facing && object < p.num_agents) w.facing_byte[object] = slot.byte_of(p.facing_feature);
-  if (running) w.converting_byte[object] = slot.byte_of(p.converting_feature);
+  w.slot_counts[object + 1] = static_cast<std::uint8_t>(slot.count());
 }
 
 void refresh_terrain(const Program& p, World& w) {
   for (const Type& type : p.types) {
     if (!type.terrain) continue;
-    Slot slot;
-    slot.add_type(p, type);
-    slot.write(p, w, type.code);
+    SlotWriter slot(w.slot(type.code));
+    for (const std::uint8_t tag : type.tags) slot.add(p.tag_feature, tag);
+    w.slot_counts[type.code] = static_cast<std::uint8_t>(slot.count());
   }
 }
 

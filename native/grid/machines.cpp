@@ -39,8 +39,7 @@ void advance_machines(const Program& p, World& w, std::uint32_t tick) {
       if (w.done_at[object] != tick) {
         // The ticks left are shown; everything else about the object stays, so only that byte changes.
         const std::uint32_t remaining = std::min<std::uint32_t>(255, w.done_at[object] - tick);
-        w.slots[(std::size_t{object + 1} << p.slot_shift) + w.converting_byte[object]] =
-            static_cast<std::uint8_t>(remaining);
+        w.slot(object + 1)[w.converting_byte[object]] = static_cast<std::uint8_t>(remaining);
         continue;
       }
       w.running[word] &= ~(std::uint64_t{1} << (object & 63));

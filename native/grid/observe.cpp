@@ -80,6 +80,7 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
     job.extra_stride = static_cast<std::uint32_t>(worker.extra.size() / p.num_agents);
   }
   job.num_agents = p.num_agents, job.plane_rows = p.plane_rows, job.slot_shift = p.slot_shift;
+  job.agent_slot_shift = p.agent_slot_shift, job.other_slots = w.slots + p.other_slots;
   job.num_tokens = static_cast<std::uint32_t>(p.config.observation.num_tokens);
   job.obs = tick.rows.obs, job.used = tick.rows.used;
   job.written = w.tally(Tally::written), job.dropped = w.tally(Tally::dropped);

@@ -3,6 +3,7 @@
 // A row is: globals, then for every occupied cell in rank order the cached bytes of what stands there.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "grid/window.hpp"
@@ -73,15 +74,16 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
   const std::uint32_t seen = Ranks::list(window, rows, column & 31, ranks);
 
   const Code* here = static_cast<const Code*>(job.grid) + job.cell[agent];
-  const std::uint8_t* const slots = job.slots;
-  const std::uint32_t shift = job.slot_shift;
+  const std::uint32_t last_agent = job.num_agents;
   // What most objects fit into is written without asking how many tokens they have: a wrong guess costs more than a
   // store.
   constexpr std::uint32_t common = kWide ? 10 : 5;
   for (std::uint32_t i = 0; i < seen; ++i) {
     const std::uint32_t rank = ranks[i];
     const std::uint32_t code = here[window.cell_delta[rank]];
-    const std::uint8_t* const slot = slots + (std::size_t{code} << shift);
+    const std::uint8_t* const agent_slot = job.slots + (std::size_t{code} << job.agent_slot_shift);
+    const std::uint8_t* const other_slot = job.other_slots + (std::size_t{code} << job.slot_shift);
+    const std::uint8_t* const slot = code <= last_agent ? agent_slot : other_slot;
     const std::uint32_t count = job.slot_counts[code];
     const std::uint32_t room = count <= common ? common * 3 + 1 : (count + 4) / 5 * 15 + 1;
     if (__builtin_expect(row.out + room > row.end, 0)) {
@@ -95,13 +97,16 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
     row.out += 3 * count;
   }
 
-  // Clear what the last observation used and this one did not; beyond that the row is empty already.
+  // Copies may have left bytes behind the last token: at most 31. Then clear what the last observation used and this
+  // one did not; beyond that the row is empty already.
   const auto now = static_cast<std::uint32_t>(row.out - begin);
   const std::uint32_t before = std::uint32_t{job.used[agent]} * 3;
   const Pair ones = {~std::uint64_t{0}, ~std::uint64_t{0}};
   std::uint8_t* const stale = begin + before;
-  if (__builtin_expect(stale + 16 <= row.end, 1)) {
-    for (std::uint8_t* out = row.out; out < stale; out += 16) store16(out, ones);
+  if (__builtin_expect(row.out + 32 <= row.end && stale + 16 <= row.end, 1)) {
+    store16(row.out, ones);
+    store16(row.out + 16, ones);
+    for (std::uint8_t* out = row.out + 32; out < stale; out += 16) store16(out, ones);
   } else if (row.out < row.end) {
     std::memset(row.out, 0xFF, static_cast<std::size_t>(row.end - row.out));
   }
@@ -118,7 +123,7 @@ inline void observe_agents(const ObserveJob& job) {
 
 template <class Ranks>
 inline void observe_rows(const ObserveJob& job) {
-  const bool wide = job.slot_shift >= 5;  // some object has more than five tokens
+  const bool wide = std::max(job.agent_slot_shift, job.slot_shift) >= 5;  // some object has more than five tokens
   if (job.narrow_grid)
     wide ? observe_agents<Ranks, std::uint8_t, true>(job) : observe_agents<Ranks, std::uint8_t, false>(job);
   else wide ? observe_agents<Ranks, std::uint16_t, true>(job) : observe_agents<Ranks, std::uint16_t, false>(job);

@@ -30,6 +30,7 @@ struct Range {
 struct Op {
   bool (*run)(const Op&, Scene&) = nullptr;  // a condition: does it hold? an effect: could it deliver?
   std::uint8_t who = 0, to = 0;              // places in kHolders
+  bool sure = false;                         // an effect that always delivers to who is there
   bool flag = false;                         // euclid, remove_empty, ...
   std::uint16_t id = 0;                      // resource, tag, vibe, collective, type, direction, statistic, value
   std::int64_t number = 0;
@@ -44,6 +45,8 @@ struct Amount {
 
 struct CompiledRule {
   Range conditions, effects;
+  bool sure = false;         // nothing to try: every effect delivers if its actor and target are there
+  std::uint8_t parties = 0;  // bits: which of them it needs
 };
 
 // Turns declared names into ids, for one place of the game's tree; refuses with that place's path.
@@ -63,6 +66,7 @@ struct Compiler {
   Range resources(const std::vector<std::string>& names, const char* where);  // empty: all
   Range conditions(const std::vector<Condition>& list, const char* where);
   Range effects(const std::vector<Effect>& list, const char* where);
+  CompiledRule rule(const std::vector<Condition>& when, const std::vector<Effect>& then);
   Range rules(const std::vector<Rule>& list, const char* where);
   // Somebody may hold these from now on: what it shows must have room for them.
   void receives(std::uint8_t who, Range amounts);

@@ -70,6 +70,7 @@ void place_object(const Program& p, World& w, std::uint32_t object, std::uint16_
   w.set_code(w.cell[object], static_cast<std::uint16_t>(object + 1));
   w.set_occupied(row, column);
   w.mark_dirty(object);
+  w.forget_sources();
 }
 
 void place_terrain(const Program& p, World& w, std::uint16_t type, std::uint32_t row, std::uint32_t column) {
@@ -82,6 +83,7 @@ void remove_object(const Program& p, World& w, std::uint32_t object, std::uint32
   w.set_code(w.cell[object], kEmpty);
   w.clear_occupied(w.row[object], w.column[object]);
   w.cell[object] = 0;
+  w.forget_sources();
   if (p.has_clocks) w.running[object >> 6] &= ~(std::uint64_t{1} << (object & 63));
   w.dirty[object >> 6] &= ~(std::uint64_t{1} << (object & 63));
   if (p.can_spawn) w.freed_at()[object] = tick;

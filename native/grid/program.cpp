@@ -147,6 +147,12 @@ void compile_features(Program& p) {
     p.resource_high_feature.push_back(needs_two_digits(p.config, resource) ? words.feature("inv:" + resource + ":p1")
                                                                            : std::uint8_t{255});
   }
+  for (std::uint16_t r = 0; r < p.num_resources; ++r) {
+    p.amount_digits.push_back({p.resource_feature[r], 0, r});
+    if (p.resource_high_feature[r] != 255) p.amount_digits.push_back({p.resource_high_feature[r], 8, r});
+  }
+  std::sort(p.amount_digits.begin(), p.amount_digits.end(),
+            [](const AmountDigit& a, const AmountDigit& b) { return a.feature < b.feature; });
   for (std::size_t i = 0; i < p.config.observation.values.size(); ++i) {
     const auto& v = p.config.observation.values[i];
     ShownValue shown{{}, words.feature(v.name), words.feature(v.name + ":p1"), v.digits};
@@ -155,19 +161,26 @@ void compile_features(Program& p) {
   }
 }
 
-// Slots are as wide as the richest object, rounded to a power of two so that finding one is a shift.
+// Slots are as wide as the richest agent, or the richest of all others, rounded to a power of two so that finding one
+// is a shift.
 void compile_slots(Program& p) {
-  std::size_t most = 0;
+  std::size_t most = 0, most_of_agent = 0;
   std::vector<std::pair<std::size_t, std::uint64_t>> seen;  // tokens each, how many there are
   for (std::size_t t = 0; t < p.types.size(); ++t) {
     const std::size_t n = tokens_of(p, p.types[t], t == p.agent_type);
     if (n > 255)
       refuse("$.objects." + p.types[t].name, "expected at most 255 tokens per object, got " + std::to_string(n));
-    most = std::max(most, n);
+    (t == p.agent_type ? most_of_agent : most) = std::max(t == p.agent_type ? most_of_agent : most, n);
     seen.emplace_back(n, p.placed[t]);
   }
-  // Copies go 15 bytes (five tokens) at a time with 16-byte loads, and must find 0xFF behind the last token.
-  p.slot_shift = static_cast<std::uint32_t>(std::bit_width((most + 4) / 5 * 15));
+  const auto shift_for = [](std::size_t tokens) {
+    return std::max(4u, static_cast<std::uint32_t>(std::bit_width(3 * tokens - 1)));
+  };
+  p.agent_slot_shift = shift_for(most_of_agent);
+  p.slot_shift = shift_for(std::max<std::size_t>(1, most));
+  const std::size_t first = p.num_agents + 1;
+  p.other_slots =
+      static_cast<std::ptrdiff_t>(first << p.agent_slot_shift) - static_cast<std::ptrdiff_t>(first << p.slot_shift);
   const std::size_t globals = 3 + (p.config.observation.local_position ? 2 : 0) + [&] {
     std::size_t n = 0;
     for (const auto& s : p.shown) n += static_cast<std::size_t>(s.digits);
@@ -205,7 +218,10 @@ void compile_layout(Program& p) {
   l.slot_counts = place(p.num_slots, 1);
   l.occupied = place(1 + std::size_t{p.num_strips} * p.plane_rows + 16, 8);  // the vector path reads 16 rows
   at = (at + 15) / 16 * 16;
-  l.slots = place(std::size_t{p.num_slots} << p.slot_shift, 1);
+  // Copies read up to 31 bytes beyond a slot.
+  l.slots = place((std::size_t{p.num_agents + 1} << p.agent_slot_shift) +
+                      (std::size_t{p.num_slots - p.num_agents} << p.slot_shift) + 32,
+                  1);
   l.grid = place(std::size_t{p.height + 2} * p.stride, p.narrow_grid ? 1 : 2);
   l.outcomes = place(agents * p.num_outcomes, p.narrow_outcomes ? 2 : 4);
   l.frozen = place(p.can_freeze ? agents : 0, 2);
@@ -228,6 +244,8 @@ void compile_layout(Program& p) {
   l.marks = place(p.changeable.empty() ? 0 : objects, 8);
   l.freed_at = place(p.can_spawn ? objects : 0, 4);
   l.inside = place(p.remembers_areas ? agents * ((objects * p.most_areas + 63) / 64) : 0, 8);
+  l.num_sources = place(p.areas.empty() ? 0 : 1, 4);
+  l.sources = place(objects * p.most_areas, sizeof(AreaSource));
   l.team_counts = place(p.teams.size() * words.names.size() * kTeamCounts, 8);
   l.team_flows = place(p.teams.size() * p.num_resources * kTeamFlows, 8);
   l.extra_stats =

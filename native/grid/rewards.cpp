@@ -138,58 +138,57 @@ double teams_own(const ValueOp& op, const Eyes& eyes) {
   return team < 0 ? 0 : team_stat(eyes.p, eyes.w, static_cast<std::size_t>(team), op.arg);
 }
 
+double leaf(const ValueOp& op, const Eyes& eyes) {
+  switch (op.code) {
+    case ValueOp::inventory:
+      return amount_seen(op, eyes);
+    case ValueOp::team_stat:
+      return teams_own(op, eyes);
+    case ValueOp::game_stat:
+      return eyes.w.game_stats()[op.arg];
+    case ValueOp::count:
+      return counted(op, eyes);
+    case ValueOp::index:
+      return eyes.actor >= 0 && eyes.actor % op.arg == op.number ? 1 : 0;
+    case ValueOp::constant:
+      return op.number;
+    default:
+      return agents_own(op, eyes.p, eyes.w, eyes.actor);
+  }
+}
+
+double combined(const ValueOp& op, const double* operands) {
+  switch (op.code) {
+    case ValueOp::sum: {
+      double sum = 0;
+      for (int i = 0; i < op.arg; ++i) sum += operands[i];
+      return sum;
+    }
+    case ValueOp::ratio:
+      return operands[1] != 0 ? operands[0] / operands[1] : 0;
+    case ValueOp::least:
+      return *std::min_element(operands, operands + op.arg);
+    case ValueOp::most:
+      return *std::max_element(operands, operands + op.arg);
+    default:
+      return std::log1p(std::max(0.0, operands[0]));
+  }
+}
+
 }  // namespace
 
 double evaluate(const CompiledValue& value, const Eyes& eyes) {
+  if (value.size() == 1) return leaf(value[0], eyes);
   double stack[kValueStack];
   std::size_t top = 0;
   for (const ValueOp& op : value) {
-    double* operands = stack + top - (op.code >= ValueOp::sum ? op.arg : 0);
-    double result = 0;
-    switch (op.code) {
-      case ValueOp::inventory:
-        result = amount_seen(op, eyes);
-        break;
-      case ValueOp::outcome:
-      case ValueOp::tally:
-      case ValueOp::flow:
-      case ValueOp::reward_sum:
-      case ValueOp::agent_stat:
-        result = agents_own(op, eyes.p, eyes.w, eyes.actor);
-        break;
-      case ValueOp::team_stat:
-        result = teams_own(op, eyes);
-        break;
-      case ValueOp::game_stat:
-        result = eyes.w.game_stats()[op.arg];
-        break;
-      case ValueOp::count:
-        result = counted(op, eyes);
-        break;
-      case ValueOp::index:
-        result = eyes.actor >= 0 && eyes.actor % op.arg == op.number ? 1 : 0;
-        break;
-      case ValueOp::constant:
-        result = op.number;
-        break;
-      case ValueOp::sum:
-        for (int i = 0; i < op.arg; ++i) result += operands[i];
-        break;
-      case ValueOp::ratio:
-        result = operands[1] != 0 ? operands[0] / operands[1] : 0;
-        break;
-      case ValueOp::least:
-        result = *std::min_element(operands, operands + op.arg);
-        break;
-      case ValueOp::most:
-        result = *std::max_element(operands, operands + op.arg);
-        break;
-      case ValueOp::log_one_plus:
-        result = std::log1p(std::max(0.0, operands[0]));
-        break;
+    if (op.code >= ValueOp::sum) {
+      top -= op.arg;
+      stack[top] = combined(op, stack + top);
+    } else {
+      stack[top] = leaf(op, eyes);
     }
-    if (op.code >= ValueOp::sum) top -= op.arg;
-    stack[top++] = result;
+    ++top;
   }
   return stack[0];
 }

@@ -54,6 +54,8 @@ bool run_rule(const CompiledRule& rule, Scene& scene) {
   if (scene.dry()) scene.purses.empty(scene.w);
   else scene.purses.start_from(scene.p, scene.w);
   if (!all_hold(rule.conditions, scene)) return false;
+  if (rule.sure && (!(rule.parties & 1) || scene.object(0) >= 0) && (!(rule.parties & 2) || scene.object(1) >= 0))
+    return scene.dry() || effects_run(rule.effects, scene);
   Scene trial = scene;
   trial.ask = scene.dry() ? scene.ask : Ask::now;
   if (!effects_run(rule.effects, trial)) return false;
@@ -99,7 +101,6 @@ void RuleScratch::fit(const Program& p) {
   grow(sums, std::size_t{p.num_agents} * p.num_resources);
   grow(claims, p.teams.size());
   if (p.remembers_areas) grow(now_inside, (std::size_t{p.num_objects} * p.most_areas + 63) / 64);
-  sources.reserve(std::size_t{p.num_objects} * p.most_areas);
 }
 
 }  // namespace gridmill::grid

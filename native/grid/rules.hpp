@@ -102,16 +102,12 @@ struct Eyes {
 double evaluate(const CompiledValue& value, const Eyes& eyes);
 
 // areas.cpp, events.cpp, assemblers.cpp
-struct AreaSource {
-  std::uint32_t area, object;
-};
 struct AreaMatch {
   std::uint32_t agent, area, object;
   enum Why : std::uint8_t { entered, inside, left } why;
 };
 struct RuleScratch {
   Purses purses;
-  std::vector<AreaSource> sources;
   std::vector<AreaMatch> matches;
   std::vector<std::int32_t> sums;         // [agent][resource]
   std::vector<std::uint64_t> now_inside;  // of one agent

@@ -52,7 +52,12 @@ struct World {
   void turn(std::uint32_t agent, std::uint8_t direction) {
     facing[agent] = direction;
     if (program.shows_facing && !(dirty[agent >> 6] >> (agent & 63) & 1))
-      slots[(std::size_t{agent + 1} << program.slot_shift) + facing_byte[agent]] = direction;
+      slot(agent + 1)[facing_byte[agent]] = direction;
+  }
+  // What a code emits. Agents show more than most objects, so their slots are wider.
+  std::uint8_t* slot(std::uint32_t code) const {
+    return code <= program.num_agents ? slots + (std::size_t{code} << program.agent_slot_shift)
+                                      : slots + program.other_slots + (std::size_t{code} << program.slot_shift);
   }
   void mark_dirty(std::uint32_t object) { dirty[object >> 6] |= std::uint64_t{1} << (object & 63); }
 
@@ -85,6 +90,11 @@ struct World {
   std::size_t inside_words() const { return (std::size_t{program.num_objects} * program.most_areas + 63) / 64; }
   std::uint64_t* inside(std::uint32_t agent) const {
     return at<std::uint64_t>(program.layout.inside) + agent * inside_words();
+  }
+  AreaSource* sources() const { return at<AreaSource>(program.layout.sources); }
+  std::uint32_t& num_sources() const { return *at<std::uint32_t>(program.layout.num_sources); }
+  void forget_sources() {
+    if (!program.areas.empty()) num_sources() = kSourcesUnknown;
   }
   std::uint64_t& team_count(std::size_t team, std::size_t name, TeamCount which) const {
     return at<std::uint64_t>(program.layout.team_counts)[(team * program.words->names.size() + name) * kTeamCounts +
@@ -149,7 +159,7 @@ struct World {
   std::uint16_t* converting_byte;        // where in its slot the ticks left are shown
   double* reward_sum;
   double* term_state;   // [agent][term][2]: value before, running sum of rises
-  std::uint8_t* slots;  // what each code emits, location 0, padded with 0xFF
+  std::uint8_t* slots;  // what each code emits, location 0
   std::uint8_t* slot_counts;
   std::uint64_t* dirty;  // objects whose emission must be rebuilt before the next observation
 
