@@ -48,6 +48,16 @@ def do(env: Env, *names: str) -> list[bool]:
     return [bool(value == action) for value, action in zip(shown[:, 2], actions, strict=True)]
 
 
+def bump(env: Env, direction: str = "east", *others: str) -> bool:
+    """One move of the first agent, the others as said or at noop; the mask must have said how it ends."""
+    name = f"move_{direction}"
+    assert env.masks is not None
+    allowed = bool(env.masks[0, env.action_names.index(name)])
+    worked = do(env, name, *others, *["noop"] * (env.num_rows - 1 - len(others)))[0]
+    assert worked == allowed
+    return worked
+
+
 def agent(env: Env, index: int = 0) -> dict[str, Any]:
     return agents_of(env.inspect(0))[index]
 

@@ -134,6 +134,7 @@ def test_inspect() -> None:
             "game": "seen",
             "height": 1,
             "width": 3,
+            "collectives": {},
         }
         wall = {
             "type": "wall",
@@ -143,8 +144,11 @@ def test_inspect() -> None:
             "tags": ["type:wall"],
             "inventory": {},
             "agent": None,
+            "collective": None,
+            "converting": 0,
         }
-        agent = wall | {"type": "agent", "column": 1, "tags": ["type:agent"], "agent": 0, "group": 0, "facing": "south"}
+        agent = wall | {"type": "agent", "column": 1, "tags": ["type:agent"], "agent": 0, "group": 0}
+        agent |= {"facing": "south", "frozen": 0}
         mine = wall | {"type": "mine", "column": 2, "tags": ["type:mine"], "inventory": {"ore": 5}}
         assert world["objects"] == [wall, agent, mine]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scenes import do, finish, held, play, tokens_at
+from scenes import bump, do, finish, held, play, tokens_at
 
 from gridmill import Env
 from gridmill.grid import (
@@ -38,16 +38,6 @@ def makes(outputs: dict[str, int], inputs: dict[str, int] | None = None, **field
     return Recipe(outputs=outputs, inputs=inputs or {}, **fields)
 
 
-def use(env: Env, *others: str) -> bool:
-    """The first agent bumps east; the mask must have said how it ends."""
-    action = env.action_names.index("move_east")
-    assert env.masks is not None
-    allowed = bool(env.masks[0, action])
-    worked = do(env, "move_east", *others, *["noop"] * (env.num_rows - 1 - len(others)))[0]
-    assert worked == allowed
-    return worked
-
-
 def wait(env: Env, ticks: int) -> None:
     for _ in range(ticks):
         env.step(np.zeros(env.num_rows, np.int32))
@@ -59,11 +49,11 @@ def wait(env: Env, ticks: int) -> None:
 def test_it_works_at_once_and_the_user_gets_it() -> None:
     env = around(Assembler(recipes=(makes({"heart": 2}, {"ore": 3}),)), agent=AgentType(inventory={"ore": 7}),
                  rewards=(RewardTerm(value=Inventory(resource="heart")),))  # fmt: skip
-    assert use(env)
+    assert bump(env)
     assert held(env) == {"ore": 4, "heart": 2}
     assert env.rewards.tolist() == [2.0]
-    assert use(env)
-    assert not use(env)
+    assert bump(env)
+    assert not bump(env)
     assert held(env) == {"ore": 1, "heart": 4}
     counted = finish(env)
     assert (counted["heart.get"], counted["ore.put"]) == ([4], [6])
@@ -74,7 +64,7 @@ def test_the_first_recipe_that_can_be_made_is_made() -> None:
     env = around(Assembler(recipes=recipes), agent=AgentType(inventory={"ore": 6}))
     seen = []
     for _ in range(4):
-        assert use(env)
+        assert bump(env)
         seen.append((held(env).get("heart", 0), held(env).get("wood", 0)))
     assert seen == [(5, 0), (6, 0), (7, 0), (7, 1)]
 
@@ -83,7 +73,7 @@ def test_the_first_recipe_that_can_be_made_is_made() -> None:
 def test_outputs_as_far_as_they_fit_and_one_unit_must(limit: int, hearts: int, works: bool) -> None:
     me = AgentType(inventory={"ore": 1}, limits=(Limit(resources=("heart",), base=limit),))
     env = around(Assembler(recipes=(makes({"heart": 3}, {"ore": 1}),)), agent=me)
-    assert use(env) == works
+    assert bump(env) == works
     assert held(env).get("heart", 0) == hearts
     assert held(env).get("ore", 0) == (not works)
 
@@ -91,7 +81,7 @@ def test_outputs_as_far_as_they_fit_and_one_unit_must(limit: int, hearts: int, w
 def test_what_is_given_makes_room() -> None:
     me = AgentType(inventory={"ore": 2}, limits=(Limit(resources=("ore", "heart"), base=2),))
     env = around(Assembler(recipes=(makes({"heart": 1}, {"ore": 1}),)), agent=me)
-    assert use(env)
+    assert bump(env)
     assert held(env) == {"ore": 1, "heart": 1}
 
 
@@ -106,32 +96,32 @@ def test_vibes_choose_the_recipe() -> None:
         makes({"heart": 1}, vibes=("angry",)),
     )  # fmt: skip
     env = around(Assembler(recipes=recipes), RING)
-    assert not use(env, "change_vibe_sad")
-    assert not use(env)  # nobody is angry
+    assert not bump(env, "east", "change_vibe_sad")
+    assert not bump(env)  # nobody is angry
     do(env, "noop", "noop", "change_vibe_angry")
-    assert use(env)
+    assert bump(env)
     assert held(env) == {"heart": 2}  # angry and sad are there
     do(env, "noop", "change_vibe_angry", "noop")
-    assert use(env)
+    assert bump(env)
     assert held(env) == {"heart": 5}
     do(env, "noop", "change_vibe_calm", "noop")
-    assert use(env)
+    assert bump(env)
     assert held(env) == {"heart": 6}
 
 
 def test_who_stands_further_away_takes_no_part() -> None:
     env = around(Assembler(recipes=(makes({"heart": 1}, vibes=("angry",)),)), "@A.@", agent=AgentType())
     do(env, "noop", "change_vibe_angry")
-    assert not use(env)
+    assert not bump(env)
     do(env, "noop", "move_west")
-    assert use(env)
+    assert bump(env)
     assert (held(env, 0), held(env, 1)) == ({"heart": 1}, {})
 
 
 @pytest.mark.parametrize(("text", "works"), [("@A", False), ("@A@", False), (RING, True), ("@A@\n.@@", True)])
 def test_enough_agents(text: str, works: bool) -> None:
     env = around(Assembler(recipes=(makes({"heart": 1}, min_agents=3),)), text)
-    assert use(env) == works
+    assert bump(env) == works
 
 
 AGENTS = st.lists(st.integers(0, 12), min_size=1, max_size=5)
@@ -181,15 +171,15 @@ def test_inputs_are_drawn_as_evenly_as_possible(amounts: list[int], needed: int)
 
 def test_it_rests() -> None:
     env = around(Assembler(recipes=(makes({"heart": 1}),), cooldown=4))
-    assert use(env)  # tick 1
+    assert bump(env)  # tick 1
     assert tokens_at(env, 0, 1) == {"converting": 4}
-    assert [use(env) for _ in range(5)] == [False, False, False, False, True]
+    assert [bump(env) for _ in range(5)] == [False, False, False, False, True]
     assert held(env) == {"heart": 2}
 
 
 def test_the_rest_is_shown_and_ends() -> None:
     env = around(Assembler(recipes=(makes({"heart": 1}),), cooldown=3))
-    use(env)
+    bump(env)
     seen = []
     for _ in range(4):
         seen.append(tokens_at(env, 0, 1).get("converting", 0))
@@ -202,18 +192,18 @@ def test_partial_use(waited: int, made: int, paid: int) -> None:
     """After a part of the rest: that part of the outputs, rounded down, for that part of the inputs, rounded up."""
     recipe = makes({"heart": 62}, {"ore": 10})
     env = around(Assembler(recipes=(recipe,), cooldown=10, partial=True), agent=AgentType(inventory={"ore": 20}))
-    assert use(env)
+    assert bump(env)
     assert held(env) == {"ore": 10, "heart": 62}
     wait(env, waited)
-    assert use(env)
+    assert bump(env)
     assert held(env) == {name: n for name, n in {"ore": 10 - paid, "heart": 62 + made}.items() if n}
     assert tokens_at(env, 0, 1)["converting"] == 10  # rests anew
 
 
 def test_a_part_of_one_is_nothing() -> None:
     env = around(Assembler(recipes=(makes({"heart": 1}),), cooldown=5, partial=True))
-    assert use(env)
-    assert [use(env) for _ in range(5)] == [False, False, False, False, True]
+    assert bump(env)
+    assert [bump(env) for _ in range(5)] == [False, False, False, False, True]
 
 
 # ---- how often
@@ -223,7 +213,7 @@ def test_uses_are_counted_and_shown() -> None:
     env = around(Assembler(recipes=(makes({"heart": 1}),), max_uses=3))
     seen = [tokens_at(env, 0, 1).get("uses", 0)]
     for _ in range(4):
-        use(env)
+        bump(env)
         seen.append(tokens_at(env, 0, 1).get("uses", 0))
     assert seen == [3, 2, 1, 0, 0]
     assert held(env) == {"heart": 3}
@@ -238,16 +228,16 @@ def test_many_uses_are_shown_as_255() -> None:
 
 def test_a_failed_use_does_not_count() -> None:
     env = around(Assembler(recipes=(makes({"heart": 1}, vibes=("angry",)),), max_uses=1))
-    assert not use(env)
+    assert not bump(env)
     assert tokens_at(env, 0, 1) == {"uses": 1}
     do(env, "change_vibe_angry")
-    assert use(env)
-    assert not use(env)
+    assert bump(env)
+    assert not bump(env)
 
 
 def test_uses_begin_anew_with_the_episode() -> None:
     env = around(Assembler(recipes=(makes({"heart": 1}),), max_uses=1, cooldown=50))
-    assert use(env)
+    assert bump(env)
     finish(env)
     assert tokens_at(env, 0, 1) == {"uses": 1}
-    assert use(env)
+    assert bump(env)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scenes import agent, do, finish, held, places, play, stored, thing, tokens_at, where
+from scenes import agent, bump, do, finish, held, places, play, stored, thing, tokens_at, where
 
 from gridmill import Env
 from gridmill.grid import (
@@ -67,15 +67,6 @@ def scene(*effects: Effect, text: str = "@X", me: dict[str, Any] | None = None, 
         max_steps=50,
         **options,
     )
-
-
-def bump(env: Env, name: str = "move_east") -> bool:
-    action = env.action_names.index(name)
-    assert env.masks is not None
-    allowed = bool(env.masks[0, action])
-    worked = do(env, name, *["noop"] * (env.num_rows - 1))[0]
-    assert worked == allowed
-    return worked
 
 
 def team(env: Env, name: str = "blue") -> dict[str, int]:
@@ -266,7 +257,7 @@ def test_move_one_cell_if_it_is_empty() -> None:
     env = scene(Move(direction="south"), text="@X.\n...\n###")
     assert bump(env)
     assert where(env, "X") == (1, 1)
-    assert not bump(env, "move_southeast")  # from (0, 0) into it at (1, 1): a wall is below
+    assert not bump(env, "southeast")  # from (0, 0) into it at (1, 1): a wall is below
     assert where(env, "X") == (1, 1)
 
 
@@ -286,7 +277,7 @@ def test_push_away_as_far_as_it_goes(distance: int, text: str, column: int) -> N
 
 def test_push_diagonally() -> None:
     env = scene(Push(distance=2), text="@...\n.X..\n....\n....")
-    assert bump(env, "move_southeast")
+    assert bump(env, "southeast")
     assert where(env, "X") == (3, 3)
 
 

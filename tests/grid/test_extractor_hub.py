@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from random_games import agents_of, quiet_make
-from scenes import do, held, tokens_at
+from scenes import bump, do, held, tokens_at
 from walker import towards
 
 from gridmill import Env, Game, games
@@ -29,15 +29,6 @@ def small(text: str, begin: dict[str, int] | None = None, **sizes: Any) -> Env:
     game = games.extractor_hub(num_agents=sum(c == "@" for c in text), **sizes)
     game = game.replace("map", Ascii(text=text, legend=LEGEND))
     return start(game.replace("agent.inventory", {"energy": 100} | (begin or {})))
-
-
-def bump(env: Env, direction: str, *others: str) -> bool:
-    action = env.action_names.index(f"move_{direction}")
-    assert env.masks is not None
-    allowed = bool(env.masks[0, action])
-    worked = do(env, f"move_{direction}", *others, *["noop"] * (env.num_rows - 1 - len(others)))[0]
-    assert worked == allowed
-    return worked
 
 
 def test_the_hall() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import cogs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -102,13 +103,9 @@ def test_masks_equal_outcomes_in_a_crowd(variant: dict[str, Any], seed: int) -> 
 
 
 STATIONS = {
-    "cogsguard": (
-        "aH@m\n@K@C\nsJ@t\nG.O.",
-        {"H": "c:hub", "J": "junction", "K": "c:junction", "a": "c:aligner", "s": "c:scrambler", "m": "c:miner",
-         "t": "c:scout", "C": "carbon_extractor", "G": "germanium_extractor", "O": "oxygen_extractor"},
-    ),
+    "cogsguard": ("aH@m\n@K@C\nsJ@t\nG.O.", cogs.LEGEND),
     "extractor_hub": ("@A@T\nE@C@\nO.GS", LEGEND),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", STATIONS)
