@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gridmill.env import Env
+from gridmill.batch import Env
 
 FIELDS = ("observation", "reward", "terminated", "truncated", "info")
 KEPT = 16  # the first outcomes of each seed's run are held: no later one may reuse or change them

@@ -191,8 +191,9 @@ def games() -> None:
     for name in gridmill.games.names():
         with gridmill.make(name, num_worlds=1) as env:
             env.reset()
-            world = env.inspect(0)
-            rows.append((name, env.num_agents, f"{world['height']}x{world['width']}", env.num_actions))
+            world = env.inspect(0) if name in gridmill.games.grid_names() else None
+            size = "-" if world is None else f"{world['height']}x{world['width']}"
+            rows.append((name, env.num_agents, size, env.num_actions))
         text = (gridmill.games.maker(name).__doc__ or "").strip()
         says.append(text.splitlines()[0] if text else "")
     header, *lines = table(("game", "agents", "map", "actions"), rows)
@@ -214,9 +215,8 @@ def explain(
     if first_episode is not None and first_episode < 1:
         raise ValueError(f"--min-first-episode must be at least 1, got {first_episode}")
     from gridmill import explain as room
-    from gridmill.workshop.profile import build_game
 
-    said = room.explain(build_game(game), first_episode)
+    said = room.explain(_grid_game(game), first_episode)
     typer.echo(_as_json(said) if json else room.text(said))
 
 
@@ -239,6 +239,17 @@ def diff(
         typer.echo(_as_json({"a": first.name, "b": second.name, "differences": found}))
     else:
         typer.echo(room.text(found, first.name, second.name))
+
+
+def _grid_game(name: str) -> Any:
+    """A game that has a map and tokens to speak of."""
+    from gridmill.grid import Game
+    from gridmill.workshop.profile import build_game
+
+    game = build_game(name)
+    if not isinstance(game, Game):
+        raise ValueError(f"expected a game of the grid engine, got `{name}`, which has no map")
+    return game
 
 
 def _as_json(record: Any) -> str:
@@ -274,9 +285,8 @@ def show(
 
     import gridmill
     from gridmill import render
-    from gridmill.workshop.profile import build_game
 
-    with gridmill.make(build_game(game), num_worlds=world + 1, seed=seed) as env:
+    with gridmill.make(_grid_game(game), num_worlds=world + 1, seed=seed) as env:
         env.reset()
         rng = np.random.default_rng(seed)
         for _ in range(steps):

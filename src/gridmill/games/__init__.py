@@ -1,4 +1,4 @@
-"""The games that ship: each a function of its sizes that returns a frozen `Game`."""
+"""The games that ship: each a function of its sizes that returns a frozen `Game`, or of its settings (Prospector)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,31 @@ from gridmill.config import did_you_mean
 from gridmill.games.arena import arena, arena_basic, arena_basic_easy_shaped
 from gridmill.games.toy import toy
 from gridmill.grid import Game
+from gridmill.prospector.config import ProspectorConfig
 
-__all__ = ["arena", "arena_basic", "arena_basic_easy_shaped", "build", "maker", "names", "toy"]
+__all__ = [
+    "AnyGame",
+    "arena",
+    "arena_basic",
+    "arena_basic_easy_shaped",
+    "build",
+    "grid_names",
+    "maker",
+    "names",
+    "prospector",
+    "toy",
+]
 
-_SHIPPED: tuple[Callable[..., Game], ...] = (toy, arena, arena_basic, arena_basic_easy_shaped)
+AnyGame = Game | ProspectorConfig
+
+
+def prospector(**settings: Any) -> ProspectorConfig:
+    """One ship among asteroids: mine, sell, come home in time."""
+    return ProspectorConfig(**settings)
+
+
+_GRIDS: tuple[Callable[..., Game], ...] = (toy, arena, arena_basic, arena_basic_easy_shaped)
+_SHIPPED: tuple[Callable[..., AnyGame], ...] = (*_GRIDS, prospector)
 
 
 def names() -> list[str]:
@@ -20,7 +41,12 @@ def names() -> list[str]:
     return [make.__name__ for make in _SHIPPED]
 
 
-def maker(name: str) -> Callable[..., Game]:
+def grid_names() -> list[str]:
+    """Names of those that the grid engine plays."""
+    return [make.__name__ for make in _GRIDS]
+
+
+def maker(name: str) -> Callable[..., AnyGame]:
     """The function that makes a game, by its name."""
     for make in _SHIPPED:
         if make.__name__ == name:
@@ -28,6 +54,6 @@ def maker(name: str) -> Callable[..., Game]:
     raise ValueError(f"unknown game `{name}`{did_you_mean(name, names())} - games: {', '.join(names())}")
 
 
-def build(name: str, **sizes: Any) -> Game:
+def build(name: str, **sizes: Any) -> AnyGame:
     """A shipped game by name; keyword arguments are the parameters of its function."""
     return maker(name)(**sizes)
