@@ -161,12 +161,13 @@ int shuttle_at_station(const Seen& s, BotMemory& memory) {
   double least = 0;
   for (int slot = 0; slot < kSlots; ++slot) {
     const double time = s.edge(slot)[4];
-    if (!s.leads(slot) || time * 8 > kTicks + 0.01) continue;
+    if (!s.leads(slot) || (memory.barren >> slot & 1) != 0 || time * 8 > kTicks + 0.01) continue;
     const double cost = time + static_cast<double>(s.edge(slot)[5]) / 2 + (s.leads_to(slot, 2) ? 0.3 : 0);
     if (best < 0 || cost < least) best = slot, least = cost;
   }
   if (s.fuel() < 0.25 || s.hull() < 0.60 || memory.trips >= kTrips || best < 0) return kCashOut;
   ++memory.trips;
+  memory.slot = best;
   return best;
 }
 
@@ -176,7 +177,10 @@ int shuttle(const float* obs, BotMemory& memory) {
   if (s.at_station()) return shuttle_at_station(s, memory);
   if (memory.mined >= kMost || s.hull() < 0.45 || s.fuel() < 0.18 || s.heat() > 0.70) return go_home(s);
   const int best = best_asteroid(s, [&](int slot) { return worth(s, slot) * s.left(slot); });
-  if (best < 0) return go_home(s);
+  if (best < 0 || !(s.left(best) > 0)) {
+    memory.barren |= 1u << memory.slot;
+    return go_home(s);
+  }
   if (!s.selected(best)) return kSelect + best;
   ++memory.mined;
   return kConservative;

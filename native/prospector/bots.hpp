@@ -8,7 +8,9 @@
 namespace gridmill::prospector {
 
 struct BotMemory {
-  std::int32_t trips = 0, mined = 0;  // only the shuttle counts anything
+  std::int32_t trips = 0, mined = 0;  // only the shuttle remembers anything
+  std::int32_t slot = 0;              // the edge it took last
+  std::uint32_t barren = 0;           // edges whose asteroids are used up, a bit each
 };
 
 struct Bot {

@@ -1,4 +1,4 @@
-"""The command line: `gridmill bench | profile | games | explain | diff | show | doctor`.
+"""The command line: `gridmill bench | profile | eval | games | explain | diff | show | doctor`.
 
 Each command turns its options into plain values and calls the room that does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -200,6 +200,27 @@ def games() -> None:
     typer.echo(header)
     for line, said in zip(lines, says, strict=True):
         typer.echo(f"{line}  {textwrap.shorten(said, 77 - len(line), placeholder='...')}".rstrip())
+
+
+@app.command("eval")
+def evaluate(
+    game: Annotated[list[str], typer.Argument(help="Names of games.")],
+    policy: Annotated[list[str] | None, typer.Option(help="random or bot:NAME; may be repeated.")] = None,
+    episodes: Annotated[int, typer.Option(help="Episodes of each policy on each game.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the first episode.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of a table.")] = False,
+) -> None:
+    """Play games with policies: means with standard errors."""
+    from gridmill import evaluate as room
+    from gridmill.workshop.statistics import count, table
+
+    results = [room.evaluate(g, p, episodes, seed) for g in game for p in policy or ["random"]]
+    if json:
+        typer.echo(_as_json(room.as_record(results, seed)))
+        return
+    typer.echo(f"{count(episodes, 'episode')} each, seeds {seed} to {seed + episodes - 1}\n")
+    header = ("game", "policy", "statistic", "mean", "std. error", "median")
+    typer.echo("\n".join(table(header, room.rows_of(results), left=3)))
 
 
 @app.command()
