@@ -143,8 +143,9 @@ inline void bind_prospector(nb::module_& m) {
     for (const auto& bot : prospector::kAllBots) names.append(nb::str(bot.name.data(), bot.name.size()));
     return names;
   });
-  m.def("prospector_schema", [] { return from_value(schema_of(prospector::Config{})); },
-        "fields of a native Prospector config: {name: [type, default, meaning]}");
+  m.def(
+      "prospector_schema", [] { return from_value(schema_of(prospector::Config{})); },
+      "fields of a native Prospector config: {name: [type, default, meaning]}");
 }
 
 }  // namespace gridmill

@@ -10,8 +10,29 @@ namespace gridmill::prospector {
 namespace {
 
 enum class Kind : std::uint8_t {
-  travel, hold, burn, wide_scan, focused_scan, deep_scan, listen, select, mine, stabilize, refine, cool, mend_tool,
-  mend_hull, jettison, dock, sell, buy_fuel, buy_kit, buy_stabilizer, buy_decoy, overhaul, cash_out
+  travel,
+  hold,
+  burn,
+  wide_scan,
+  focused_scan,
+  deep_scan,
+  listen,
+  select,
+  mine,
+  stabilize,
+  refine,
+  cool,
+  mend_tool,
+  mend_hull,
+  jettison,
+  dock,
+  sell,
+  buy_fuel,
+  buy_kit,
+  buy_stabilizer,
+  buy_decoy,
+  overhaul,
+  cash_out
 };
 
 constexpr int kSelect = 12, kMine = 28, kJettison = 36, kSell = 43, kBuyFuel = 61, kHold = 6;
@@ -172,8 +193,7 @@ bool mine(const Program& p, State& s, const Mining& mode) {
   s.heat += mode.heat;
   s.tool -= mode.wear;
   s.alert += mode.alert;
-  depletion =
-      static_cast<float>(clamped(static_cast<double>(depletion) + p.config.depletion_per_unit * total, 0, 1));
+  depletion = static_cast<float>(clamped(static_cast<double>(depletion) + p.config.depletion_per_unit * total, 0, 1));
   ++s.mining_ticks;
   const double logit = -3.1 + mode.fracture + 2.5 * (1.0 - static_cast<double>(f.stability[slot])) +
                        2.2 * not_negative(heat_frac - 0.7) + 1.5 * (1.0 - tool_frac) -
@@ -245,8 +265,10 @@ bool buy(State& s, double cost, std::int32_t& what, std::int32_t cap) {
 
 bool apply(const Program& p, State& s, int action) {
   switch (kKinds[static_cast<std::size_t>(action)]) {
-    case Kind::travel: return travel(p, s, action);
-    case Kind::hold: return hold(p, s);
+    case Kind::travel:
+      return travel(p, s, action);
+    case Kind::hold:
+      return hold(p, s);
     case Kind::burn:
       s.fuel -= 18.0, s.alert += 10.0;
       s.escape_buff = std::max(s.escape_buff, p.config.escape_buff_ticks);
@@ -256,21 +278,29 @@ bool apply(const Program& p, State& s, int action) {
       scan_slots(p, s, kWide, 0, s.num_asteroids[s.node]);
       ++s.scan_count;
       return true;
-    case Kind::focused_scan: return close_scan(p, s, kFocused, 2, 4.0, 3.0);
-    case Kind::deep_scan: return close_scan(p, s, kDeep, 4, 8.0, 6.0);
-    case Kind::listen: return listen(p, s);
+    case Kind::focused_scan:
+      return close_scan(p, s, kFocused, 2, 4.0, 3.0);
+    case Kind::deep_scan:
+      return close_scan(p, s, kDeep, 4, 8.0, 6.0);
+    case Kind::listen:
+      return listen(p, s);
     case Kind::select:
       if (!s.can_mine(action - kSelect)) return false;
       s.selected = action - kSelect;
       return true;
-    case Kind::mine: return mine(p, s, kMining[action - kMine]);
-    case Kind::stabilize: return stabilize(p, s);
-    case Kind::refine: return refine(s);
+    case Kind::mine:
+      return mine(p, s, kMining[action - kMine]);
+    case Kind::stabilize:
+      return stabilize(p, s);
+    case Kind::refine:
+      return refine(s);
     case Kind::cool:
       s.dt = 2, s.fuel -= 2.0, s.heat = not_negative(s.heat - 20.0), s.alert += 1.0;
       return true;
-    case Kind::mend_tool: return mend(s, s.tool, 25.0);
-    case Kind::mend_hull: return mend(s, s.hull, 20.0);
+    case Kind::mend_tool:
+      return mend(s, s.tool, 25.0);
+    case Kind::mend_hull:
+      return mend(s, s.hull, 20.0);
     case Kind::jettison:
       s.cargo[action - kJettison] = 0;
       s.alert = not_negative(s.alert - 8.0);
@@ -279,19 +309,25 @@ bool apply(const Program& p, State& s, int action) {
       if (!s.at_station()) return false;
       s.alert = not_negative(s.alert - 20.0);
       return true;
-    case Kind::sell: return sell(p, s, (action - kSell) / 3, kSellShares[(action - kSell) % 3]);
+    case Kind::sell:
+      return sell(p, s, (action - kSell) / 3, kSellShares[(action - kSell) % 3]);
     case Kind::buy_fuel:
       if (!pay(s, kFuelOffers[action - kBuyFuel].cost)) return false;
       s.fuel = std::min(1000.0, s.fuel + kFuelOffers[action - kBuyFuel].fuel);
       return true;
-    case Kind::buy_kit: return buy(s, kKitCost, s.repair_kits, p.config.repair_kits_cap);
-    case Kind::buy_stabilizer: return buy(s, kStabilizerCost, s.stabilizers, p.config.stabilizers_cap);
-    case Kind::buy_decoy: return buy(s, kDecoyCost, s.decoys, p.config.decoys_cap);
+    case Kind::buy_kit:
+      return buy(s, kKitCost, s.repair_kits, p.config.repair_kits_cap);
+    case Kind::buy_stabilizer:
+      return buy(s, kStabilizerCost, s.stabilizers, p.config.stabilizers_cap);
+    case Kind::buy_decoy:
+      return buy(s, kDecoyCost, s.decoys, p.config.decoys_cap);
     case Kind::overhaul:
       if (!pay(s, kOverhaulCost)) return false;
       s.dt = 3, s.hull = s.tool = 100;
       return true;
-    case Kind::cash_out: s.terminated = 1; return true;
+    case Kind::cash_out:
+      s.terminated = 1;
+      return true;
   }
   return false;
 }

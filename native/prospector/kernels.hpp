@@ -1,7 +1,7 @@
-// The transcendental work of the game, many values at a time. Kernels approximate log, cos, sin and exp with polynomials
-// far below the spacing of float32, where every result ends; where an approximation lies so near the border between
-// two float32 values that the exact path could fall on the other side, they say so and the caller asks the exact path.
-// So results equal the exact path's bit for bit, whatever the instruction set.
+// The transcendental work of the game, many values at a time. Kernels approximate log, cos, sin and exp with
+// polynomials far below the spacing of float32, where every result ends; where an approximation lies so near the border
+// between two float32 values that the exact path could fall on the other side, they say so and the caller asks the
+// exact path. So results equal the exact path's bit for bit, whatever the instruction set.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace gridmill::prospector {
 constexpr double kNormalError = 1e-13;
 
 struct MarketJob {
-  std::uint64_t rng;                              // state before the twelve draws
-  double t, root_dt;                              // ticks after this step; root of its length
-  double inventory_pressure, sales_pressure;      // per unit
-  const double *base, *low, *high, *noise;        // [8], the last two unused; noise is market_noise * base
+  std::uint64_t rng;                                  // state before the twelve draws
+  double t, root_dt;                                  // ticks after this step; root of its length
+  double inventory_pressure, sales_pressure;          // per unit
+  const double *base, *low, *high, *noise;            // [8], the last two unused; noise is market_noise * base
   const float *amp, *period, *phase, *stock, *sales;  // [8], likewise
 };
 
-struct Asteroids {  // [16] slots; what belongs to no asteroid is noise
+struct Asteroids {                      // [16] slots; what belongs to no asteroid is noise
   float (*truth)[16], (*estimate)[16];  // [6][16]
   float *richness, *stability, *noise;
 };

@@ -1,5 +1,6 @@
-// The source of the kernels, compiled once for any CPU and once for AVX-512; everything here is internal to the file that
-// includes it (no inline function of a shared header, which the linker could take from the wrong one). Plain loops of constant length over plain arithmetic, which compilers turn into vectors.
+// The source of the kernels, compiled once for any CPU and once for AVX-512; everything here is internal to the file
+// that includes it (no inline function of a shared header, which the linker could take from the wrong one). Plain loops
+// of constant length over plain arithmetic, which compilers turn into vectors.
 #pragma once
 
 #include <cmath>
@@ -17,9 +18,7 @@ constexpr double kMagic = 0x1.8p52;  // adding it rounds to an integer and leave
 GRIDMILL_LANE double as_double(std::uint64_t bits) { return __builtin_bit_cast(double, bits); }
 GRIDMILL_LANE std::uint64_t as_bits(double x) { return __builtin_bit_cast(std::uint64_t, x); }
 GRIDMILL_LANE double small_int(std::uint64_t x) { return as_double(as_bits(kMagic) + x) - kMagic; }
-GRIDMILL_LANE double from_u32(std::uint32_t x) {
-  return as_double(0x4330000000000000ull + x) - 0x1p52;
-}
+GRIDMILL_LANE double from_u32(std::uint32_t x) { return as_double(0x4330000000000000ull + x) - 0x1p52; }
 
 // x = m * 2^e with m around 1; log m = 2 atanh((m - 1) / (m + 1)).
 GRIDMILL_LANE double lane_log(double x) {
@@ -101,7 +100,8 @@ template <std::size_t N>
 struct Jumps {
   std::uint64_t multiply[N], add[N];
   constexpr explicit Jumps(unsigned every, unsigned first = 0) : multiply(), add() {
-    for (unsigned i = 0; i < N; ++i) multiply[i] = jump(first + every * i).multiply, add[i] = jump(first + every * i).add;
+    for (unsigned i = 0; i < N; ++i)
+      multiply[i] = jump(first + every * i).multiply, add[i] = jump(first + every * i).add;
   }
 };
 

@@ -40,16 +40,26 @@ std::uint32_t Prospector::max_steps(const Program& p) {
 }
 
 StatTable info_names() {
-  return {{"action", true},           {"dt", true},
-          {"invalid_action", true},   {"credits", false},
-          {"net_profit", false},      {"profit_per_tick", false},
-          {"survival", false},        {"overheat_ticks", false},
-          {"pirate_encounters", false}, {"value_lost_to_pirates", false},
-          {"fuel_used", false},       {"hull_damage", false},
-          {"tool_wear", false},       {"scan_count", false},
-          {"mining_ticks", false},    {"cargo_utilization_avg", false},
-          {"terminated", true},       {"truncated", true},
-          {"node_context", true},     {"time_remaining", false}};
+  return {{"action", true},
+          {"dt", true},
+          {"invalid_action", true},
+          {"credits", false},
+          {"net_profit", false},
+          {"profit_per_tick", false},
+          {"survival", false},
+          {"overheat_ticks", false},
+          {"pirate_encounters", false},
+          {"value_lost_to_pirates", false},
+          {"fuel_used", false},
+          {"hull_damage", false},
+          {"tool_wear", false},
+          {"scan_count", false},
+          {"mining_ticks", false},
+          {"cargo_utilization_avg", false},
+          {"terminated", true},
+          {"truncated", true},
+          {"node_context", true},
+          {"time_remaining", false}};
 }
 
 void write_info(const State& s, double* out) {

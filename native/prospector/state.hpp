@@ -112,7 +112,7 @@ inline bool rounds_surely(double x, double error, float& out) {
 }
 
 // worldgen.cpp
-void start_world(const Program& program, State& state);      // a new belt from the stream; all but the stream is cleared
+void start_world(const Program& program, State& state);  // a new belt from the stream; all but the stream is cleared
 void arrive(const Program& program, State& state, int node);  // the ship is there now
 // actions.cpp
 void act(const Program& program, State& state, std::int64_t action);

@@ -124,8 +124,7 @@ void settle(const Program& p, State& s, std::int64_t tick_limit) {
   s.reward = reward_of(p, s, destroyed, stranded);
   s.reward_sum += s.reward;
   if (s.credits != s.before.credits)
-    s.credits_shown =
-        static_cast<float>(clamped(std::log1p(not_negative(s.credits)) / p.log_credits_cap, 0, 1));
+    s.credits_shown = static_cast<float>(clamped(std::log1p(not_negative(s.credits)) / p.log_credits_cap, 0, 1));
 }
 
 }  // namespace gridmill::prospector

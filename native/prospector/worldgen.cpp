@@ -90,9 +90,9 @@ void measure_hops(State& s, const EdgeList& list) {
 }
 
 void skip_asteroids(State& s) {
-  static constexpr Jump kSkip[17] = {
-      jump(0),   jump(20),  jump(40),  jump(60),  jump(80),  jump(100), jump(120), jump(140), jump(160),
-      jump(180), jump(200), jump(220), jump(240), jump(260), jump(280), jump(300), jump(320)};
+  static constexpr Jump kSkip[17] = {jump(0),   jump(20),  jump(40),  jump(60),  jump(80),  jump(100),
+                                     jump(120), jump(140), jump(160), jump(180), jump(200), jump(220),
+                                     jump(240), jump(260), jump(280), jump(300), jump(320)};
   for (int n = 1; n < s.node_count; ++n) {
     s.num_asteroids[n] = static_cast<std::uint8_t>(s.rng.below(5, 17));
     s.asteroids_at[n] = s.rng.state;

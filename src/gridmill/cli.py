@@ -1,4 +1,4 @@
-"""The command line: `gridmill bench | profile | eval | games | explain | diff | show | doctor`.
+"""The command line: `gridmill bench | profile | throughput | eval | games | explain | diff | show | doctor`.
 
 Each command turns its options into plain values and calls the room that does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -26,6 +26,20 @@ class Window(StrEnum):
 
     square = "square"
     disc = "disc"
+
+
+class Mode(StrEnum):
+    """What throughput measures."""
+
+    env_only = "env_only"
+
+
+class Implementation(StrEnum):
+    """Which Prospector."""
+
+    auto = "auto"
+    native = "native"
+    reference = "reference"
 
 
 class Door(TyperGroup):
@@ -177,6 +191,44 @@ def profile(
 
     load = room.Load(worlds=worlds, threads=threads)
     raise typer.Exit(room.run(game or (), load, steps, warmup, json))
+
+
+@app.command()
+def throughput(
+    mode: Annotated[Mode, typer.Option(help="What to measure.")] = Mode.env_only,
+    env_impl: Annotated[Implementation, typer.Option(help="Which Prospector.")] = Implementation.auto,
+    worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 64,
+    threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
+    steps: Annotated[int, typer.Option(help="Steps per repeat, over all worlds.")] = 200_000,
+    repeats: Annotated[int, typer.Option(help="Measured repeats.")] = 10,
+    warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 50_000,
+    seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 0,
+    target_steps_per_sec: Annotated[float | None, typer.Option(help="Say how far away this is.")] = None,
+    enforce_target: Annotated[bool, typer.Option("--enforce-target", help="Exit code 1 below the target.")] = False,
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the artefacts.")] = Path(
+        "artifacts/throughput"
+    ),
+) -> None:
+    """Steps per second of Prospector, saved as an artefact.
+
+    Exit codes: 0 fine, 1 below an enforced target, 2 bad input.
+    """
+    from gridmill.workshop import throughput as room
+
+    settings = room.Settings(
+        mode=mode.value,
+        env_impl=env_impl.value,
+        worlds=worlds,
+        threads=threads,
+        steps=steps,
+        repeats=repeats,
+        warmup=warmup,
+        seed=seed,
+        target=target_steps_per_sec,
+        enforce=enforce_target,
+        folder=output,
+    )
+    raise typer.Exit(room.run(settings))
 
 
 @app.command()

@@ -66,7 +66,7 @@ def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
 
 def _play(game: AnyGame, policy: str, worlds: int, seed: int) -> dict[str, NDArray[np.float64]]:
     """Every statistic of the first episode of each world, a mean over its agents."""
-    env: BatchEnv = make(game, num_worlds=worlds, seed=seed)  # type: ignore[arg-type, call-overload]
+    env: BatchEnv = make(game, num_worlds=worlds, seed=seed)
     with env:
         play = _player(policy, env, seed)
         env.reset()

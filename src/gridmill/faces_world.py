@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gridmill import games, render
 from gridmill.env import GridEnv, make
+from gridmill.games import AnyGame
 from gridmill.grid.game import Game
 
 RENDER_MODES = ("ansi", "rgb_array")
@@ -22,16 +23,21 @@ RENDER_FPS = 10
 RECORD_KEYS = ("world", "agent", "game", "episode", "short_first")
 
 
-def build_game(game: Game | str, sizes: Mapping[str, Any]) -> Game:
+def any_game(game: AnyGame | str, sizes: Mapping[str, Any]) -> AnyGame:
     """A game by name with its sizes, or a `Game` as it is (which has its sizes already)."""
     if isinstance(game, str):
-        built = games.build(game, **sizes)
-        if not isinstance(built, Game):
-            raise TypeError(f"this face is for grid games, got `{game}`; use gridmill.prospector.ProspectorEnv")
-        return built
+        return games.build(game, **sizes)
     if sizes:
         raise TypeError(f"sizes {sorted(sizes)} need a game name, got a Game: build it with these sizes instead")
     return game
+
+
+def build_game(game: Game | str, sizes: Mapping[str, Any]) -> Game:
+    """The same, for faces that speak of tokens and maps."""
+    built = any_game(game, sizes)
+    if not isinstance(built, Game):
+        raise TypeError(f"this face is for grid games, got `{built.name}`; use gridmill.prospector.ProspectorEnv")
+    return built
 
 
 def check_render_mode(render_mode: str | None) -> None:

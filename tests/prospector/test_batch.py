@@ -14,7 +14,8 @@ from gridmill.prospector import ProspectorConfig, ProspectorEnv
 
 STATS = ("credits", "net_profit", "profit_per_tick", "survival", "overheat_ticks", "pirate_encounters",
          "value_lost_to_pirates", "fuel_used", "hull_damage", "tool_wear", "scan_count", "mining_ticks",
-         "cargo_utilization_avg", "time_remaining", "action", "dt", "invalid_action", "terminated", "truncated")  # fmt: skip
+         "cargo_utilization_avg", "time_remaining", "action", "dt", "invalid_action", "terminated",
+         "truncated")  # fmt: skip
 
 
 @pytest.mark.parametrize("options", [{}, {"threads": 2}, {"threads": 4, "lanes": 2}], ids=["one", "two", "four"])

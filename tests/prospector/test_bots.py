@@ -58,7 +58,9 @@ def test_a_bot_plays_single_envs_and_batches_alike() -> None:
 
 
 def test_unknown_policies_get_one_clear_line() -> None:
-    with pytest.raises(ValueError, match=r"^unknown bot `greedy`; did you mean `greedy_miner`\? - bots: greedy_miner, "):
+    with pytest.raises(
+        ValueError, match=r"^unknown bot `greedy`; did you mean `greedy_miner`\? - bots: greedy_miner, "
+    ):
         evaluate("prospector", "bot:greedy", episodes=1, seed=0)
     with pytest.raises(ValueError, match=r"^policy: expected random or bot:NAME, got `best`$"):
         evaluate("prospector", "best", episodes=1, seed=0)

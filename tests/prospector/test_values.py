@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gridmill.prospector import ProspectorEnv
+from gridmill.prospector.config import ProspectorConfig
 from gridmill.prospector.draws import Pcg32
 from gridmill.prospector.reference import ReferenceWorld
-from gridmill.prospector.config import ProspectorConfig
 
 OUTPUTS = {
     0: (0x9AE4F7499BA72696, [1203932051, 3113183783, 2101201694, 4034269462]),

@@ -1,4 +1,4 @@
-"""What the tests of Prospector share: the three action suites, and a comparison of two worlds step by step, to the bit."""
+"""What the tests of Prospector share: the three action suites, and a comparison of two worlds, to the bit."""
 
 from __future__ import annotations
 

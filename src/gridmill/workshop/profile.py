@@ -191,7 +191,7 @@ class Runner:
         return None if totals is None else {k: int(v) for k, v in totals.items() if k != "steps"}
 
     def tokens_per_row(self) -> float:
-        """Mean number of tokens written in a row of a grid, looked at outside of what is timed; other games have none."""
+        """Mean number of tokens in a row, looked at outside of what is timed; 0 for games without tokens."""
         if not isinstance(self.env, GridEnv):
             return 0.0
         seen = 0
