@@ -26,10 +26,10 @@ void show_asteroid(Field& f, int slot) {
   for (int c = 0; c < kGoods; ++c) f.shown[slot][kShownShares + c] = static_cast<float>(part[c] / total);
 }
 
-void show_edges(const Program& p, State& s, int node) {
+void show_edges(const Program& p, const State& s, int node, Field& field) {
   const Edges& e = s.edges[node];
   for (int slot = 0; slot < s.num_edges[node]; ++slot) {
-    float* out = s.fields[node].edges[slot];
+    float* out = field.edges[slot];
     out[0] = 1;
     out[1 + s.type[e.to[slot]]] = 1;
     out[4] = share(static_cast<double>(e.time[slot]) / p.config.travel_time_max);

@@ -47,7 +47,7 @@ struct State {
   std::uint8_t invalid;
 
   std::uint8_t terminated, truncated, lost;
-  std::uint32_t seen;  // nodes whose Field is filled, a bit each
+  std::int32_t num_fields;  // how many are filled
   double fuel, hull, heat, tool, alert, time_remaining, credits, total_spend, value_lost, util_sum, util_count;
   double cargo_value, cargo_total;  // at the end of the last step
   double reward, reward_sum;
@@ -59,13 +59,14 @@ struct State {
   float cargo[8], price[8], prev_price[8], amp[8], period[8], phase[8], stock[8], sales[8];  // six, and two unused
   float hazard[kNodes], pirates[kNodes];
   std::uint8_t type[kNodes], num_edges[kNodes], num_asteroids[kNodes], hops[kNodes];
+  std::uint8_t place[kNodes];          // 1 + index of a node's Field; 0: not seen yet
   std::uint64_t asteroids_at[kNodes];  // state of the generator before a node's asteroids
   Edges edges[kNodes];
-  Field fields[kNodes];
+  Field fields[kNodes];  // in the order the ship saw them: a world uses few, and the same memory in each episode
 
   bool at_station() const { return node == 0; }
-  Field& here() { return fields[node]; }
-  const Field& here() const { return fields[node]; }
+  Field& here() { return fields[place[node] - 1]; }
+  const Field& here() const { return fields[place[node] - 1]; }
   bool can_mine(int slot) const {
     return slot >= 0 && slot < num_asteroids[node] && here().shown[slot][kShownDepletion] < 1.0f;
   }
@@ -123,7 +124,7 @@ void update_market(const Program& program, State& state);
 void settle(const Program& program, State& state, std::int64_t tick_limit);
 // observe.cpp
 void show_asteroid(Field& field, int slot);
-void show_edges(const Program& program, State& state, int node);
+void show_edges(const Program& program, const State& state, int node, Field& field);
 void observe(const Program& program, const State& state, float* obs);
 void write_mask(const Program& program, const State& state, std::uint8_t* mask);
 

@@ -131,10 +131,10 @@ void exact_asteroid(Field& f, int slot, std::uint64_t rng) {
 }
 
 void survey(const Program& p, State& s, int node) {
-  Field& f = s.fields[node];
+  Field& f = s.fields[s.num_fields++];
   const int count = s.num_asteroids[node];
-  s.seen |= 1u << node;
-  show_edges(p, s, node);
+  s.place[node] = static_cast<std::uint8_t>(s.num_fields);
+  show_edges(p, s, node, f);
   if (count == 0) return;
   std::uint32_t unsure =
       p.kernels->asteroids(s.asteroids_at[node], {f.truth, f.estimate, f.richness, f.stability, f.noise});
@@ -161,8 +161,7 @@ void start_world(const Program& p, State& s) {
   const Pcg32 rng = old.rng;
   const std::int32_t action = old.action, dt = old.dt;
   const std::uint8_t invalid = old.invalid;
-  for (std::uint32_t rest = old.seen; rest != 0; rest &= rest - 1)
-    std::memset(static_cast<void*>(&s.fields[__builtin_ctz(rest)]), 0, sizeof(Field));
+  std::memset(static_cast<void*>(s.fields), 0, static_cast<std::size_t>(old.num_fields) * sizeof(Field));
   std::memset(static_cast<void*>(&s), 0, offsetof(State, fields));
   s.rng = rng, s.action = action, s.dt = dt, s.invalid = invalid;
 
@@ -191,7 +190,7 @@ void start_world(const Program& p, State& s) {
 void arrive(const Program& p, State& s, int node) {
   s.node = node;
   s.selected = -1;
-  if ((s.seen >> node & 1) == 0) survey(p, s, node);
+  if (s.place[node] == 0) survey(p, s, node);
 }
 
 }  // namespace gridmill::prospector
