@@ -347,9 +347,8 @@ void act(const Program& p, State& s, std::int64_t action) {
   }
 }
 
-// True if pirates came.
-bool pirate_check(const Program& p, State& s, double intensity) {
-  if (s.at_station()) return false;
+void pirate_check(const Program& p, State& s, double intensity) {
+  if (s.at_station()) return;
   const Config& c = p.config;
   const double value = value_of(s);
   // log1p(0) is 0, and most ships are empty most of the time.
@@ -359,9 +358,9 @@ bool pirate_check(const Program& p, State& s, double intensity) {
                        c.pirate_escape_weight * (s.escape_buff > 0 ? 1.0 : 0.0);
   const double once = sigmoid(logit), drawn = s.rng.uniform();
   // 1 - (1 - once)^dt is never above once * dt, so the power is needed only below that.
-  if (drawn > once * s.dt + 1e-12) return false;
+  if (drawn > once * s.dt + 1e-12) return;
   const double chance = 1.0 - std::pow(1.0 - once, static_cast<double>(s.dt));
-  if (drawn >= chance) return false;
+  if (drawn >= chance) return;
   ++s.pirate_encounters;
   double loss = s.rng.uniform(0.08, 0.20);
   if (s.decoys > 0 && s.rng.uniform() < 0.6) --s.decoys, loss *= 0.3;
@@ -370,7 +369,6 @@ bool pirate_check(const Program& p, State& s, double intensity) {
   s.value_lost += not_negative(value - value_of(s));
   s.hull -= s.rng.uniform(1.0, 4.0);
   s.alert += 8.0;
-  return true;
 }
 
 }  // namespace gridmill::prospector

@@ -44,7 +44,7 @@ struct Prospector {
 void reset_alone(const Program& program, State& state, const std::uint64_t* seed);
 void step_alone(const Program& program, State& state, std::int64_t action);
 
-// The numbers of info by name, in order; `episode` adds what only an ended episode has.
+// The numbers of info by name, in order; node_context is 0 at the station and 1 in the field.
 StatTable info_names();
 void write_info(const State& state, double* out);
 

@@ -117,7 +117,7 @@ void start_world(const Program& program, State& state);  // a new belt from the 
 void arrive(const Program& program, State& state, int node);  // the ship is there now
 // actions.cpp
 void act(const Program& program, State& state, std::int64_t action);
-bool pirate_check(const Program& program, State& state, double intensity);
+void pirate_check(const Program& program, State& state, double intensity);
 // step.cpp: the rest of a step, in this order
 void drift(const Program& program, State& state);
 void update_market(const Program& program, State& state);

@@ -157,11 +157,10 @@ void survey(const Program& p, State& s, int node) {
 }  // namespace
 
 void start_world(const Program& p, State& s) {
-  const State& old = s;
-  const Pcg32 rng = old.rng;
-  const std::int32_t action = old.action, dt = old.dt;
-  const std::uint8_t invalid = old.invalid;
-  std::memset(static_cast<void*>(s.fields), 0, static_cast<std::size_t>(old.num_fields) * sizeof(Field));
+  const Pcg32 rng = s.rng;
+  const std::int32_t action = s.action, dt = s.dt;
+  const std::uint8_t invalid = s.invalid;
+  std::memset(static_cast<void*>(s.fields), 0, static_cast<std::size_t>(s.num_fields) * sizeof(Field));
   std::memset(static_cast<void*>(&s), 0, offsetof(State, fields));
   s.rng = rng, s.action = action, s.dt = dt, s.invalid = invalid;
 

@@ -1,6 +1,6 @@
 """The native game equals the reference to the bit: observations, rewards, random states, flags, every value of info.
 
-On every change a few seeds; in the long tier 10 seeds x 3 action suites x 2 time limits x 2 000 steps.
+On every change a few seeds; in the long tier 10 seeds x 4 action suites x 2 time limits x 2 000 steps.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ LIMITS = (20_000.0, 300.0)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_parity(seed: int, suite: str, time_max: float) -> None:
     seen = compare(suite, seed, time_max, steps=400)
-    assert seen["field"] > 50
-    assert seen["episodes"] > 0
+    assert seen["invalid"] > 5
+    if suite != "adversarial":  # it never leaves the station
+        assert seen["field"] > 50
+        assert seen["episodes"] > 0
 
 
 @pytest.mark.long
@@ -29,9 +31,10 @@ def test_parity(seed: int, suite: str, time_max: float) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_parity_in_full(seed: int, suite: str, time_max: float) -> None:
     seen = compare(suite, seed, time_max, steps=2_000)
-    assert seen["field"] > 100
-    assert seen["episodes"] > 3
     assert seen["invalid"] > 20
+    if suite != "adversarial":
+        assert seen["field"] > 100
+        assert seen["episodes"] > 3
 
 
 def test_the_short_limit_is_reached() -> None:

@@ -22,19 +22,31 @@ def uniform(seed: int) -> Suite:
     return lambda env, obs: int(rng.integers(-5, 75))
 
 
+def most_expensive(mask: np.ndarray) -> int:
+    return next(action for action in DEAREST if mask[action])
+
+
 def adversarial(seed: int) -> Suite:
-    """The first invalid id if there is one, else the most expensive valid one; now and then a valid travel, so that
-    not every episode stays at the station."""
-    rng = np.random.default_rng(seed)
+    """The first invalid id if there is one, else the most expensive valid one. There always is one at the station."""
 
     def choose(env: ProspectorEnv, obs: np.ndarray) -> int:
         mask = env.action_masks()
-        if rng.random() < 0.2:
-            return int(rng.choice(np.flatnonzero(mask[:68])))
         invalid = np.flatnonzero(mask == 0)
-        if len(invalid) and rng.random() < 0.8:
-            return int(invalid[0])
-        return next(action for action in DEAREST if mask[action])
+        return int(invalid[0]) if len(invalid) else most_expensive(mask)
+
+    return choose
+
+
+def wasteful(seed: int) -> Suite:
+    """Adversarial in turns, with a valid action now and then, so that the ship gets around and runs dry."""
+    rng = np.random.default_rng(seed)
+    invalid = adversarial(seed)
+
+    def choose(env: ProspectorEnv, obs: np.ndarray) -> int:
+        turn, mask = rng.random(), env.action_masks()
+        if turn < 0.2:
+            return int(rng.choice(np.flatnonzero(mask[:68])))
+        return invalid(env, obs) if turn < 0.8 else most_expensive(mask)
 
     return choose
 
@@ -55,7 +67,12 @@ def scenario(seed: int) -> Suite:
     return choose
 
 
-SUITES: dict[str, Callable[[int], Suite]] = {"uniform": uniform, "adversarial": adversarial, "scenario": scenario}
+SUITES: dict[str, Callable[[int], Suite]] = {
+    "uniform": uniform,
+    "adversarial": adversarial,
+    "wasteful": wasteful,
+    "scenario": scenario,
+}
 
 
 def bits(value: float) -> bytes:
