@@ -22,4 +22,4 @@ exec "$base" -m pytest -p no:cacheprovider tests/test_env.py tests/test_env_stat
   tests/reliability/test_D3_seeds.py tests/reliability/test_F6_processes.py \
   tests/reliability/test_D2_threads.py tests/reliability/test_D5_observations.py tests/reliability/test_R9_faults.py \
   tests/reliability/test_F1_configs.py tests/reliability/test_F2_maps.py tests/reliability/test_F5_actions.py \
-  tests/reliability/test_F6_misuse.py "$@"
+  tests/reliability/test_F6_misuse.py tests/prospector tests/reliability/test_D2_prospector.py "$@"

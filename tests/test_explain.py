@@ -165,7 +165,7 @@ def test_a_game_without_faults_has_no_warnings() -> None:
 # ---- the page
 
 
-@pytest.mark.parametrize("name", gridmill.games.names())
+@pytest.mark.parametrize("name", gridmill.games.grid_names())
 def test_the_page_is_plain_and_fits(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -64,7 +64,8 @@ def test_missing_library_is_named_with_its_command(
 
 
 def test_every_game_is_registered_once() -> None:
-    for name in gridmill.games.names():
+    assert gymnasium.spec("gridmill/prospector-v0").kwargs == {}
+    for name in gridmill.games.grid_names():
         assert gymnasium.spec(f"gridmill/{name}-v0").kwargs == {"game": name}
     faces.register()  # a second time: no warning about overriding, which would be an error here
     gymnasium.register_envs(faces)

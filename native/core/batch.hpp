@@ -458,7 +458,7 @@ class Batch {
     next.max_steps = G::max_steps(program);
     if (options_.desync_episodes && from_reset && fresh_) shorten(program, world, next);
     worlds_.header(world) = next;
-    std::memset(worlds_.state(world), 0, G::state_bytes(program));
+    if constexpr (!kKeepsState<G>) std::memset(worlds_.state(world), 0, G::state_bytes(program));
     auto tick = worlds_.tick(world, state.game);
     if (from_reset) {
       const std::size_t n = worlds_.shape.num_agents;

@@ -93,4 +93,9 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   { tick.worker.fit(program) };  // grow the scratch so that no tick of this program allocates
 };
 
+// A game that says `keeps_state = true` finds in reset() what the last episode left (at first zeros) instead of a
+// zeroed block, and clears it itself: for a stream of random numbers that goes on, or a block too large to clear whole.
+template <class G>
+constexpr bool kKeepsState = requires { requires G::keeps_state; };
+
 }  // namespace gridmill

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gridmill import games as games
+    from gridmill.batch import Env as Env
     from gridmill.config import Config as Config
     from gridmill.config import ConfigError as ConfigError
-    from gridmill.env import Env as Env
     from gridmill.env import Feature as Feature
     from gridmill.env import Token as Token
     from gridmill.env import TokenBudgetWarning as TokenBudgetWarning
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "gridmill.config": ("Config", "ConfigError"),
-    "gridmill.env": ("Env", "Feature", "Token", "TokenBudgetWarning", "make"),
+    "gridmill.batch": ("Env",),
+    "gridmill.env": ("Feature", "Token", "TokenBudgetWarning", "make"),
     "gridmill.grid": ("Game",),
 }
 __all__ = ["Config", "ConfigError", "Env", "Feature", "Game", "Token", "TokenBudgetWarning", "games", "make"]
@@ -33,7 +34,7 @@ def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(home), name)
-    if name in ("games", "grid", "_native"):
+    if name in ("games", "grid", "prospector", "_native"):
         return import_module(f"gridmill.{name}")
     raise AttributeError(f"module 'gridmill' has no attribute {name!r}")
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gridmill.env import Env
+from gridmill.batch import Env
 
 FIELDS = ("observation", "reward", "terminated", "truncated", "info")
 KEPT = 16  # the first outcomes of each seed's run are held: no later one may reuse or change them
@@ -211,7 +211,8 @@ class _BatchFace(_Face):
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)
-        self.space = spaces.Box(0, 255, env.obs.shape, np.uint8)
+        low, high = (0, 255) if env.obs.dtype == np.uint8 else (-1, 1)
+        self.space = spaces.Box(low, high, env.obs.shape, env.obs.dtype.type)
 
     def reset(self, seed: int | None) -> tuple[Any, Any]:
         self.env.reset(seed=seed)

@@ -1,4 +1,4 @@
-"""The command line: `gridmill bench | profile | games | explain | diff | show | doctor`.
+"""The command line: `gridmill bench | profile | throughput | eval | games | explain | diff | show | doctor`.
 
 Each command turns its options into plain values and calls the room that does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -26,6 +26,20 @@ class Window(StrEnum):
 
     square = "square"
     disc = "disc"
+
+
+class Mode(StrEnum):
+    """What throughput measures."""
+
+    env_only = "env_only"
+
+
+class Implementation(StrEnum):
+    """Which Prospector."""
+
+    auto = "auto"
+    native = "native"
+    reference = "reference"
 
 
 class Door(TyperGroup):
@@ -180,6 +194,44 @@ def profile(
 
 
 @app.command()
+def throughput(
+    mode: Annotated[Mode, typer.Option(help="What to measure.")] = Mode.env_only,
+    env_impl: Annotated[Implementation, typer.Option(help="Which Prospector.")] = Implementation.auto,
+    worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 64,
+    threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
+    steps: Annotated[int, typer.Option(help="Steps per repeat, over all worlds.")] = 200_000,
+    repeats: Annotated[int, typer.Option(help="Measured repeats.")] = 10,
+    warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 50_000,
+    seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 0,
+    target_steps_per_sec: Annotated[float | None, typer.Option(help="Say how far away this is.")] = None,
+    enforce_target: Annotated[bool, typer.Option("--enforce-target", help="Exit code 1 below the target.")] = False,
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the artefacts.")] = Path(
+        "artifacts/throughput"
+    ),
+) -> None:
+    """Steps per second of Prospector, saved as an artefact.
+
+    Exit codes: 0 fine, 1 below an enforced target, 2 bad input.
+    """
+    from gridmill.workshop import throughput as room
+
+    settings = room.Settings(
+        mode=mode.value,
+        env_impl=env_impl.value,
+        worlds=worlds,
+        threads=threads,
+        steps=steps,
+        repeats=repeats,
+        warmup=warmup,
+        seed=seed,
+        target=target_steps_per_sec,
+        enforce=enforce_target,
+        folder=output,
+    )
+    raise typer.Exit(room.run(settings))
+
+
+@app.command()
 def games() -> None:
     """List the games that ship."""
     import textwrap
@@ -191,14 +243,36 @@ def games() -> None:
     for name in gridmill.games.names():
         with gridmill.make(name, num_worlds=1) as env:
             env.reset()
-            world = env.inspect(0)
-            rows.append((name, env.num_agents, f"{world['height']}x{world['width']}", env.num_actions))
+            world = env.inspect(0) if name in gridmill.games.grid_names() else None
+            size = "-" if world is None else f"{world['height']}x{world['width']}"
+            rows.append((name, env.num_agents, size, env.num_actions))
         text = (gridmill.games.maker(name).__doc__ or "").strip()
         says.append(text.splitlines()[0] if text else "")
     header, *lines = table(("game", "agents", "map", "actions"), rows)
     typer.echo(header)
     for line, said in zip(lines, says, strict=True):
         typer.echo(f"{line}  {textwrap.shorten(said, 77 - len(line), placeholder='...')}".rstrip())
+
+
+@app.command("eval")
+def evaluate(
+    game: Annotated[list[str], typer.Argument(help="Names of games.")],
+    policy: Annotated[list[str] | None, typer.Option(help="random or bot:NAME; may be repeated.")] = None,
+    episodes: Annotated[int, typer.Option(help="Episodes of each policy on each game.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the first episode.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of a table.")] = False,
+) -> None:
+    """Play games with policies: means with standard errors."""
+    from gridmill import evaluate as room
+    from gridmill.workshop.statistics import count, table
+
+    results = [room.evaluate(g, p, episodes, seed) for g in game for p in policy or ["random"]]
+    if json:
+        typer.echo(_as_json(room.as_record(results, seed)))
+        return
+    typer.echo(f"{count(episodes, 'episode')} each, seeds {seed} to {seed + episodes - 1}\n")
+    header = ("game", "policy", "statistic", "mean", "std. error", "median")
+    typer.echo("\n".join(table(header, room.rows_of(results), left=3)))
 
 
 @app.command()
@@ -214,9 +288,8 @@ def explain(
     if first_episode is not None and first_episode < 1:
         raise ValueError(f"--min-first-episode must be at least 1, got {first_episode}")
     from gridmill import explain as room
-    from gridmill.workshop.profile import build_game
 
-    said = room.explain(build_game(game), first_episode)
+    said = room.explain(_grid_game(game), first_episode)
     typer.echo(_as_json(said) if json else room.text(said))
 
 
@@ -239,6 +312,17 @@ def diff(
         typer.echo(_as_json({"a": first.name, "b": second.name, "differences": found}))
     else:
         typer.echo(room.text(found, first.name, second.name))
+
+
+def _grid_game(name: str) -> Any:
+    """A game that has a map and tokens to speak of."""
+    from gridmill.grid import Game
+    from gridmill.workshop.profile import build_game
+
+    game = build_game(name)
+    if not isinstance(game, Game):
+        raise ValueError(f"expected a game of the grid engine, got `{name}`, which has no map")
+    return game
 
 
 def _as_json(record: Any) -> str:
@@ -274,9 +358,8 @@ def show(
 
     import gridmill
     from gridmill import render
-    from gridmill.workshop.profile import build_game
 
-    with gridmill.make(build_game(game), num_worlds=world + 1, seed=seed) as env:
+    with gridmill.make(_grid_game(game), num_worlds=world + 1, seed=seed) as env:
         env.reset()
         rng = np.random.default_rng(seed)
         for _ in range(steps):

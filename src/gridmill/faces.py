@@ -21,8 +21,9 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from gridmill import games, render
-from gridmill.env import make
-from gridmill.faces_world import RENDER_FPS, RENDER_MODES, OneWorld, build_game, check_render_mode
+from gridmill.env import GridEnv, ProspectorBatchEnv, make
+from gridmill.faces_world import RENDER_FPS, RENDER_MODES, OneWorld, any_game, check_render_mode
+from gridmill.games import AnyGame
 from gridmill.grid.game import Game
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ The learning agent's entry is not used. Draw from the generator, so that a seed 
 def observation_space(num_tokens: int) -> spaces.Box[np.uint8]:
     """Tokens of location, feature and value, nearest first; 255 255 255 is an empty token."""
     return spaces.Box(0, 255, (num_tokens, 3), np.uint8)
+
+
+def row_space(batch: GridEnv | ProspectorBatchEnv) -> spaces.Box[Any]:
+    """What one row of a batch may hold."""
+    if isinstance(batch, GridEnv):
+        return observation_space(batch.num_tokens)
+    return spaces.Box(-1.0, 1.0, batch.obs.shape[1:], np.float32)
 
 
 class GridmillEnv(gymnasium.Env[Obs, np.int64]):
@@ -147,7 +155,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
 
     def __init__(
         self,
-        game: Game | str,
+        game: AnyGame | str,
         num_envs: int,
         threads: int = 1,
         masks: bool = False,
@@ -157,18 +165,20 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
         **sizes: Any,
     ) -> None:
         check_render_mode(render_mode)
-        built = build_game(game, sizes)
+        built = any_game(game, sizes)
         num_worlds, left = divmod(num_envs, built.num_agents)
         if num_worlds < 1 or left:
             raise ValueError(
                 f"num_envs must be a multiple of the {built.num_agents} agents of a world (every agent is a "
                 f"sub-env), got {num_envs}"
             )
+        if render_mode is not None and not isinstance(built, Game):
+            raise ValueError(f"render_mode must be None for `{built.name}`, which has no picture, got {render_mode!r}")
         self.batch = make(built, num_worlds=num_worlds, threads=threads, masks=masks, desync_episodes=desync_episodes)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.copy = copy
-        self.single_observation_space = observation_space(self.batch.num_tokens)
+        self.single_observation_space = row_space(self.batch)
         self.single_action_space = spaces.Discrete(self.batch.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -213,7 +223,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per sub-env; the agents of a world share theirs."""
-        if self.render_mode is None:
+        if self.render_mode is None or not isinstance(self.batch, GridEnv):
             return None
         draw: Callable[..., Any] = render.ascii if self.render_mode == "ansi" else render.rgb
         frames = [draw(self.batch, world) for world in range(self.batch.num_worlds)]
@@ -221,6 +231,11 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
 
     def close_extras(self, **kwargs: Any) -> None:
         self.batch.close()
+
+
+def prospector_vector_env(num_envs: int, **options: Any) -> GridmillVectorEnv:
+    """Many ships as a Gymnasium vector env; settings of the game are keywords, such as time_max=300.0."""
+    return GridmillVectorEnv("prospector", num_envs, **options)
 
 
 def parallel_env(
@@ -260,7 +275,15 @@ def register(names: Sequence[str] | None = None) -> None:
     """Put `gridmill/<game>-v0` into Gymnasium's registry; names already there are left alone."""
     for name in games.names() if names is None else names:
         env_id = f"gridmill/{name}-v0"
-        if env_id not in gymnasium.registry:
+        if env_id in gymnasium.registry:
+            continue
+        if name == "prospector":
+            gymnasium.register(
+                env_id,
+                entry_point="gridmill.prospector.env:ProspectorEnv",
+                vector_entry_point="gridmill.faces:prospector_vector_env",
+            )
+        else:
             gymnasium.register(
                 env_id,
                 entry_point="gridmill.faces:GridmillEnv",

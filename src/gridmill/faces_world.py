@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import games, render
-from gridmill.env import Env, make
+from gridmill.env import GridEnv, make
+from gridmill.games import AnyGame
 from gridmill.grid.game import Game
 
 RENDER_MODES = ("ansi", "rgb_array")
@@ -22,13 +23,21 @@ RENDER_FPS = 10
 RECORD_KEYS = ("world", "agent", "game", "episode", "short_first")
 
 
-def build_game(game: Game | str, sizes: Mapping[str, Any]) -> Game:
+def any_game(game: AnyGame | str, sizes: Mapping[str, Any]) -> AnyGame:
     """A game by name with its sizes, or a `Game` as it is (which has its sizes already)."""
     if isinstance(game, str):
         return games.build(game, **sizes)
     if sizes:
         raise TypeError(f"sizes {sorted(sizes)} need a game name, got a Game: build it with these sizes instead")
     return game
+
+
+def build_game(game: Game | str, sizes: Mapping[str, Any]) -> Game:
+    """The same, for faces that speak of tokens and maps."""
+    built = any_game(game, sizes)
+    if not isinstance(built, Game):
+        raise TypeError(f"this face is for grid games, got `{built.name}`; use gridmill.prospector.ProspectorEnv")
+    return built
 
 
 def check_render_mode(render_mode: str | None) -> None:
@@ -52,7 +61,7 @@ class OneWorld:
         look_back: bool = False,
     ) -> None:
         check_render_mode(render_mode)
-        self.env: Env = make(build_game(game, sizes), num_worlds=1, masks=masks)
+        self.env: GridEnv = make(build_game(game, sizes), num_worlds=1, masks=masks)
         self.render_mode = render_mode
         self.look_back = look_back or render_mode is not None
         self.running = False
@@ -93,7 +102,7 @@ class OneWorld:
             stats[int(agent)] = {name: float(record[name][position]) for name in names}
         return stats
 
-    def shown(self) -> Env:
+    def shown(self) -> GridEnv:
         """The env as people should see it. After the end the batch already holds the next episode, so the
         state just before the last action is put back (what agents saw at the end was returned by then)."""
         if self.ended and self._before_end is not None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill.env import Env
+from gridmill.env import GridEnv
 
 Colour = tuple[int, int, int]
 Picture = NDArray[np.uint8]  # [height, width, 3]
@@ -41,7 +41,7 @@ MAX_PICTURE_BYTES = 1 << 28
 _FINE = 4  # samples per pixel edge when a disc is drawn, so that its rim is smooth
 
 
-def ascii(env: Env, world: int = 0) -> str:
+def ascii(env: GridEnv, world: int = 0) -> str:
     """The world as text: a title, one character per cell, and a legend with counts.
 
     `#` wall, `.` empty, `@` agent (the digit of its group where the world has several groups); every other
@@ -66,7 +66,7 @@ def ascii(env: Env, world: int = 0) -> str:
     return "\n".join([title, *("".join(row) for row in cells), "  ".join([*legend, ". empty"])])
 
 
-def rgb(env: Env, world: int = 0, scale: int = 8) -> Picture:
+def rgb(env: GridEnv, world: int = 0, scale: int = 8) -> Picture:
     """The world as an RGB array, `scale` pixels per cell edge."""
     if not 1 <= scale <= 256:
         raise ValueError(f"scale must be 1 to 256 pixels per cell, got {scale}")
@@ -107,7 +107,7 @@ def write_png(path: str | os.PathLike[str], array: Picture) -> None:
     Path(path).write_bytes(data)
 
 
-def _symbols(env: Env, view: Mapping[str, Any]) -> dict[str, str]:
+def _symbols(env: GridEnv, view: Mapping[str, Any]) -> dict[str, str]:
     """One character per object type; from all types of the env, so that it does not change as objects go."""
     types = {tag.removeprefix("type:") for tag in env.tags if tag.startswith("type:")}
     types |= {thing["type"] for thing in view["objects"]}

@@ -18,10 +18,11 @@ NATIVE = ROOT / "native"
 FLOORS = [
     {"_native"},
     {"config"},
-    {"grid"},
+    {"grid", "prospector"},
     {"games"},
+    {"batch"},
     {"env"},
-    {"render", "differences", "explain"},
+    {"render", "differences", "explain", "evaluate", "windows"},
     {"faces", "faces_puffer", "faces_world", "faces_zoo", "checks"},
     {"workshop"},
     {"cli"},
@@ -53,8 +54,8 @@ def imported_modules(path: Path) -> set[str]:
     return found
 
 
-PUBLIC = {"Config": "config", "ConfigError": "config", "Game": "grid"} | dict.fromkeys(
-    ["Env", "Feature", "Token", "TokenBudgetWarning", "make"], "env"
+PUBLIC = {"Config": "config", "ConfigError": "config", "Env": "batch", "Game": "grid"} | dict.fromkeys(
+    ["Feature", "Token", "TokenBudgetWarning", "make"], "env"
 )
 
 
@@ -101,7 +102,12 @@ def test_importing_gridmill_is_light() -> None:
 
 # ---- C++
 
-ROOMS = {"core": {"core"}, "grid": {"core", "grid"}, "bind": {"core", "grid", "bind"}}
+ROOMS = {
+    "core": {"core"},
+    "grid": {"core", "grid"},
+    "prospector": {"core", "prospector"},
+    "bind": {"core", "grid", "prospector", "bind"},
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -129,7 +135,7 @@ def test_native_includes_point_down(path: Path) -> None:
             assert room == "bind" or not is_python, f"{path.name}: only bind/ may include Python"
 
 
-@pytest.mark.parametrize("room", ["core", "grid"])
+@pytest.mark.parametrize("room", ["core", "grid", "prospector"])
 def test_the_core_never_prints_exits_or_reads_the_environment(room: str) -> None:
     banned = re.compile(
         r"\b(printf|fprintf|puts|std::cout|std::cerr|getenv|std::exit|abort|_exit|std::random_device|rand)\b\s*[(<]?"
@@ -144,4 +150,4 @@ def test_the_core_knows_no_game() -> None:
     for path in sorted((NATIVE / "core").rglob("*.?pp")):
         code = re.sub(r"//.*", "", path.read_text())
         assert "namespace gridmill::grid" not in code
-        assert not re.search(r"\bgrid::", code), path.name
+        assert not re.search(r"\b(grid|prospector)::", code), path.name

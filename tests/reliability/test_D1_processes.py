@@ -25,7 +25,8 @@ def trajectory_hash(name: str) -> str:
     """Everything the env shows, over episodes that end at different times."""
     digest = Digest()
     game = gridmill.games.build(name)
-    game = game.replace("max_steps", min(game.max_steps, STEPS))
+    if isinstance(game, gridmill.Game):
+        game = game.replace("max_steps", min(game.max_steps, STEPS))
     with gridmill.make(game, num_worlds=WORLDS, seed=7, desync_episodes=True) as env:
         env.reset()
         digest.add_arrays(env)

@@ -59,12 +59,12 @@ def stored(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", gridmill.games.names())
+@pytest.mark.parametrize("name", gridmill.games.grid_names())
 def test_D4_golden_episode(name: str, seed: int) -> None:
     assert episode_hash(name, seed) == stored(name)["episodes"][str(seed)], f"if intended: {REGENERATE}"
 
 
-@pytest.mark.parametrize("name", gridmill.games.names())
+@pytest.mark.parametrize("name", gridmill.games.grid_names())
 def test_D4_golden_config(name: str) -> None:
     game = gridmill.games.build(name)
     assert game.diff(gridmill.Game.load(stored(name)["config"])) == {}, f"if intended: {REGENERATE}"
@@ -78,6 +78,6 @@ def test_D4_every_golden_file_belongs_to_a_game() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
         sys.exit(f"usage: {REGENERATE}")
-    for game_name in gridmill.games.names():
+    for game_name in gridmill.games.grid_names():
         (GOLDEN / f"{game_name}.json").write_text(json.dumps(golden_of(game_name), indent=2) + "\n")
         print(f"wrote {game_name}.json")

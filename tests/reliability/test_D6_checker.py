@@ -228,7 +228,7 @@ def test_D6_catches_broken_parallel_env(fault: str) -> None:
         check_determinism(broken_zoo(fault), seeds=(0, 1), steps=220)
 
 
-@pytest.mark.parametrize("game", gridmill.games.names())
+@pytest.mark.parametrize("game", gridmill.games.grid_names())
 def test_D6_passes_shipped_games(game: str) -> None:
     """Every face of every game, over several episodes."""
     short = gridmill.games.build(game).replace("max_steps", 40)

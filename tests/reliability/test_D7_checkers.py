@@ -20,7 +20,7 @@ from pettingzoo.utils import parallel_to_aec
 import gridmill
 from gridmill.faces import GridmillVectorEnv, parallel_env
 
-GAMES = gridmill.games.names()
+GAMES = gridmill.games.grid_names()
 SHAPE_WARNING = "unconventional shape"
 
 

@@ -1,4 +1,4 @@
-"""The games that ship: each a function of its sizes that returns a frozen `Game`."""
+"""The games that ship: each a function of its sizes that returns a frozen `Game`, or of its settings (Prospector)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from gridmill.games.extractor_hub import extractor_hub
 from gridmill.games.navigation import navigation, navigation_eval, navigation_eval_names
 from gridmill.games.toy import toy
 from gridmill.grid import Game
+from gridmill.prospector.config import ProspectorConfig
 
 __all__ = [
+    "AnyGame",
     "arena",
     "arena_basic",
     "arena_basic_easy_shaped",
@@ -21,15 +23,25 @@ __all__ = [
     "cogsguard",
     "cogsguard_arena",
     "extractor_hub",
+    "grid_names",
     "maker",
     "names",
     "navigation",
     "navigation_eval",
     "navigation_eval_names",
+    "prospector",
     "toy",
 ]
 
-_SHIPPED: tuple[Callable[..., Game], ...] = (
+AnyGame = Game | ProspectorConfig
+
+
+def prospector(**settings: Any) -> ProspectorConfig:
+    """One ship among asteroids: mine, sell, come home in time."""
+    return ProspectorConfig(**settings)
+
+
+_GRIDS: tuple[Callable[..., Game], ...] = (
     toy,
     arena,
     arena_basic,
@@ -39,6 +51,7 @@ _SHIPPED: tuple[Callable[..., Game], ...] = (
     cogsguard_arena,
     extractor_hub,
 )
+_SHIPPED: tuple[Callable[..., AnyGame], ...] = (*_GRIDS, prospector)
 
 
 def names() -> list[str]:
@@ -46,7 +59,12 @@ def names() -> list[str]:
     return [make.__name__ for make in _SHIPPED]
 
 
-def maker(name: str) -> Callable[..., Game]:
+def grid_names() -> list[str]:
+    """Names of those that the grid engine plays."""
+    return [make.__name__ for make in _GRIDS]
+
+
+def maker(name: str) -> Callable[..., AnyGame]:
     """The function that makes a game, by its name."""
     for make in _SHIPPED:
         if make.__name__ == name:
@@ -54,6 +72,6 @@ def maker(name: str) -> Callable[..., Game]:
     raise ValueError(f"unknown game `{name}`{did_you_mean(name, names())} - games: {', '.join(names())}")
 
 
-def build(name: str, **sizes: Any) -> Game:
+def build(name: str, **sizes: Any) -> AnyGame:
     """A shipped game by name; keyword arguments are the parameters of its function."""
     return maker(name)(**sizes)

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gridmill.env import GridEnv
 from gridmill.workshop import machine
 from gridmill.workshop.profile import (
     Load,
@@ -136,6 +137,7 @@ def gather(settings: Settings) -> tuple[dict[str, Stepper], list[str]]:
     own = replace(load, agents=load.agents or 20, map_size=load.map_size or 40, window=load.window or "disc")
     own = replace(own, density=0.04 if own.density is None else own.density)
     runner = Runner(own)
+    assert isinstance(runner.env, GridEnv)
     peers, notes = start_peers(own, int(runner.env.num_tokens), int(runner.env.window[0]))
     steppers: dict[str, Stepper] = {f"gridmill {own.window}": runner}
     for peer in peers:
@@ -189,9 +191,10 @@ def run_record(label: str, stepper: Stepper, rounds: Sequence[Round], settings: 
     record |= {
         "load": asdict(stepper.load),
         "num_agents": int(env.num_agents),
-        "num_tokens": int(env.num_tokens),
+        "num_tokens": int(env.num_tokens) if isinstance(env, GridEnv) else 0,
         "tokens_per_row": tokens,
-        "bytes_written_per_agent_step": 3 * tokens,
+        "bytes_per_row": int(env.obs[0].nbytes),
+        "bytes_written_per_agent_step": 3 * tokens if isinstance(env, GridEnv) else float(env.obs[0].nbytes),
         "allocations_per_tick": sum(r.allocations or 0 for r in rounds) / ticks,
         "memory": stepper.memory(),
         "validation": stepper.validation(),
@@ -205,7 +208,9 @@ def run_record(label: str, stepper: Stepper, rounds: Sequence[Round], settings: 
 def limits(runner: Runner, record: Mapping[str, Any]) -> dict[str, Any]:
     """The limit set by memory: plain memcpy of whole rows, and of only the bytes that were written."""
     rate, found = record["per_cpu_second"]["median"], {}
-    sizes = {"row": 3 * record["num_tokens"], "written": round(record["bytes_written_per_agent_step"])}
+    sizes = {"row": record["bytes_per_row"], "written": round(record["bytes_written_per_agent_step"])}
+    if sizes["row"] == sizes["written"]:
+        del sizes["written"]
     for name, size in sizes.items():
         limit = runner.memcpy_limit(size)
         found[name] = {"bytes": size, "rows_per_second": limit, "share": rate / limit}
@@ -296,7 +301,7 @@ def subject_lines(run_: Mapping[str, Any]) -> list[str]:
     memory, counted = run_["memory"], run_["instructions"]
     facts = [
         ("agents per world", f"{run_['num_agents']}"),
-        ("tokens per row", f"{run_['tokens_per_row']:.1f} of {run_['num_tokens']}"),
+        *([("tokens per row", f"{run_['tokens_per_row']:.1f} of {run_['num_tokens']}")] if run_["num_tokens"] else []),
         ("bytes written per agent-step", f"{run_['bytes_written_per_agent_step']:.1f}"),
         ("allocations per tick", f"{run_['allocations_per_tick']:.4f}"),
         ("memory per world", f"{memory['world']:,} bytes, and {memory['rows']:,} in its rows"),

@@ -23,6 +23,7 @@ import numpy as np
 
 import gridmill
 from gridmill import _native
+from gridmill.env import GridEnv
 from gridmill.workshop import machine
 from gridmill.workshop.statistics import count, short, table
 
@@ -130,7 +131,7 @@ def _function_in_file(file: Path, function: str) -> Callable[..., Any]:
 
 def make_env(load: Load) -> gridmill.Env:
     """The env of a load, reset."""
-    env = gridmill.make(
+    env: gridmill.Env = gridmill.make(
         build_game(load.game, load.sizes()),
         num_worlds=load.worlds,
         seed=load.seed,
@@ -195,7 +196,9 @@ class Runner:
         return None if totals is None else {k: int(v) for k, v in totals.items() if k != "steps"}
 
     def tokens_per_row(self) -> float:
-        """Mean number of tokens written in a row, looked at outside of what is timed."""
+        """Mean number of tokens in a row, looked at outside of what is timed; 0 for games without tokens."""
+        if not isinstance(self.env, GridEnv):
+            return 0.0
         seen = 0
         for _ in range(SAMPLES):
             self._walk(1) if self.env.lanes == 1 else self._walk_lanes(1)
@@ -211,7 +214,7 @@ class Runner:
 
     def validation(self) -> dict[str, Any] | None:
         """What shadow validation counted; None when it is off."""
-        seen = self.env.observation_validation
+        seen = self.env.observation_validation if isinstance(self.env, GridEnv) else None
         names = ("comparisons", "mismatches", "fast_ns", "reference_ns", "ratio", "first_mismatch")
         return None if seen is None else {name: getattr(seen, name) for name in names}
 
@@ -228,7 +231,7 @@ def resident_per_world(load: Load) -> int:
     before = machine.resident_bytes()
     with make_env(replace(load, worlds=RESIDENT_WORLDS, threads=1, lanes=1)) as env:
         for array in (env.obs, env.final_obs):
-            array[:, 0, 0] = array[:, 0, 0]  # rows that no step has touched yet count too
+            array.flat[:: array[0].size] = array.flat[:: array[0].size]  # rows that no step has touched yet count too
         env.step()
         return max(0, machine.resident_bytes() - before) // RESIDENT_WORLDS
 

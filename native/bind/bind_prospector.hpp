@@ -1,0 +1,151 @@
+// What only Prospector offers to Python: facts of the last step, one ship outside of a batch, its bots, its schema.
+#pragma once
+
+#include <memory>
+
+#include "bind/bind_batch.hpp"
+#include "prospector/bots.hpp"
+#include "prospector/prospector.hpp"
+
+namespace gridmill {
+
+using ProspectorBatch = Batch<prospector::Prospector>;
+
+template <class T>
+using RowArray = nb::ndarray<nb::numpy, T, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+using ObsArray = nb::ndarray<nb::numpy, const float, nb::shape<-1, prospector::kObs>, nb::c_contig, nb::device::cpu>;
+
+inline void expect_rows(const char* name, std::size_t got, std::size_t expected) {
+  if (got != expected)
+    throw std::invalid_argument(std::string(name) + ": expected " + std::to_string(expected) + " rows, got " +
+                                std::to_string(got));
+}
+
+// Info as Python's env hands it out: numbers are floats unless the name says otherwise.
+inline nb::dict info_dict(const prospector::State& state) {
+  const auto names = prospector::info_names();
+  std::vector<double> values(names.size());
+  prospector::write_info(state, values.data());
+  nb::dict out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i].name;
+    const double value = values[i];
+    nb::object item = nb::float_(value);
+    if (name == "node_context") item = nb::str(value == 0 ? "station" : "field");
+    else if (name == "invalid_action" || name == "terminated" || name == "truncated") item = nb::bool_(value != 0);
+    else if (names[i].integer) item = nb::int_(static_cast<std::int64_t>(value));
+    out[name.c_str()] = item;
+  }
+  return out;
+}
+
+// One ship, one episode at a time.
+struct LoneProspector {
+  prospector::Program program;
+  std::unique_ptr<prospector::State> state = std::make_unique<prospector::State>();
+
+  nb::object obs() const {
+    std::vector<float> row(prospector::kObs);
+    prospector::observe(program, *state, row.data());
+    return nb::cast(owned_array(std::move(row), {prospector::kObs}));
+  }
+  nb::object mask() const {
+    std::vector<std::uint8_t> row(prospector::kActions);
+    prospector::write_mask(program, *state, row.data());
+    return nb::cast(owned_array(std::move(row), {prospector::kActions}));
+  }
+};
+
+// A bot and its memory of each row.
+struct ProspectorBot {
+  const prospector::Bot* bot = nullptr;
+  std::vector<prospector::BotMemory> memory;
+
+  ProspectorBot(const std::string& name, std::size_t rows) : memory(rows) {
+    std::vector<std::string> known;
+    for (const auto& candidate : prospector::kAllBots) {
+      known.emplace_back(candidate.name);
+      if (candidate.name == name) bot = &candidate;
+    }
+    if (bot == nullptr) throw std::invalid_argument("unknown bot `" + name + "`" + nearest(name, known));
+  }
+  void act(const ObsArray& obs, const RowArray<std::int32_t>& actions) {
+    expect_rows("obs", obs.shape(0), memory.size());
+    expect_rows("actions", actions.shape(0), memory.size());
+    for (std::size_t row = 0; row < memory.size(); ++row)
+      actions.data()[row] = bot->act(obs.data() + row * prospector::kObs, memory[row]);
+  }
+  void reset(const RowArray<const bool>& rows) {
+    expect_rows("rows", rows.shape(0), memory.size());
+    for (std::size_t row = 0; row < memory.size(); ++row)
+      if (rows.data()[row]) bot->reset(memory[row]);
+  }
+};
+
+template <class Class>
+void bind_prospector_batch(Class&& cls) {
+  cls.def(
+         "step_info",
+         [](ProspectorBatch& b, const RowArray<std::int32_t>& dt, const RowArray<bool>& invalid,
+            const RowArray<std::int32_t>& action) {
+           const std::size_t rows = b.options().num_worlds;
+           expect_rows("dt", dt.shape(0), rows);
+           expect_rows("invalid", invalid.shape(0), rows);
+           expect_rows("action", action.shape(0), rows);
+           for (std::size_t w = 0; w < rows; ++w)
+             b.look(static_cast<std::int64_t>(w), [&](auto& tick) {
+               const auto& state = prospector::Prospector::state(tick);
+               dt.data()[w] = state.dt, invalid.data()[w] = state.invalid != 0, action.data()[w] = state.action;
+             });
+         },
+         nb::arg("dt"), nb::arg("invalid"), nb::arg("action"), "facts of the last step, written into the arrays")
+      .def("rng_states", [](ProspectorBatch& b) {
+        std::vector<std::uint64_t> states(b.options().num_worlds);
+        for (std::size_t w = 0; w < states.size(); ++w)
+          b.look(static_cast<std::int64_t>(w),
+                 [&](auto& tick) { states[w] = prospector::Prospector::state(tick).rng.state; });
+        return owned_array(std::move(states), {b.options().num_worlds});
+      });
+}
+
+inline void bind_prospector(nb::module_& m) {
+  bind_prospector_batch(bind_batch<prospector::Prospector>(m, "ProspectorBatch"));
+  nb::class_<LoneProspector>(m, "LoneProspector")
+      .def(
+          "__init__",
+          [](LoneProspector* self, nb::handle config) {
+            new (self) LoneProspector{prospector::compile(to_value(config))};
+          },
+          nb::arg("config"))
+      .def(
+          "reset",
+          [](LoneProspector& l, std::optional<std::uint64_t> seed) {
+            prospector::reset_alone(l.program, *l.state, seed ? &*seed : nullptr);
+          },
+          nb::arg("seed").none())
+      .def(
+          "step",
+          [](LoneProspector& l, std::int64_t action) {
+            prospector::step_alone(l.program, *l.state, action);
+            return nb::make_tuple(l.state->reward, l.state->terminated != 0, l.state->truncated != 0);
+          },
+          nb::arg("action"))
+      .def("obs", &LoneProspector::obs)
+      .def("mask", &LoneProspector::mask)
+      .def("info", [](const LoneProspector& l) { return info_dict(*l.state); })
+      .def_prop_ro("rng_state", [](const LoneProspector& l) { return l.state->rng.state; });
+  nb::class_<ProspectorBot>(m, "ProspectorBot")
+      .def(nb::init<const std::string&, std::size_t>(), nb::arg("name"), nb::arg("rows"))
+      .def("act", &ProspectorBot::act, nb::arg("obs"), nb::arg("actions"))
+      .def("reset", &ProspectorBot::reset, nb::arg("rows"));
+  m.def("prospector_bots", [] {
+    nb::list names;
+    for (const auto& bot : prospector::kAllBots) names.append(nb::str(bot.name.data(), bot.name.size()));
+    return names;
+  });
+  m.def(
+      "prospector_schema", [] { return from_value(schema_of(prospector::Config{})); },
+      "fields of a native Prospector config: {name: [type, default, meaning]}");
+}
+
+}  // namespace gridmill

@@ -1,0 +1,8 @@
+"""`gridmill throughput` under the name the performance docs use. Parses nothing; every flag goes through."""
+
+import sys
+
+from gridmill.cli import main
+
+if __name__ == "__main__":
+    main(["throughput", *sys.argv[1:]])
