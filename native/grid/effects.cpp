@@ -19,7 +19,7 @@ std::uint32_t index_of(std::int32_t object) { return static_cast<std::uint32_t>(
 // ---- amounts
 
 bool give(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
     if (s.change(who, s.p.amounts[i].resource, s.p.amounts[i].by) <= 0) return false;
@@ -27,7 +27,7 @@ bool give(const Op& op, Scene& s) {
 }
 
 bool take(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
     s.change(who, s.p.amounts[i].resource, -s.p.amounts[i].by);
@@ -47,7 +47,7 @@ bool holds_nothing(const Scene& s, std::int32_t who) {
 }
 
 bool transfer(const Op& op, Scene& s) {
-  const std::int32_t source = s.holders[op.who], to = s.holders[op.to];
+  const std::int32_t source = s.holder_of(op.who), to = s.holder_of(op.to);
   if (source < 0 || to < 0 || source == to) return false;
   std::uint32_t moved = 0;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
@@ -68,7 +68,7 @@ bool transfer(const Op& op, Scene& s) {
 }
 
 bool clear(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
     const std::uint16_t resource = s.p.amounts[i].resource;
@@ -78,9 +78,10 @@ bool clear(const Op& op, Scene& s) {
 }
 
 bool add(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
-  const double value = evaluate(s.p.values[static_cast<std::size_t>(op.number)], {s.p, s.w, s.actor, s.target, &s});
+  const double value =
+      evaluate(s.p.values[static_cast<std::size_t>(op.number)], {s.p, s.w, s.object(0), s.object(1), &s});
   const auto by = static_cast<std::int32_t>(std::lround(std::clamp(value, -65'535.0, 65'535.0)));
   if (by != 0) s.change(who, op.id, by);
   return true;
@@ -115,7 +116,7 @@ void credit(Scene& s, std::int32_t who, std::size_t place) {
 
 bool align(const Op& op, Scene& s) {
   const std::int32_t who = s.object(op.who);
-  const std::uint8_t team = op.flag ? s.collective_of(s.actor) : static_cast<std::uint8_t>(op.id);
+  const std::uint8_t team = op.flag ? s.collective_of(s.object(0)) : static_cast<std::uint8_t>(op.id);
   if (who < 0 || team == kNeutral) return false;
   if (s.dry() || s.collective_of(who) == team) return true;
   set_collective(s.p, s.w, index_of(who), team);

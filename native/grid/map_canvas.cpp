@@ -37,7 +37,7 @@ bool paint_area(const CompiledLayer& layer, const AreaLayer& config, const Box& 
   const Box whole = Canvas::clipped(area.top + config.top, area.left + config.left, height, width, area);
   if (config.border > 0) canvas.fill(whole, kWall);
   const Box inner = Canvas::clipped(whole.top + config.border, whole.left + config.border,
-                                     whole.height - 2 * config.border, whole.width - 2 * config.border, whole);
+                                    whole.height - 2 * config.border, whole.width - 2 * config.border, whole);
   if (config.border > 0) canvas.fill(inner, kFloor);
   return paint_layers(layer.parts, inner, canvas, draws);
 }
@@ -65,7 +65,7 @@ bool paint_mirror(const CompiledLayer& layer, const MirrorLayer& config, const B
                   Draws& draws) {
   const bool across = config.axis != "vertical", down = config.axis != "horizontal";
   const Box drawn{area.top, area.left, down ? (area.height + 1) / 2 : area.height,
-                   across ? (area.width + 1) / 2 : area.width};
+                  across ? (area.width + 1) / 2 : area.width};
   if (!paint_layers(layer.parts, drawn, canvas, draws)) return false;
   if (across)
     for (std::int32_t r = drawn.top; r < drawn.bottom(); ++r)

@@ -53,7 +53,7 @@ void place_compound(const CompiledLayer& layer, const Box& area, Canvas& canvas)
 void place_buildings(const CompiledLayer& layer, const Box& area, Canvas& canvas, Draws& draws) {
   const auto& config = std::get<BuildingsLayer>(layer.node.data);
   const Box inner = Canvas::clipped(area.top + config.margin, area.left + config.margin,
-                                     area.height - 2 * config.margin, area.width - 2 * config.margin, area);
+                                    area.height - 2 * config.margin, area.width - 2 * config.margin, area);
   if (inner.height == 0 || inner.width == 0) return;
   const auto around = [&](std::int32_t r, std::int32_t c, std::int32_t reach, auto&& visit) {
     const Box near = Canvas::clipped(r - reach, c - reach, 2 * reach + 1, 2 * reach + 1, area);
