@@ -216,7 +216,7 @@ bool relocate_somewhere(const Op& op, Scene& s) {
 bool spawn(const Op& op, Scene& s) {
   const std::int32_t near = s.holders[op.who];  // it may just have been removed
   if (near < 0) return false;
-  const std::int32_t place = s.p.types[op.id].terrain ? 0 : unused_object(s.p, s.w, s.header.tick);
+  const std::int32_t place = s.p.types[op.id].terrain ? 0 : unused_object(s.p, s.w, s.tick());
   if (place < 0) return false;
   constexpr std::int32_t down[] = {0, -1, 1, 0, 0, -1, -1, 1, 1}, right[] = {0, 0, 0, -1, 1, -1, 1, -1, 1};
   for (std::size_t i = 0; i < 9; ++i) {

@@ -5,9 +5,12 @@ from __future__ import annotations
 from scenes import do, held, places, play, stored
 
 from gridmill.grid import (
+    Area,
+    Event,
     ObjectType,
     Remove,
     Rule,
+    Spawn,
     Transfer,
 )
 
@@ -29,3 +32,32 @@ def test_a_later_rule_finds_nobody_where_the_target_was_removed() -> None:
     env = play("@X", {"X": ObjectType(use="all", inventory={"ore": 9}, on_use=rules)}, resources=("ore",))
     assert do(env, "move_east") == [True]
     assert held(env) == {}
+
+
+def test_an_object_in_a_freed_place_is_not_taken_for_the_old_one() -> None:
+    """An area removes its object; the next object in that place has fewer areas than the one that must be left."""
+    last = Area(radius=3, exit={"ore": 7}, rules=(Rule(then=(Remove(who="actor"),)),))
+    old = ObjectType(areas=(Area(radius=3), Area(radius=3), last))
+    new = ObjectType(areas=(Area(radius=0),))
+    spawn = Event(at=(2, 3), targets="type:agent", then=(Spawn(object="kind Y"),))
+    env = play("@X.", {"X": old, "Y": new}, resources=("ore",), spawn_room=0, events={"spawn": spawn})
+    amounts = []
+    for _ in range(4):
+        do(env, "noop")
+        amounts.append((held(env).get("ore", 0), len(env.inspect(0)["objects"])))
+    assert amounts == [(0, 1), (7, 1), (7, 2), (7, 2)]
+
+
+def test_masks_know_which_places_are_free_in_the_next_tick() -> None:
+    kinds = {
+        "X": ObjectType(inventory={"ore": 1}, on_use=(Rule(then=(Spawn(object="kind Y"),)),)),
+        "Y": ObjectType(inventory={"ore": 2}, on_use=(Rule(then=(Remove(),)),)),
+    }
+    env = play("Y@X.", kinds, resources=("ore",), spawn_room=0, masks=True)
+    assert env.masks is not None
+    east = env.action_names.index("move_east")
+    assert do(env, "move_west") == [True]
+    seen = []
+    for _ in range(3):
+        seen.append((bool(env.masks[0, east]), *do(env, "move_east")))
+    assert seen == [(False, False), (True, True), (False, False)]
