@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from scenes import do, held, places, play, stored
+from scenes import do, held, places, play, stored, tokens_at
 
 from gridmill.grid import (
+    AgentType,
     Area,
     Event,
+    Give,
+    Limit,
     ObjectType,
     Remove,
     Rule,
+    SetTag,
     Spawn,
     Transfer,
 )
@@ -61,3 +65,17 @@ def test_masks_know_which_places_are_free_in_the_next_tick() -> None:
     for _ in range(3):
         seen.append((bool(env.masks[0, east]), *do(env, "move_east")))
     assert seen == [(False, False), (True, True), (False, False)]
+
+
+def test_rules_of_a_tag_may_give_an_object_more_than_one_digit() -> None:
+    stuff = ("ore", "wood", "iron", "clay")
+    env = play(
+        "@X",
+        {"X": ObjectType(on_use=(Rule(then=(SetTag(tag="lit"),)),))},
+        resources=stuff,
+        agent=AgentType(limits=tuple(Limit(resources=(name,), base=5) for name in stuff)),
+        on_tag_added={"lit": (Rule(then=(Give(who="actor", amounts=dict.fromkeys(stuff, 300)),)),)},
+    )
+    do(env, "move_east")
+    shown = {f"inv:{name}": 44 for name in stuff} | {f"inv:{name}:p1": 1 for name in stuff}
+    assert tokens_at(env, 0, 1) == shown
