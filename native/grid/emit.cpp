@@ -15,8 +15,10 @@ class Slot {
     keys_[count_++] = static_cast<std::uint16_t>(feature << 8 | value);
   }
 
-  void add_type(const Program& p, const Type& type) {
+  void add_tags(const Program& p, const Type& type, std::uint64_t marks) {
     for (const std::uint8_t tag : type.tags) add(p.tag_feature, tag);
+    for (; marks != 0; marks &= marks - 1)
+      add(p.tag_feature, p.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))]);
   }
 
   // Where in the slot the value of a feature stands that occurs once.
@@ -49,10 +51,7 @@ class Slot {
 void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint32_t tick) {
   Slot slot;
   const Type& type = p.types[w.type[object]];
-  slot.add_type(p, type);
-  if (!p.changeable.empty())
-    for (std::uint64_t marks = w.marks()[object]; marks != 0; marks &= marks - 1)
-      slot.add(p.tag_feature, p.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))]);
+  slot.add_tags(p, type, p.changeable.empty() ? 0 : w.marks()[object]);
   if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
     slot.add(p.collective_feature, p.teams[team].word);
   if (type.assembler >= 0) {
@@ -85,7 +84,7 @@ void refresh_terrain(const Program& p, World& w) {
   for (const Type& type : p.types) {
     if (!type.terrain) continue;
     Slot slot;
-    slot.add_type(p, type);
+    slot.add_tags(p, type, type.marks);
     slot.write(p, w, type.code);
   }
 }

@@ -107,7 +107,8 @@ void compile_window(Program& p) {
 
 std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
   std::size_t n = type.tags.size() + (p.config.vibes.size() > 1 ? 1 : 0);
-  if (!type.terrain) n += p.changeable.size() + (p.teams.empty() ? 0 : 1);
+  if (type.terrain) n += static_cast<std::size_t>(std::popcount(type.marks));
+  else n += p.changeable.size() + (p.teams.empty() ? 0 : 1);
   if (type.assembler >= 0) n += 2;
   if (agent) n += 2 + (p.can_freeze ? 1 : 0) + (p.shows_facing ? 1 : 0);
   const CompiledConverter* machine =

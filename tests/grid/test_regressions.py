@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from random_games import quiet_make
 from scenes import do, held, places, play, stored, tokens_at
 
+from gridmill import Game
 from gridmill.grid import (
     AgentType,
     Area,
+    Ascii,
     Event,
     Give,
     Limit,
@@ -79,3 +82,14 @@ def test_rules_of_a_tag_may_give_an_object_more_than_one_digit() -> None:
     do(env, "move_east")
     shown = {f"inv:{name}": 44 for name in stuff} | {f"inv:{name}:p1": 1 for name in stuff}
     assert tokens_at(env, 0, 1) == shown
+
+
+def test_walls_show_a_tag_that_rules_change_on_others() -> None:
+    lamp = ObjectType(on_use=(Rule(then=(SetTag(tag="red"),)),))
+    objects = {"wall": ObjectType(tags=("red",)), "lamp": lamp}
+    game = Game(name="tags", num_agents=1, objects=objects, map=Ascii(text="L@#", legend={"L": "lamp"}))
+    with quiet_make(game, num_worlds=1, validation=True) as env:
+        env.reset()
+        assert env.observation_validation is not None
+        assert env.observation_validation.mismatches == 0
+        assert {t.text for t in env.decode(0) if t.column == 1} == {"type:wall", "red"}
