@@ -10,6 +10,8 @@ from gridmill.grid import (
     AgentType,
     Area,
     Ascii,
+    AtLeast,
+    Count,
     Event,
     Give,
     Limit,
@@ -93,3 +95,15 @@ def test_walls_show_a_tag_that_rules_change_on_others() -> None:
         assert env.observation_validation is not None
         assert env.observation_validation.mismatches == 0
         assert {t.text for t in env.decode(0) if t.column == 1} == {"type:wall", "red"}
+
+
+def test_units_are_counted_after_the_cost_is_paid() -> None:
+    """The only unit there is pays for the use; the use that needs one around fails and costs nothing."""
+    needs = AtLeast(value=Count(tag="type:agent", resource="ore"), number=1)
+    lamp = ObjectType(on_use=(Rule(when=(needs,), then=(SetTag(tag="lit"),)),))
+    me = AgentType(inventory={"ore": 1})
+    env = play("@X", {"X": lamp}, resources=("ore",), agent=me, move_cost={"ore": 1}, masks=True)
+    assert env.masks is not None
+    assert not env.masks[0, env.action_names.index("move_east")]
+    assert do(env, "move_east") == [False]
+    assert held(env) == {"ore": 1}
