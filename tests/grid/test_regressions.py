@@ -11,6 +11,7 @@ from gridmill.grid import (
     Area,
     Ascii,
     AtLeast,
+    Converter,
     Count,
     Event,
     Give,
@@ -107,3 +108,20 @@ def test_units_are_counted_after_the_cost_is_paid() -> None:
     assert not env.masks[0, env.action_names.index("move_east")]
     assert do(env, "move_east") == [False]
     assert held(env) == {"ore": 1}
+
+
+def test_a_machine_fed_by_a_rule_starts_by_itself() -> None:
+    machine = Converter(inputs={"ore": 1}, outputs={"bar": 1}, cooldown=2)
+    feed = Rule(then=(Transfer(source="actor", to="target", amounts={"ore": 1}),))
+    env = play(
+        "@X",
+        {"X": ObjectType(converter=machine, on_use=(feed,))},
+        resources=("ore", "bar"),
+        agent=AgentType(inventory={"ore": 1}),
+    )
+    assert do(env, "move_east") == [True]
+    seen = [stored(env, "X")]
+    for _ in range(2):
+        do(env, "noop")
+        seen.append(stored(env, "X"))
+    assert seen == [{}, {}, {"bar": 1}]
