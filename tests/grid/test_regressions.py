@@ -19,6 +19,7 @@ from gridmill.grid import (
     ObjectType,
     Remove,
     Rule,
+    Scatter,
     SetTag,
     Spawn,
     Transfer,
@@ -125,3 +126,13 @@ def test_a_machine_fed_by_a_rule_starts_by_itself() -> None:
         do(env, "noop")
         seen.append(stored(env, "X"))
     assert seen == [{}, {}, {"bar": 1}]
+
+
+def test_borders_are_walls_and_not_what_counts_as_wall() -> None:
+    objects = {"fence": ObjectType(counts_as="wall", inventory={"ore": 3}), "wall": ObjectType()}
+    game = Game(
+        name="fence", num_agents=1, resources=("ore",), objects=objects, map=Scatter(height=5, width=5, border=1)
+    )
+    with quiet_make(game, num_worlds=1) as env:
+        env.reset()
+        assert [o["inventory"] for o in env.inspect(0)["objects"] if o["agent"] is None] == [{}] * 16
