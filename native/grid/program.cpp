@@ -435,7 +435,7 @@ Program compile(const Vocabulary& words, const Value& game) {
   for (std::size_t t = 0; t < p.types.size(); ++t) {
     if (!p.types[t].terrain) continue;
     p.types[t].code = static_cast<std::uint16_t>(code++);
-    p.code_type.push_back(static_cast<std::uint8_t>(t));
+    p.code_type.push_back(static_cast<std::uint16_t>(t));
   }
   if (code > kMaxObjects)
     refuse("$.map", "expected at most 65534 codes, got " + std::to_string(p.num_objects) + " objects with a state + " +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from random_games import quiet_make
 from scenes import do, held, places, play, stored, tokens_at
 
@@ -136,3 +137,15 @@ def test_borders_are_walls_and_not_what_counts_as_wall() -> None:
     with quiet_make(game, num_worlds=1) as env:
         env.reset()
         assert [o["inventory"] for o in env.inspect(0)["objects"] if o["agent"] is None] == [{}] * 16
+
+
+def test_more_kinds_of_terrain_than_a_byte_can_count() -> None:
+    """Variants of a type share its name, so there may be more of them than names."""
+    objects = {"wall": ObjectType()} | {f"wall {i}": ObjectType(counts_as="wall") for i in range(299)}
+    objects["wall 290"] = ObjectType(counts_as="wall", tags=("hot",), pushable=True)
+    game = Game(name="many", num_agents=1, objects=objects, map=Ascii(text="@H.", legend={"H": "wall 290"}))
+    with quiet_make(game, num_worlds=1) as env:
+        env.reset()
+        assert env.inspect(0)["objects"][1]["tags"] == ["hot", "type:wall"]
+        env.step(np.array([env.action_names.index("move_east")], np.int32))
+        assert places(env) == [(0, 1)]
