@@ -8,6 +8,7 @@ from scenes import do, held, places, play, stored, tokens_at
 
 from gridmill import Game
 from gridmill.grid import (
+    AddStat,
     AgentType,
     Area,
     Ascii,
@@ -18,11 +19,14 @@ from gridmill.grid import (
     Give,
     Limit,
     ObjectType,
+    Observation,
+    ObservedValue,
     Remove,
     Rule,
     Scatter,
     SetTag,
     Spawn,
+    Stat,
     Transfer,
 )
 
@@ -149,3 +153,21 @@ def test_more_kinds_of_terrain_than_a_byte_can_count() -> None:
         assert env.inspect(0)["objects"][1]["tags"] == ["hot", "type:wall"]
         env.step(np.array([env.action_names.index("move_east")], np.int32))
         assert places(env) == [(0, 1)]
+
+
+def test_a_slash_in_the_name_of_a_statistic_means_nothing() -> None:
+    shown = Observation(
+        values=(
+            ObservedValue(name="amount", value=Stat(name="ore.amount")),
+            ObservedValue(name="bells", value=Stat(name="bells/loud")),
+        )
+    )
+    env = play(
+        "@X",
+        {"X": ObjectType(on_use=(Rule(then=(AddStat(name="bells/loud", amount=5),)),))},
+        resources=("ore",),
+        agent=AgentType(inventory={"ore": 2}),
+        observation=shown,
+    )
+    do(env, "move_east")
+    assert {t.feature: t.value for t in env.decode(0) if t.feature in ("amount", "bells")} == {"amount": 2, "bells": 5}
