@@ -27,6 +27,7 @@ from gridmill.grid import (
     SetTag,
     Spawn,
     Stat,
+    Take,
     Transfer,
 )
 
@@ -171,3 +172,16 @@ def test_a_slash_in_the_name_of_a_statistic_means_nothing() -> None:
     )
     do(env, "move_east")
     assert {t.feature: t.value for t in env.decode(0) if t.feature in ("amount", "bells")} == {"amount": 2, "bells": 5}
+
+
+def test_losing_a_bonus_drops_no_more_than_the_excess() -> None:
+    """Without the bag 10 fit: both gems, a bonus themselves, and three of the ore go, not six."""
+    limits = (Limit(resources=("ore", "gem"), base=10, bonus={"bag": 1, "gem": 1}),)
+    env = play(
+        "@X",
+        {"X": ObjectType(on_use=(Rule(then=(Take(amounts={"bag": 13}),)),))},
+        resources=("ore", "gem", "bag"),
+        agent=AgentType(inventory={"ore": 13, "gem": 2, "bag": 13}, limits=limits),
+    )
+    do(env, "move_east")
+    assert held(env) == {"ore": 10}
