@@ -218,7 +218,7 @@ void compile_layout(Program& p) {
   l.tallies = place(agents * kTallies, 8);
   l.hot = l.tallies + agents * kHotTallies * 8;
   l.visited = place(agents * p.visited_words, 8);
-  l.flows = place(agents * p.num_resources * kFlows, 4);
+  l.flows = place(agents * p.num_resources * kFlows, 8);
   l.conversions = place(p.has_clocks ? objects : 0, 4);
   l.reward_sum = place(agents, 8);
   l.term_state = place(agents * p.terms.size() * 2, 8);

@@ -129,7 +129,7 @@ double agents_own(const ValueOp& op, const Program& p, const World& w, std::int3
     case ValueOp::tally:
       return static_cast<double>(w.tallies[std::size_t{op.arg} * p.num_agents + agent]);
     case ValueOp::flow:
-      return w.flows[std::size_t{agent} * p.num_resources * kFlows + op.arg];
+      return static_cast<double>(w.flows[std::size_t{agent} * p.num_resources * kFlows + op.arg]);
     case ValueOp::reward_sum:
       return w.reward_sum[agent];
     default:

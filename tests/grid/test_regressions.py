@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from random_games import quiet_make
-from scenes import do, held, places, play, stored, tokens_at
+from scenes import do, finish, held, places, play, stored, tokens_at
 
 from gridmill import Game
 from gridmill.grid import (
@@ -13,6 +13,7 @@ from gridmill.grid import (
     Area,
     Ascii,
     AtLeast,
+    Clear,
     Converter,
     Count,
     Event,
@@ -185,3 +186,10 @@ def test_losing_a_bonus_drops_no_more_than_the_excess() -> None:
     )
     do(env, "move_east")
     assert held(env) == {"ore": 10}
+
+
+def test_statistics_of_large_flows_do_not_wrap() -> None:
+    churn = (Rule(then=(Give(amounts={"ore": 65_535}), Clear())),) * 200
+    env = play("@", resources=("ore",), agent=AgentType(on_tick=churn), max_steps=400, validation=False)
+    ended = finish(env)
+    assert ended["ore.gained"] == ended["ore.lost"] == [65_535 * 200 * 400]
