@@ -159,10 +159,16 @@ bool strike(const Op&, Scene& s) {
   return true;
 }
 
+// In a trial the cell of what would be gone is empty.
+bool is_free_for(const Scene& s, std::int64_t row, std::int64_t column) {
+  return is_free(s.p, s.w, row, column) ||
+         (s.removed >= 0 && row == s.w.row[s.removed] && column == s.w.column[s.removed]);
+}
+
 // Moves an object up to `most` cells in a direction, as far as they are empty; true if it moved at all.
 bool slide(Scene& s, std::int32_t who, std::int32_t down, std::int32_t right, std::int64_t most) {
   std::int64_t row = s.w.row[who], column = s.w.column[who], steps = 0;
-  while (steps < most && is_free(s.p, s.w, row + down, column + right)) row += down, column += right, ++steps;
+  while (steps < most && is_free_for(s, row + down, column + right)) row += down, column += right, ++steps;
   if (steps == 0) return false;
   if (!s.dry())
     relocate_object(s.w, index_of(who), static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column));
@@ -196,7 +202,7 @@ bool relocate_somewhere(const Op& op, Scene& s) {
   if (op.flag) {  // where it started
     if (!s.is_agent(who)) return false;
     const std::uint32_t row = s.w.spawn_row[who], column = s.w.spawn_column[who];
-    if (!is_free(s.p, s.w, row, column)) return false;
+    if (!is_free_for(s, row, column)) return false;
     if (!s.dry()) relocate_object(s.w, index_of(who), row, column);
     return true;
   }
@@ -206,7 +212,7 @@ bool relocate_somewhere(const Op& op, Scene& s) {
   const std::uint32_t start = draws.below(index_of(who), cells);
   for (std::uint32_t i = 0; i < cells; ++i) {
     const std::uint32_t at = (start + i) % cells, row = at / s.p.width, column = at % s.p.width;
-    if (!is_free(s.p, s.w, row, column)) continue;
+    if (!is_free_for(s, row, column)) continue;
     if (!s.dry()) relocate_object(s.w, index_of(who), row, column);
     return true;
   }
@@ -221,7 +227,7 @@ bool spawn(const Op& op, Scene& s) {
   constexpr std::int32_t down[] = {0, -1, 1, 0, 0, -1, -1, 1, 1}, right[] = {0, 0, 0, -1, 1, -1, 1, -1, 1};
   for (std::size_t i = 0; i < 9; ++i) {
     const std::int32_t row = s.w.row[near] + down[i], column = s.w.column[near] + right[i];
-    if (!is_free(s.p, s.w, row, column) && !(i == 0 && s.removed == near)) continue;
+    if (!is_free_for(s, row, column)) continue;
     if (!s.dry())
       add_object(s.p, s.w, place, op.id, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column),
                  s.header.tick);

@@ -19,6 +19,7 @@ from gridmill.grid import (
     Event,
     Give,
     Limit,
+    Move,
     ObjectType,
     Observation,
     ObservedValue,
@@ -193,3 +194,12 @@ def test_statistics_of_large_flows_do_not_wrap() -> None:
     env = play("@", resources=("ore",), agent=AgentType(on_tick=churn), max_steps=400, validation=False)
     ended = finish(env)
     assert ended["ore.gained"] == ended["ore.lost"] == [65_535 * 200 * 400]
+
+
+def test_a_rule_can_move_to_where_it_removed_something() -> None:
+    enter = Rule(then=(Remove(), Move(who="actor", direction="east")))
+    env = play("@X", {"X": ObjectType(on_use=(enter,))}, masks=True)
+    assert env.masks is not None
+    assert env.masks[0, env.action_names.index("move_east")]
+    assert do(env, "move_east") == [True]
+    assert places(env) == [(0, 1)]
