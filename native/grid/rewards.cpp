@@ -171,7 +171,8 @@ double evaluate(const CompiledValue& value, const Eyes& eyes) {
         result = counted(op, eyes);
         break;
       case ValueOp::index:
-        result = eyes.actor >= 0 && eyes.actor % op.arg == op.number ? 1 : 0;
+        result = eyes.actor >= 0 && eyes.actor < static_cast<std::int32_t>(eyes.p.num_agents) &&
+                 eyes.actor % op.arg == op.number;
         break;
       case ValueOp::constant:
         result = op.number;

@@ -18,6 +18,7 @@ from gridmill.grid import (
     Count,
     Event,
     Give,
+    Index,
     Limit,
     Move,
     ObjectType,
@@ -203,3 +204,11 @@ def test_a_rule_can_move_to_where_it_removed_something() -> None:
     assert env.masks[0, env.action_names.index("move_east")]
     assert do(env, "move_east") == [True]
     assert places(env) == [(0, 1)]
+
+
+def test_an_object_has_no_place_among_agents() -> None:
+    """The object's own index is 1, which would be the place asked for."""
+    first = Rule(when=(AtLeast(value=Index(every=1, place=0), number=1),), then=(Give(amounts={"ore": 1}),))
+    env = play("@X", {"X": ObjectType(on_tick=(first,))}, resources=("ore",))
+    do(env, "noop")
+    assert stored(env, "X") == {}
