@@ -215,7 +215,7 @@ Stock stock_of(const Program& p, const CompiledMap& map) {
 }  // namespace
 
 void compile_map(Program& p) {
-  while (p.wall + 1u < p.types.size() && p.types[p.wall].name != "wall") ++p.wall;
+  while (p.wall < p.agent_type && p.config.objects[p.wall].first != "wall") ++p.wall;
   p.map = compile_node(p, p.config.map, p.num_agents, "$.map");
   p.largest_canvas = largest_canvas(p.map);
   p.height = p.map.height, p.width = p.map.width;

@@ -67,12 +67,11 @@ class ValueCompiler {
   // The order is that of Vocabulary::stats().
   void agent_stat(const std::string& name, const std::string& path) {
     std::vector<std::string> known;
-    for (const auto& stat : p_.words->stats()) {
-      if (stat.name.find('/') != std::string::npos) break;
-      known.push_back(stat.name);
-    }
-    const std::size_t at = place_in(known, name, "stat", path);
     const auto& extra = p_.words->agent_stats;
+    const std::size_t own = 1 + p_.num_outcomes + kTallies + p_.words->resources.size() * (kFlows + 1) + extra.size();
+    for (const auto& stat : p_.words->stats())
+      if (known.size() < own) known.push_back(stat.name);
+    const std::size_t at = place_in(known, name, "stat", path);
     if (at == 0) return out_.push_back({ValueOp::reward_sum});
     if (at <= p_.num_outcomes) return out_.push_back({ValueOp::outcome, static_cast<std::uint16_t>(at - 1)});
     if (at <= p_.num_outcomes + kTallies)

@@ -13,7 +13,7 @@ bool close_enough(const World& w, std::uint32_t a, std::uint32_t b, std::int64_t
 }
 
 bool holds(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   const std::uint16_t* held = s.held(who);
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
@@ -22,7 +22,7 @@ bool holds(const Op& op, Scene& s) {
 }
 
 bool empty(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   const std::uint16_t* held = s.held(who);
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
@@ -56,9 +56,9 @@ bool aligned(const Op& op, Scene& s) {
 }
 
 bool within(const Op& op, Scene& s) {
-  if (s.actor < 0 || s.target < 0) return false;
-  return close_enough(s.w, static_cast<std::uint32_t>(s.actor), static_cast<std::uint32_t>(s.target), op.number,
-                      op.flag);
+  const std::int32_t one = s.object(0), other = s.object(1);
+  if (one < 0 || other < 0) return false;
+  return close_enough(s.w, static_cast<std::uint32_t>(one), static_cast<std::uint32_t>(other), op.number, op.flag);
 }
 
 bool near(const Op& op, Scene& s) {
@@ -88,7 +88,7 @@ bool chance(const Op& op, Scene& s) {
 }
 
 bool at_least(const Op& op, Scene& s) {
-  return evaluate(s.p.values[op.id], {s.p, s.w, s.actor, s.target, &s}) >= op.real;
+  return evaluate(s.p.values[op.id], {s.p, s.w, s.object(0), s.object(1), &s}) >= op.real;
 }
 
 bool not_all(const Op& op, Scene& s) {

@@ -19,7 +19,7 @@ std::uint32_t index_of(std::int32_t object) { return static_cast<std::uint32_t>(
 // ---- amounts
 
 bool give(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
     if (s.change(who, s.p.amounts[i].resource, s.p.amounts[i].by) <= 0) return false;
@@ -27,7 +27,7 @@ bool give(const Op& op, Scene& s) {
 }
 
 bool take(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
     s.change(who, s.p.amounts[i].resource, -s.p.amounts[i].by);
@@ -47,7 +47,7 @@ bool holds_nothing(const Scene& s, std::int32_t who) {
 }
 
 bool transfer(const Op& op, Scene& s) {
-  const std::int32_t source = s.holders[op.who], to = s.holders[op.to];
+  const std::int32_t source = s.holder_of(op.who), to = s.holder_of(op.to);
   if (source < 0 || to < 0 || source == to) return false;
   std::uint32_t moved = 0;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
@@ -68,7 +68,7 @@ bool transfer(const Op& op, Scene& s) {
 }
 
 bool clear(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
     const std::uint16_t resource = s.p.amounts[i].resource;
@@ -78,9 +78,10 @@ bool clear(const Op& op, Scene& s) {
 }
 
 bool add(const Op& op, Scene& s) {
-  const std::int32_t who = s.holders[op.who];
+  const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
-  const double value = evaluate(s.p.values[static_cast<std::size_t>(op.number)], {s.p, s.w, s.actor, s.target, &s});
+  const double value =
+      evaluate(s.p.values[static_cast<std::size_t>(op.number)], {s.p, s.w, s.object(0), s.object(1), &s});
   const auto by = static_cast<std::int32_t>(std::lround(std::clamp(value, -65'535.0, 65'535.0)));
   if (by != 0) s.change(who, op.id, by);
   return true;
@@ -115,7 +116,7 @@ void credit(Scene& s, std::int32_t who, std::size_t place) {
 
 bool align(const Op& op, Scene& s) {
   const std::int32_t who = s.object(op.who);
-  const std::uint8_t team = op.flag ? s.collective_of(s.actor) : static_cast<std::uint8_t>(op.id);
+  const std::uint8_t team = op.flag ? s.collective_of(s.object(0)) : static_cast<std::uint8_t>(op.id);
   if (who < 0 || team == kNeutral) return false;
   if (s.dry() || s.collective_of(who) == team) return true;
   set_collective(s.p, s.w, index_of(who), team);
@@ -158,10 +159,16 @@ bool strike(const Op&, Scene& s) {
   return true;
 }
 
+// In a trial the cell of what would be gone is empty.
+bool is_free_for(const Scene& s, std::int64_t row, std::int64_t column) {
+  return is_free(s.p, s.w, row, column) ||
+         (s.removed >= 0 && row == s.w.row[s.removed] && column == s.w.column[s.removed]);
+}
+
 // Moves an object up to `most` cells in a direction, as far as they are empty; true if it moved at all.
 bool slide(Scene& s, std::int32_t who, std::int32_t down, std::int32_t right, std::int64_t most) {
   std::int64_t row = s.w.row[who], column = s.w.column[who], steps = 0;
-  while (steps < most && is_free(s.p, s.w, row + down, column + right)) row += down, column += right, ++steps;
+  while (steps < most && is_free_for(s, row + down, column + right)) row += down, column += right, ++steps;
   if (steps == 0) return false;
   if (!s.dry())
     relocate_object(s.w, index_of(who), static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column));
@@ -195,7 +202,7 @@ bool relocate_somewhere(const Op& op, Scene& s) {
   if (op.flag) {  // where it started
     if (!s.is_agent(who)) return false;
     const std::uint32_t row = s.w.spawn_row[who], column = s.w.spawn_column[who];
-    if (!is_free(s.p, s.w, row, column)) return false;
+    if (!is_free_for(s, row, column)) return false;
     if (!s.dry()) relocate_object(s.w, index_of(who), row, column);
     return true;
   }
@@ -205,7 +212,7 @@ bool relocate_somewhere(const Op& op, Scene& s) {
   const std::uint32_t start = draws.below(index_of(who), cells);
   for (std::uint32_t i = 0; i < cells; ++i) {
     const std::uint32_t at = (start + i) % cells, row = at / s.p.width, column = at % s.p.width;
-    if (!is_free(s.p, s.w, row, column)) continue;
+    if (!is_free_for(s, row, column)) continue;
     if (!s.dry()) relocate_object(s.w, index_of(who), row, column);
     return true;
   }
@@ -215,12 +222,12 @@ bool relocate_somewhere(const Op& op, Scene& s) {
 bool spawn(const Op& op, Scene& s) {
   const std::int32_t near = s.holders[op.who];  // it may just have been removed
   if (near < 0) return false;
-  const std::int32_t place = s.p.types[op.id].terrain ? 0 : unused_object(s.p, s.w, s.header.tick);
+  const std::int32_t place = s.p.types[op.id].terrain ? 0 : unused_object(s.p, s.w, s.tick());
   if (place < 0) return false;
   constexpr std::int32_t down[] = {0, -1, 1, 0, 0, -1, -1, 1, 1}, right[] = {0, 0, 0, -1, 1, -1, 1, -1, 1};
   for (std::size_t i = 0; i < 9; ++i) {
     const std::int32_t row = s.w.row[near] + down[i], column = s.w.column[near] + right[i];
-    if (!is_free(s.p, s.w, row, column) && !(i == 0 && s.removed == near)) continue;
+    if (!is_free_for(s, row, column)) continue;
     if (!s.dry())
       add_object(s.p, s.w, place, op.id, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column),
                  s.header.tick);

@@ -42,15 +42,14 @@ void add_amounts(const Program& p, const std::uint16_t* held, SlotWriter& slot) 
       slot.add(digit.feature, value);
 }
 
-void add_tags(const Program& p, const World& w, const Type& type, std::uint32_t object, SlotWriter& slot) {
-  if (p.changeable.empty()) {
+void add_tags(const Program& p, const Type& type, std::uint64_t marks, SlotWriter& slot) {
+  if (marks == 0) {
     for (const std::uint8_t tag : type.tags) slot.add(p.tag_feature, tag);
     return;
   }
   std::uint8_t tags[256];
   std::uint8_t* end = std::copy(type.tags.begin(), type.tags.end(), tags);
-  for (std::uint64_t marks = w.marks()[object]; marks != 0; marks &= marks - 1)
-    *end++ = p.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))];
+  for (; marks != 0; marks &= marks - 1) *end++ = p.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))];
   std::sort(tags, end);
   for (const std::uint8_t* tag = tags; tag != end; ++tag) slot.add(p.tag_feature, *tag);
 }
@@ -68,7 +67,7 @@ void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint3
     slot.add(p.converting_feature, capped(w.done_at[object] - tick));
   }
   add_amounts(p, w.held(object), slot);
-  add_tags(p, w, type, object, slot);
+  add_tags(p, type, p.changeable.empty() ? 0 : w.marks()[object], slot);
   if (type.assembler >= 0) {
     const std::int64_t uses = p.assemblers[static_cast<std::size_t>(type.assembler)].max_uses;
     if (uses > w.conversions[object]) slot.add(p.uses_feature, capped(uses - w.conversions[object]));
@@ -81,7 +80,7 @@ void refresh_terrain(const Program& p, World& w) {
   for (const Type& type : p.types) {
     if (!type.terrain) continue;
     SlotWriter slot(w.slot(type.code));
-    for (const std::uint8_t tag : type.tags) slot.add(p.tag_feature, tag);
+    add_tags(p, type, type.marks, slot);
     w.slot_counts[type.code] = static_cast<std::uint8_t>(slot.count());
   }
 }

@@ -43,14 +43,15 @@ template <class Set>
 void recheck_limits(const LimitSet& limits, const std::uint16_t* held, std::uint32_t resource, const Set& set) {
   for (const auto index : limits.bonus_for[resource]) {
     const LimitGroup& group = limits.groups[index];
-    const std::uint32_t limit = group_limit(group, held);
-    std::uint32_t total = 0;
-    for (const auto r : group.resources) total += held[r];
-    for (auto r = group.resources.rbegin(); r != group.resources.rend() && total > limit; ++r) {
+    for (auto r = group.resources.rbegin(); r != group.resources.rend(); ++r) {
+      // Looked at anew for each: what was dropped before may have been a bonus itself, with consequences of its own.
+      const std::uint32_t limit = group_limit(group, held);
+      std::uint32_t total = 0;
+      for (const auto each : group.resources) total += held[each];
+      if (total <= limit) break;
       const std::uint32_t drop = std::min<std::uint32_t>(held[*r], total - limit);
       if (drop == 0) continue;
       set(*r, held[*r] - drop);
-      total -= drop;
       recheck_limits(limits, held, *r, set);
     }
   }

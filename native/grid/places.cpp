@@ -89,10 +89,11 @@ void remove_object(const Program& p, World& w, std::uint32_t object, std::uint32
   if (p.can_spawn) w.freed_at()[object] = tick;
 }
 
-// A place freed in this tick waits for the next, so that whoever was inside its areas leaves them first.
+// A place is used again two ticks after it was freed at the earliest: whoever was inside its areas leaves them first,
+// and what the areas of a tick remove is left in those of the next.
 std::int32_t unused_object(const Program& p, const World& w, std::uint32_t tick) {
   for (std::uint32_t object = p.num_agents; object < p.num_objects; ++object)
-    if (!w.on_map(object) && w.freed_at()[object] != tick) return static_cast<std::int32_t>(object);
+    if (!w.on_map(object) && tick - w.freed_at()[object] > 1) return static_cast<std::int32_t>(object);
   return -1;
 }
 

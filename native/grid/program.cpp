@@ -107,7 +107,8 @@ void compile_window(Program& p) {
 
 std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
   std::size_t n = type.tags.size() + (p.config.vibes.size() > 1 ? 1 : 0);
-  if (!type.terrain) n += p.changeable.size() + (p.teams.empty() ? 0 : 1);
+  if (type.terrain) n += static_cast<std::size_t>(std::popcount(type.marks));
+  else n += p.changeable.size() + (p.teams.empty() ? 0 : 1);
   if (type.assembler >= 0) n += 2;
   if (agent) n += 2 + (p.can_freeze ? 1 : 0) + (p.shows_facing ? 1 : 0);
   const CompiledConverter* machine =
@@ -233,7 +234,7 @@ void compile_layout(Program& p) {
   l.tallies = place(agents * kTallies, 8);
   l.hot = l.tallies + agents * kHotTallies * 8;
   l.visited = place(agents * p.visited_words, 8);
-  l.flows = place(agents * p.num_resources * kFlows, 4);
+  l.flows = place(agents * p.num_resources * kFlows, 8);
   l.conversions = place(p.has_clocks ? objects : 0, 4);
   l.reward_sum = place(agents, 8);
   l.term_state = place(agents * p.terms.size() * 2, 8);
@@ -452,7 +453,7 @@ Program compile(const Vocabulary& words, const Value& game) {
   for (std::size_t t = 0; t < p.types.size(); ++t) {
     if (!p.types[t].terrain) continue;
     p.types[t].code = static_cast<std::uint16_t>(code++);
-    p.code_type.push_back(static_cast<std::uint8_t>(t));
+    p.code_type.push_back(static_cast<std::uint16_t>(t));
   }
   if (code > kMaxObjects)
     refuse("$.map", "expected at most 65534 codes, got " + std::to_string(p.num_objects) + " objects with a state + " +

@@ -242,8 +242,8 @@ struct Program {
   bool can_freeze = false;  // by attack or by a rule
   bool has_clocks = false;  // machines or assemblers: objects that are busy for some ticks
   bool shows_facing = false;
-  bool interactive = false;             // a move into something may do more than fail
-  std::vector<std::uint8_t> code_type;  // type of terrain codes, from num_objects + 1 on
+  bool interactive = false;              // a move into something may do more than fail
+  std::vector<std::uint16_t> code_type;  // type of terrain codes, from num_objects + 1 on
   Window window;
   CompiledMap map;
   std::size_t largest_canvas = 0;     // cells, with a ring around them

@@ -94,6 +94,11 @@ std::int32_t team_of(const ValueOp& op, const Eyes& eyes) {
   return team == kNeutral ? -1 : team;
 }
 
+// In a rule that is only tried, as it would be.
+const std::uint16_t* held_by(std::int32_t holder, const Eyes& eyes) {
+  return eyes.scene ? eyes.scene->held(holder) : eyes.w.held(static_cast<std::uint32_t>(holder));
+}
+
 double amount_seen(const ValueOp& op, const Eyes& eyes) {
   std::int32_t holder = op.whose == 0 ? eyes.actor : eyes.target;
   if (op.whose == kNamed) {
@@ -101,8 +106,7 @@ double amount_seen(const ValueOp& op, const Eyes& eyes) {
     holder = team < 0 ? -1 : static_cast<std::int32_t>(eyes.p.num_objects) + team;
   }
   if (holder < 0) return 0;
-  const auto index = static_cast<std::uint32_t>(holder);
-  return (eyes.scene ? eyes.scene->held(holder) : eyes.w.held(index))[op.arg];
+  return held_by(holder, eyes)[op.arg];
 }
 
 double counted(const ValueOp& op, const Eyes& eyes) {
@@ -110,7 +114,7 @@ double counted(const ValueOp& op, const Eyes& eyes) {
   for (std::uint32_t object = 0; object < eyes.p.num_objects; ++object) {
     if (!eyes.w.on_map(object) || !eyes.w.has_tag(object, op.arg)) continue;
     if (op.team != 0xFFFF && eyes.w.collective_of(object) != op.team) continue;
-    sum += op.resource == 0xFFFF ? 1 : eyes.w.held(object)[op.resource];
+    sum += op.resource == 0xFFFF ? 1 : held_by(static_cast<std::int32_t>(object), eyes)[op.resource];
   }
   return sum;
 }
@@ -125,7 +129,7 @@ double agents_own(const ValueOp& op, const Program& p, const World& w, std::int3
     case ValueOp::tally:
       return static_cast<double>(w.tallies[std::size_t{op.arg} * p.num_agents + agent]);
     case ValueOp::flow:
-      return w.flows[std::size_t{agent} * p.num_resources * kFlows + op.arg];
+      return static_cast<double>(w.flows[std::size_t{agent} * p.num_resources * kFlows + op.arg]);
     case ValueOp::reward_sum:
       return w.reward_sum[agent];
     default:
@@ -149,7 +153,8 @@ double leaf(const ValueOp& op, const Eyes& eyes) {
     case ValueOp::count:
       return counted(op, eyes);
     case ValueOp::index:
-      return eyes.actor >= 0 && eyes.actor % op.arg == op.number ? 1 : 0;
+      return eyes.actor >= 0 && eyes.actor < static_cast<std::int32_t>(eyes.p.num_agents) &&
+             eyes.actor % op.arg == op.number;
     case ValueOp::constant:
       return op.number;
     default:

@@ -1,6 +1,8 @@
 // See rules.hpp.
 #include "grid/rules.hpp"
 
+#include "grid/machines.hpp"
+
 namespace gridmill::grid {
 
 void Purses::start_paid(const Program& p, const World& w, std::uint32_t agent, const Costs& costs) {
@@ -48,6 +50,15 @@ bool effects_run(Range effects, Scene& scene) {
   return true;
 }
 
+// What a rule brought or took may let a machine start.
+void start_machines(const Scene& scene) {
+  for (std::uint8_t who = 0; who < 2; ++who)
+    if (const std::int32_t object = scene.object(who); object >= 0) {
+      const auto index = static_cast<std::uint32_t>(object);
+      if (scene.p.types[scene.w.type[index]].converter >= 0) try_start(scene.p, scene.w, index, scene.header.tick);
+    }
+}
+
 }  // namespace
 
 bool run_rule(const CompiledRule& rule, Scene& scene) {
@@ -59,7 +70,9 @@ bool run_rule(const CompiledRule& rule, Scene& scene) {
   Scene trial = scene;
   trial.ask = scene.dry() ? scene.ask : Ask::now;
   if (!effects_run(rule.effects, trial)) return false;
-  if (!scene.dry()) effects_run(rule.effects, scene);
+  if (scene.dry()) return true;
+  effects_run(rule.effects, scene);
+  if (!scene.p.converters.empty()) start_machines(scene);
   return true;
 }
 

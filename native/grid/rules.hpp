@@ -66,6 +66,8 @@ struct Scene {
     const std::int32_t one = holders[who];
     return one < 0 || one == removed || !w.on_map(static_cast<std::uint32_t>(one)) ? -1 : one;
   }
+  // Who holds something in this rule, by place in kHolders: an object only while it stands on the map, or -1.
+  std::int32_t holder_of(std::uint8_t who) const { return who < 2 ? object(who) : holders[who]; }
   bool is_agent(std::int32_t who) const { return who >= 0 && who < static_cast<std::int32_t>(p.num_agents); }
 
   const Program& p;

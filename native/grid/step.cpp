@@ -135,7 +135,7 @@ void Grid::record(const T& tick, double* out) {
     for (std::size_t i = 0; i < kTallies; ++i) *out++ = static_cast<double>(w.tallies[i * p.num_agents + agent]);
     for (const auto r : p.resource_of_word)
       for (std::size_t f = 0; f < kFlows; ++f)
-        *out++ = r < 0 ? 0 : w.flow(agent, static_cast<std::uint32_t>(r), static_cast<Flow>(f));
+        *out++ = r < 0 ? 0 : static_cast<double>(w.flow(agent, static_cast<std::uint32_t>(r), static_cast<Flow>(f)));
     for (const auto r : p.resource_of_word) *out++ = r < 0 ? 0 : w.held(agent)[r];
     out = std::copy_n(w.agent_stats(agent), p.words->agent_stats.size(), out);
     const std::size_t per_team = p.words->num_team_stats();

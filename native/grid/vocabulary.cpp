@@ -169,9 +169,10 @@ bool needs_two_digits(const GameConfig& game, const std::string& resource) {
   // Loot adds up; and a rule anywhere may give it to an agent.
   bool comes = (game.attack && amount(game.agent.inventory) > 0) || may_give(game, resource, "actor") ||
                may_give(game, resource, "target");
-  const bool to_anything = may_give(game.events, resource, "target") ||
-                           may_give(game.on_tag_added, resource, "target") ||
-                           may_give(game.on_tag_removed, resource, "target");
+  bool to_anything = may_give(game.events, resource, "target");
+  for (const char* who : {"actor", "target"})
+    to_anything =
+        to_anything || may_give(game.on_tag_added, resource, who) || may_give(game.on_tag_removed, resource, who);
   std::int64_t most = amount(game.agent.inventory);
   for (const auto& [name, type] : game.objects) {
     const std::int64_t start = amount(type.inventory);

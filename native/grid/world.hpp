@@ -112,7 +112,7 @@ struct World {
     return agent_stats(program.num_agents) + team * program.words->team_stats.size();
   }
   double* game_stats() const { return team_stats(program.teams.size()); }
-  std::uint32_t& flow(std::uint32_t agent, std::uint32_t resource, Flow which) const {
+  std::uint64_t& flow(std::uint32_t agent, std::uint32_t resource, Flow which) const {
     return flows[(std::size_t{agent} * program.num_resources + resource) * kFlows + static_cast<std::size_t>(which)];
   }
   // The type of what a code of the grid stands for.
@@ -149,7 +149,7 @@ struct World {
   std::uint16_t* outcomes16;  // [agent][outcome]; one of the two views is in use
   std::uint32_t* outcomes32;
   std::uint64_t* tallies;  // [tally][agent]
-  std::uint32_t* flows;    // [agent][resource][flow]
+  std::uint64_t* flows;    // [agent][resource][flow]
   std::uint16_t* frozen;   // per agent, ticks left; only in games with attack
   // Machines, per object; only in games that have some.
   std::uint32_t *done_at, *conversions;  // the tick its outputs appear, conversions started
