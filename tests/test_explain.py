@@ -33,7 +33,7 @@ from gridmill.grid import (
     Scatter,
     Stat,
 )
-from gridmill.grid.first_pay import describe
+from gridmill.grid.wording import describe
 
 
 def product_of(said: Explanation, name: str) -> Product:

@@ -35,6 +35,7 @@ from gridmill.grid import (
 )
 from gridmill.grid.ceiling import ceiling
 from gridmill.grid.first_pay import first_rewards
+from gridmill.grid.outlook import Outlook
 from gridmill.grid.plant import Plant, counts_on
 from gridmill.grid.timeline import Clock, all_buildings, one_of_each
 
@@ -288,13 +289,7 @@ def test_the_first_pay_of_every_kind_of_value(value: GameValue, mode: Any, tick:
         attack=Attack(cost={"ore": 1}, armor="wood"),
         num_agents=2,
     )
-    plant = Plant.of(game)
-
-    def gains(resource: str, amount: int) -> int | None:
-        found = one_of_each(plant, resource, amount)
-        return found.paid if found else None
-
-    assert first_rewards(game, gains) == [tick]
+    assert first_rewards(Outlook(game), "one") == [tick]
     assert min_first_episode(game) == (tick or 1)
 
 
