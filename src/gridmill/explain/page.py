@@ -143,8 +143,9 @@ def _reward_lines(said: Explanation) -> list[str]:
     for r in said.rewards:
         ticks = [_tick(r, tick) for tick in (r.one_paid, r.sequence, r.all_paid)]
         rows.append((r.text, *ticks, "not known" if r.ceiling is None else f"{r.ceiling:.1f}"))
-    if said.reward_ceiling is not None and len(said.rewards) > 1:
-        rows.append(("all rewards, each at its own best", "", "", "", f"{said.reward_ceiling:.1f}"))
+    if len(said.rewards) > 1:
+        most = "not known" if said.reward_ceiling is None else f"{said.reward_ceiling:.1f}"
+        rows.append(("all rewards, each at its own best", "", "", "", most))
     note = "(>= is a bound: it cannot pay before, walking not counted)"
     return _table(rows) + ([f"  {note}"] if any(r.certainty == "at least" for r in said.rewards) else [])
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from gridmill.env import make
 from gridmill.explain import rulebook, supplies
 from gridmill.explain.faults import faults
-from gridmill.grid import Constant, Game, GameValue, Inventory, Log, Max, Min, RewardTerm, Stat, Sum
+from gridmill.grid import Constant, Game, GameValue, Index, Inventory, Log, Max, Min, Ratio, RewardTerm, Stat, Sum
 from gridmill.grid.ceiling import Ceiling, ceiling
 from gridmill.grid.deeds import AGENT
 from gridmill.grid.first_change import Certainty
-from gridmill.grid.first_pay import certainty, first_rewards, min_first_episode
+from gridmill.grid.first_pay import certainty, first_rewards, leaves, min_first_episode
 from gridmill.grid.outlook import EPISODES, Outlook
 from gridmill.grid.plant import MOST, Plant
 from gridmill.grid.timeline import all_buildings, one_of_each
@@ -206,8 +206,9 @@ def _most_paid(outlook: Outlook, term: RewardTerm, first: int | None, made: Mapp
     game = outlook.game
     if first is None or first > game.max_steps or term.weight == 0:
         return 0.0
-    if term.weight < 0:
-        return 0.0 if certainty(outlook, term) == "exact" else None
+    if term.weight < 0:  # a value that starts at 0 and is never below can only cost
+        below = any(isinstance(leaf, Constant) and leaf.value < 0 for leaf in leaves(term.value))
+        return None if below or certainty(outlook, term) == "not known" else 0.0
     most = _most(outlook, term.value, made, held=term.mode != "gained")
     if most is None and term.cap >= NO_CAP:
         return None
@@ -233,6 +234,10 @@ def _most(outlook: Outlook, value: GameValue, made: Mapping[str, float], held: b
         if value.name in ("cell.visited", "frozen.ticks") or head.startswith("action"):
             return float(outlook.game.max_steps)
         return None
+    if isinstance(value, Ratio):
+        top, by = _most(outlook, value.values[0], made, held), value.values[1]
+        least = by.value if isinstance(by, Constant) else 1 if isinstance(by, Index) else 0
+        return top / least if top is not None and least > 0 else None
     if not isinstance(value, Sum | Min | Max | Log):
         return None
     parts = [_most(outlook, part, made, held) for part in value.values]

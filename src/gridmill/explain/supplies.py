@@ -35,11 +35,15 @@ def uses(game: Game, deeds: Iterable[Deed], plant: Plant) -> dict[str, Words]:
 
 
 def _provides(deed: Deed, resource: str) -> bool:
-    """It brings new units of a resource, or brings it from elsewhere to an agent."""
-    if deed.how in ("converter", "machine", "attack"):
+    """It brings new units of a resource, or brings it from elsewhere to an agent; of machines, those yet to appear."""
+    if deed.how in ("converter", "attack") or (deed.how == "machine" and not _appears(deed)):
         return False
     gains = [gain for gain in deed.gains if gain.fact[0] == "held" and gain.fact[2] == resource]
     return any(gain.source is None or (gain.fact[1] == AGENT != gain.source[1]) for gain in gains)
+
+
+def _appears(deed: Deed) -> bool:
+    return any(fact[0] == "there" for fact in deed.needs)
 
 
 def _spends(deed: Deed, resource: str) -> bool:
@@ -70,6 +74,7 @@ def _place_text(how: str, where: str, named: str) -> str:
         "area": f"area of {where}{rules}",
         "event": f"event {where}",
         "tag": f"{where} by its tag{rules}",
+        "machine": f"{where}, once it appears",
     }
     return says.get(how, where + rules)
 

@@ -41,16 +41,17 @@ def first_rewards(outlook: Outlook, way: Way) -> list[int | None]:
 def certainty(outlook: Outlook, term: RewardTerm) -> Certainty:
     """Whether the first ticks of a term are exact, a bound, or nothing is known."""
     look = _Look(outlook, "one", lambda r, n: outlook.gains("one", r, n), None)
-    found = [look.leaves.certainty(leaf) for leaf in _leaves(term.value)]
+    found = [look.leaves.certainty(leaf) for leaf in leaves(term.value)]
     if "not known" in found or look.turns(term):
         return "not known"
     return "at least" if "at least" in found else "exact"
 
 
-def _leaves(value: GameValue) -> Iterator[GameValue]:
+def leaves(value: GameValue) -> Iterator[GameValue]:
+    """The simple values a value is made of."""
     if isinstance(value, Sum | Ratio | Min | Max | Log):
         for part in value.values:
-            yield from _leaves(part)
+            yield from leaves(part)
     else:
         yield value
 
@@ -81,11 +82,12 @@ class _Look:
         return (falls and not isinstance(term.value, Constant)) or self._divides(term.value)
 
     def _divides(self, value: GameValue) -> bool:
-        """Whether a value is divided by one that is there at the start and may fall."""
+        """Whether a value is divided by one that is there at the start and may fall, or by one below zero."""
         if not isinstance(value, Sum | Ratio | Min | Max | Log):
             return False
         by = value.values[1] if isinstance(value, Ratio) and len(value.values) == 2 else Constant()
         falls = not isinstance(by, Constant | Index) and self.at_start(by) != 0
+        falls |= isinstance(by, Constant) and by.value < 0
         return falls or any(map(self._divides, value.values))
 
     def at_start(self, value: GameValue) -> float:
