@@ -282,6 +282,13 @@ def test_D5_half_a_million_comparisons_on_random_games(game: Game, seed: int) ->
     shadow(game, num_worlds=8, ticks=max(1, 400 // (8 * game.num_agents)), seed=seed)
 
 
+@pytest.mark.parametrize("name", gridmill.games.grid_names())
+def test_D5_a_hundred_thousand_comparisons_on_every_game(name: str) -> None:
+    game = gridmill.games.build(name)
+    ticks = -(-100_000 // (16 * game.num_agents))
+    assert shadow(game, num_worlds=16, ticks=ticks, seed=1, threads=2) >= 100_000
+
+
 @pytest.mark.parametrize("tokens", [5, 6, 10, 20, 21, 22, 41, 42, 43, 84, 85, 86])
 def test_D5_objects_whose_tokens_just_fill_their_slot(tokens: int) -> None:
     """Tokens are copied in blocks; whatever their number, nothing of the next object comes along."""
