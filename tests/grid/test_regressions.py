@@ -212,3 +212,13 @@ def test_an_object_has_no_place_among_agents() -> None:
     env = play("@X", {"X": ObjectType(on_tick=(first,))}, resources=("ore",))
     do(env, "noop")
     assert stored(env, "X") == {}
+
+
+def test_a_game_listed_twice_keeps_its_number_when_restored() -> None:
+    game = Game(name="twin", num_agents=1, objects={"wall": ObjectType()}, map=Ascii(text="@."))
+    with quiet_make([game, game], num_worlds=2) as env:
+        env.reset()
+        numbers, hashes = env.game_of_world.tolist(), env.state_hash()
+        env.restore(env.save())
+        assert env.game_of_world.tolist() == numbers == [0, 1]
+        assert (env.state_hash() == hashes).all()
