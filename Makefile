@@ -8,7 +8,7 @@ PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-full bench check docs build peers format native-test asan-test tsan-test asan-python clean
+.PHONY: help demo test test-full bench check docs build peers format native-test asan-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -76,6 +76,10 @@ preset_tsan := tsan
 # not its editable install; build/asan-python/site holds the package with the instrumented extension.
 asan-python: $(VENV)/.dev
 	scripts/test_asan_python.sh
+
+# 5 000 random games and maps on the same extension; hours.
+asan-fuzz: $(VENV)/.dev
+	scripts/test_asan_python.sh -m long tests/grid/test_fuzz.py
 
 bench: $(VENV)/.dev peers
 	scripts/numbers.sh

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Python tests of the engine on an extension built with ASan and UBSan. The base interpreter runs it with the venv's packages on
 # its path but not the venv's editable install, and with a copy of the package around the instrumented extension.
+# Arguments, if any, are what pytest runs instead: scripts/test_asan_python.sh -m long tests/grid/test_fuzz.py
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=build/asan-python
@@ -17,9 +18,10 @@ base=$(.venv/bin/python -c 'import sys; print(sys._base_executable)')
 export LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
 export ASAN_OPTIONS=detect_leaks=0 PYTHONPATH="$out/site:$site" PYTHONMALLOC=malloc
 "$base" -c "import gridmill._native as n; assert 'asan-python' in n.__file__, n.__file__"
-exec "$base" -m pytest -p no:cacheprovider tests/test_env.py tests/test_env_state.py \
-  tests/test_env_looking.py tests/test_faces.py tests/test_render.py tests/grid tests/contracts/test_buffers.py \
-  tests/reliability/test_D3_seeds.py tests/reliability/test_F6_processes.py \
-  tests/reliability/test_D2_threads.py tests/reliability/test_D5_observations.py tests/reliability/test_R9_faults.py \
-  tests/reliability/test_F1_configs.py tests/reliability/test_F2_maps.py tests/reliability/test_F5_actions.py \
-  tests/reliability/test_F6_misuse.py tests/prospector tests/reliability/test_D2_prospector.py "$@"
+[ $# -gt 0 ] || set -- tests/test_env.py tests/test_env_state.py tests/test_env_looking.py tests/test_faces.py \
+  tests/test_render.py tests/grid tests/contracts/test_buffers.py tests/reliability/test_D3_seeds.py \
+  tests/reliability/test_F6_processes.py tests/reliability/test_D2_threads.py tests/reliability/test_D5_observations.py \
+  tests/reliability/test_R9_faults.py tests/reliability/test_F1_configs.py tests/reliability/test_F2_maps.py \
+  tests/reliability/test_F5_actions.py tests/reliability/test_F6_misuse.py tests/prospector \
+  tests/reliability/test_D2_prospector.py
+exec "$base" -m pytest -p no:cacheprovider "$@"

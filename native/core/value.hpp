@@ -3,6 +3,7 @@
 // that tests compare with the Python models all come from it. Knows nothing of Python and of no game.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -104,6 +105,16 @@ template <class T>
 void decode_into(T& out, const Value& value, const std::string& path, const Allowed& allowed);
 
 template <class T>
+bool allows(const Allowed& allowed, const T& value) {
+  if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+    return static_cast<double>(value) >= allowed.low && static_cast<double>(value) <= allowed.high;
+  if constexpr (std::is_same_v<T, std::string>)
+    return allowed.choices.empty() ||
+           std::find(allowed.choices.begin(), allowed.choices.end(), value) != allowed.choices.end();
+  return true;
+}
+
+template <class T>
 void decode_struct(T& out, const Value& value, const std::string& path, bool kind_allowed) {
   const auto& dict = expect_dict(value, path);
   const auto fields = T::fields();
@@ -120,6 +131,12 @@ void decode_struct(T& out, const Value& value, const std::string& path, bool kin
         fields);
     if (!taken) refuse(path, "unknown field `" + name + "`" + nearest(name, known));
   }
+  // A field may be left out only if its default is a value it may have.
+  const auto expect_given = [&](const auto& f) {
+    if (!allows(f.allowed, out.*(f.member)) && value.find(f.name) == nullptr)
+      refuse(path + "." + std::string(f.name), "expected a value, got nothing");
+  };
+  std::apply([&](const auto&... f) { (expect_given(f), ...); }, fields);
 }
 
 template <class... Ts>

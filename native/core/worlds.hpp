@@ -242,6 +242,10 @@ class Worlds {
     if (index < 0 || static_cast<std::size_t>(index) >= names.size())
       throw std::invalid_argument("restore: the saved state names a game it does not list");
     const std::string& wanted = names[static_cast<std::size_t>(index)];
+    // A batch may list one game twice: then its own number is meant.
+    if (static_cast<std::size_t>(index) < fingerprints.size() &&
+        fingerprints[static_cast<std::size_t>(index)] == wanted)
+      return index;
     for (std::size_t i = 0; i < fingerprints.size(); ++i)
       if (fingerprints[i] == wanted) return static_cast<std::int32_t>(i);
     throw std::invalid_argument("restore: this batch lacks the game " + wanted + "; add_game() it first");

@@ -169,6 +169,21 @@ void put(Stock& stock, const Program& p, Cell cell, std::uint64_t n) {
   if (!p.types[cell - kThing].terrain) stock.with_state += n;
 }
 
+// How often what lies under a layer can be there after it: a mirror copies it together with its own.
+std::uint64_t copies(const CompiledLayer& layer) {
+  constexpr std::uint64_t kEnough = kMaxCanvas * kMaxCanvas;
+  std::uint64_t all = 1, most = 1;
+  for (const auto& part : layer.parts) {
+    const std::uint64_t n = copies(part);
+    all = std::min(all * n, kEnough), most = std::max(most, n);
+  }
+  // Of one_of one part is drawn, and those of zones lie side by side.
+  if (std::holds_alternative<OneOfLayer>(layer.node.data) || std::holds_alternative<ZonesLayer>(layer.node.data))
+    return most;
+  if (const auto* mirror = std::get_if<MirrorLayer>(&layer.node.data)) all *= mirror->axis == "both" ? 4 : 2;
+  return std::min(all, kEnough);
+}
+
 Stock most_of(const Program& p, const std::vector<CompiledLayer>& layers);
 
 Stock stock_of_one(const Program& p, const CompiledLayer& layer) {
@@ -234,6 +249,7 @@ Stock stock_of(const Program& p, const std::vector<CompiledLayer>& layers) {
   constexpr std::uint64_t kCells = kMaxCanvas * kMaxCanvas;  // no canvas holds more, however layers are nested
   Stock stock = no_stock(p);
   for (const auto& layer : layers) {
+    if (const std::uint64_t times = copies(layer); times > 1) add(stock, Stock(stock), times - 1);
     add(stock, stock_of_one(p, layer), 1);
     for (auto& n : stock.placed) n = std::min(n, kCells);
     stock.with_state = std::min(stock.with_state, kCells), stock.pads = std::min(stock.pads, kCells);

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+import pytest
 from random_games import quiet_make
 from scenes import do, finish, held, places, play, stored, tokens_at
 
@@ -13,6 +16,7 @@ from gridmill.grid import (
     Area,
     Ascii,
     AtLeast,
+    Canvas,
     Clear,
     Converter,
     Count,
@@ -20,10 +24,14 @@ from gridmill.grid import (
     Give,
     Index,
     Limit,
+    Mirror,
     Move,
+    Objects,
     ObjectType,
     Observation,
     ObservedValue,
+    OneOf,
+    Part,
     Remove,
     Rule,
     Scatter,
@@ -212,3 +220,33 @@ def test_an_object_has_no_place_among_agents() -> None:
     env = play("@X", {"X": ObjectType(on_tick=(first,))}, resources=("ore",))
     do(env, "noop")
     assert stored(env, "X") == {}
+
+
+def test_a_game_listed_twice_keeps_its_number_when_restored() -> None:
+    game = Game(name="twin", num_agents=1, objects={"wall": ObjectType()}, map=Ascii(text="@."))
+    with quiet_make([game, game], num_worlds=2) as env:
+        env.reset()
+        numbers, hashes = env.game_of_world.tolist(), env.state_hash()
+        env.restore(env.save())
+        assert env.game_of_world.tolist() == numbers == [0, 1]
+        assert (env.state_hash() == hashes).all()
+
+
+@pytest.mark.parametrize("axis", ["horizontal", "vertical", "both"])
+def test_a_mirror_has_room_for_what_it_copies_from_below(axis: Literal["horizontal", "vertical", "both"]) -> None:
+    corner = Part(height=6, width=6, layers=(Objects(counts={"mine": 5}),))
+    inner = Part(layers=(Mirror(axis=axis),))
+    for mirror in (Mirror(axis=axis), OneOf(layers=(Mirror(axis=axis), Mirror(axis=axis))), inner):
+        game = Game(
+            name="mirror",
+            num_agents=1,
+            resources=("ore",),
+            objects={"wall": ObjectType(), "mine": ObjectType(inventory={"ore": 1})},
+            map=Canvas(height=18, width=18, layers=(corner, mirror)),
+        )
+        with quiet_make(game, num_worlds=4, validation=True) as env:
+            env.reset()
+            mines = [[o for o in env.inspect(w)["objects"] if o["type"] == "mine"] for w in range(4)]
+            assert [len(each) for each in mines] == [20 if axis == "both" else 10] * 4
+            assert env.observation_validation is not None
+            assert env.observation_validation.mismatches == 0
