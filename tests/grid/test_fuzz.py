@@ -14,11 +14,34 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from random_games import Digest, agents_of, games, quiet_make, random_actions
+from random_games import LAND, Digest, agents_of, attempt, games, quiet_make, random_actions
 from test_masks import check_masks
 
 from gridmill import Env, Game
-from gridmill.grid import AgentType, Collective, Limit, ObjectType, Rule, Scatter, Transfer
+from gridmill.grid import (
+    AgentType,
+    Buildings,
+    Canvas,
+    Caves,
+    Collective,
+    Compound,
+    Connect,
+    Fill,
+    Layer,
+    Limit,
+    Mirror,
+    Objects,
+    ObjectType,
+    OneOf,
+    Part,
+    Radial,
+    Rim,
+    Rule,
+    Scatter,
+    Standing,
+    Transfer,
+    Zones,
+)  # fmt: skip
 
 SEEDS = st.integers(0, 2**32 - 1)
 TICKS = 50
@@ -129,6 +152,63 @@ def traders(draw: st.DrawFn) -> Game:
     )  # fmt: skip
 
 
+@st.composite
+def layers(draw: st.DrawFn, depth: int = 0) -> Layer:
+    """Any layer, things among them in any order, with others inside."""
+    plain = [*LAND, Fill(), Fill(what="floor"), Caves(rounds=0), Rim(deepest=3, widest=3), Radial(wall=1), Connect()]
+    kinds = ["plain", "objects", "buildings", "compound"]
+    kind = draw(st.sampled_from(kinds if depth == 2 else [*kinds, "part", "zones", "one of", "mirror", "mirror"]))
+    if kind == "plain":
+        return draw(st.sampled_from(plain))
+    if kind == "objects":
+        names = st.sampled_from(["mine", "crate", "wall", "agent"])
+        return Objects(counts=draw(st.dictionaries(names, st.integers(0, 5), max_size=3)))
+    if kind == "buildings":
+        return Buildings(draws=draw(st.integers(0, 20)), weights={"mine": 1.0, "crate": 0.5, "wall": 0.1})
+    if kind == "compound":
+        spots = draw(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), max_size=6, unique=True))
+        types = [draw(st.sampled_from(["mine", "agent", "wall"])) for _ in spots]
+        things = tuple(Standing(type=t, row=r, column=c) for t, (r, c) in zip(types, spots, strict=True))
+        return Compound(side=5, gate=draw(st.sampled_from([0, 1, 3])), clear=1, things=things)
+    inner = tuple(draw(st.lists(layers(depth + 1), min_size=1, max_size=3)))
+    if kind == "part":
+        return Part(top=draw(st.integers(0, 3)), left=draw(st.integers(0, 3)), layers=inner)
+    if kind == "zones":
+        return Zones(count=draw(st.integers(1, 5)), smallest=6, largest=9, share=draw(st.floats(0, 1)), layers=inner)
+    if kind == "one of":
+        return OneOf(layers=inner)
+    return Mirror(axis=draw(st.sampled_from(["horizontal", "vertical", "both"])), layers=inner)
+
+
+@st.composite
+def canvases(draw: st.DrawFn) -> Game:
+    """A game on a canvas of any layers, which may be refused or found impossible to draw."""
+    stuff = st.sampled_from([{}, {"ore": 1}])  # without a state of its own, or with
+    objects = {name: ObjectType(inventory=draw(stuff)) for name in ("wall", "crate")}
+    return Game(
+        name="canvas", num_agents=2, resources=("ore",),
+        objects={**objects, "mine": ObjectType(inventory={"ore": 2})},
+        map=Canvas(
+            height=draw(st.integers(12, 24)), width=draw(st.integers(12, 40)), border=draw(st.integers(0, 1)),
+            layers=tuple(draw(st.lists(layers(), min_size=1, max_size=4))),
+        ),
+    )  # fmt: skip
+
+
+def draw_maps(game: Game, seed: int) -> None:
+    """Three maps, if the layers can be drawn at all; what cannot is said, never done."""
+    env = attempt(lambda: quiet_make(game, num_worlds=3, seed=seed, validation=True), ValueError)
+    if isinstance(env, ValueError):
+        return
+    with env:
+        if attempt(env.reset, RuntimeError) is not None:
+            return
+        for world in range(3):
+            check_world(game, env.inspect(world))
+        env.step(np.ones(env.num_rows, np.int32))
+        assert env.observation_validation.mismatches == 0
+
+
 def owned(env: Env) -> dict[str, int]:
     world = env.inspect(0)
     holders = [*world["objects"], *world["collectives"].values()]
@@ -182,3 +262,17 @@ def test_masks_equal_outcomes_in_a_thousand_random_games(game: Game, seed: int) 
             if tick % 5 == 0:
                 check_masks(env)
             env.step(actions())
+
+
+@settings(max_examples=150)
+@given(canvases(), SEEDS)
+def test_random_canvases_hold_together(game: Game, seed: int) -> None:
+    draw_maps(game, seed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(20_000)
+@settings(max_examples=5_000)
+@given(canvases(), SEEDS)
+def test_five_thousand_random_canvases_hold_together(game: Game, seed: int) -> None:
+    draw_maps(game, seed)
