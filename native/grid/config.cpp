@@ -139,20 +139,6 @@ void check_value(const GameValue& value, const GameConfig& game, const std::stri
       value.data);
 }
 
-bool is_terrain(const GameConfig& game, const std::string& name, const ObjectType& type) {
-  const bool plain = type.inventory.empty() && !type.converter && !type.assembler && type.collective.empty() &&
-                     type.on_use.empty() && type.on_tick.empty() && type.areas.empty() &&
-                     (type.vibe.empty() || type.vibe == game.vibes.front());
-  if (!plain) return false;
-  std::set<std::string> looked_for;
-  walk(game, [&looked_for]<class T>(const T& item) {
-    if constexpr (std::is_same_v<T, CountOf> || std::is_same_v<T, Near>) looked_for.insert(item.tag);
-    if constexpr (std::is_same_v<T, Event>) looked_for.insert(item.targets);
-  });
-  if (looked_for.contains("type:" + (type.counts_as.empty() ? name : type.counts_as))) return false;
-  return std::none_of(type.tags.begin(), type.tags.end(), [&](const auto& tag) { return looked_for.contains(tag); });
-}
-
 void GameValue::decode(GameValue& out, const Value& value, const std::string& path) {
   // A hostile tree could be deep enough to exhaust the stack before check_value sees it.
   if (std::count(path.begin(), path.end(), '[') > 20) refuse(path, "game values may be nested 8 deep, got more");

@@ -245,7 +245,5 @@ struct GameConfig {
 GameConfig decode_game(const Value& value);
 // Resources known, as many operands as it takes, at most 8 levels.
 void check_value(const GameValue& value, const GameConfig& game, const std::string& path, int depth = 1);
-// No state of its own: all pieces share one code. What rules, values or events look for by tag has one.
-bool is_terrain(const GameConfig& game, const std::string& name, const ObjectType& type);
 
 }  // namespace gridmill::grid

@@ -8,6 +8,7 @@
 
 #include "grid/compile.hpp"
 #include "grid/maps.hpp"
+#include "grid/mentions.hpp"
 
 namespace gridmill::grid {
 namespace {
@@ -352,9 +353,9 @@ void compile_assembler(Program& p, Type& type, const Assembler& config) {
 }
 
 // Tags that rules set or clear are bits of every object; the others belong to its type.
-void compile_tags(Program& p) {
+void compile_tags(Program& p, const Mentions& mentions) {
   p.mark_of.assign(256, -1);
-  const auto names = changeable_tags(p.config);
+  const auto& names = mentions.changeable;
   if (names.size() > 64)
     refuse("$", "rules may set or clear at most 64 different tags, got " + std::to_string(names.size()));
   for (const auto& name : names) {
@@ -392,8 +393,6 @@ void compile_machine(Program& p, Type& type, const ObjectType& object) {
 void compile_attack(Program& p) {
   p.move_cost = costs(p.config, p.config.move_cost);
   p.shows_facing = p.config.attack.has_value() || p.config.swap;
-  p.can_freeze = p.config.attack.has_value();
-  walk(p.config, [&p]<class T>(const T&) { p.can_freeze = p.can_freeze || std::is_same_v<T, Freeze>; });
   if (!p.config.attack) return;
   const Attack& attack = *p.config.attack;
   p.has_attack = true;
@@ -405,15 +404,12 @@ void compile_attack(Program& p) {
 }
 
 // Objects that rules may add stand unused at first.
-void make_room_to_spawn(Program& p) {
-  walk(p.config, [&p]<class T>(const T& item) {
-    if constexpr (std::is_same_v<T, SpawnObject>)
-      for (std::size_t t = 0; t < p.config.objects.size(); ++t)
-        if (p.config.objects[t].first == item.object) {
-          p.can_spawn = true;
-          p.placed[t] += static_cast<std::uint64_t>(p.config.spawn_room);
-        }
-  });
+void make_room_to_spawn(Program& p, const Mentions& mentions) {
+  for (std::size_t t = 0; t < p.config.objects.size(); ++t)
+    if (mentions.spawned.contains(p.config.objects[t].first)) {
+      p.can_spawn = true;
+      p.placed[t] += static_cast<std::uint64_t>(p.config.spawn_room);
+    }
   if (p.can_spawn) p.num_objects += static_cast<std::uint32_t>(p.config.spawn_room);
 }
 
@@ -423,6 +419,7 @@ Program compile(const Vocabulary& words, const Value& game) {
   Program p;
   p.config = decode_game(game);
   expect_covered(words, p.config);
+  const Mentions mentions = mentions_of(p.config);
   p.words = &words;
   p.num_agents = static_cast<std::uint32_t>(p.config.num_agents);
   p.num_resources = static_cast<std::uint32_t>(p.config.resources.size());
@@ -430,7 +427,7 @@ Program compile(const Vocabulary& words, const Value& game) {
   add_limits(p, {});  // kNoLimits
   for (const auto& [name, type] : p.config.objects) {
     p.types.push_back(make_type(shown_name(name, type), type.tags, type.inventory, type.vibe, p.config, words));
-    p.types.back().terrain = is_terrain(p.config, name, type);
+    p.types.back().terrain = is_terrain(p.config, mentions, name, type);
     compile_machine(p, p.types.back(), type);
     p.interactive = p.interactive || type.converter || type.assembler || type.pushable || !type.on_use.empty();
   }
@@ -438,12 +435,13 @@ Program compile(const Vocabulary& words, const Value& game) {
   p.types.push_back(
       make_type("agent", p.config.agent.tags, p.config.agent.inventory, p.config.agent.vibe, p.config, words));
   p.has_clocks = !p.converters.empty() || !p.assemblers.empty();
-  compile_tags(p);
+  p.can_freeze = mentions.freezes;
+  compile_tags(p, mentions);
   compile_teams(p);
   compile_attack(p);
   p.interactive = p.interactive || p.can_freeze || !p.move_cost.empty() || !p.config.agent.on_use.empty();
   compile_map(p);
-  make_room_to_spawn(p);
+  make_room_to_spawn(p, mentions);
   p.stride = p.width + 2;
   compile_actions(p);
   compile_window(p);

@@ -59,17 +59,22 @@ void start_machines(const Scene& scene) {
     }
 }
 
+// Without a trial where nothing can fail: all whom such effects need are there.
+bool cannot_fail(const CompiledRule& rule, const Scene& scene) {
+  return rule.sure && (!(rule.parties & 1) || scene.object(0) >= 0) && (!(rule.parties & 2) || scene.object(1) >= 0);
+}
+
 }  // namespace
 
 bool run_rule(const CompiledRule& rule, Scene& scene) {
   if (scene.dry()) scene.purses.empty(scene.w);
   else scene.purses.start_from(scene.p, scene.w);
   if (!all_hold(rule.conditions, scene)) return false;
-  if (rule.sure && (!(rule.parties & 1) || scene.object(0) >= 0) && (!(rule.parties & 2) || scene.object(1) >= 0))
-    return scene.dry() || effects_run(rule.effects, scene);
-  Scene trial = scene;
-  trial.ask = scene.dry() ? scene.ask : Ask::now;
-  if (!effects_run(rule.effects, trial)) return false;
+  if (!cannot_fail(rule, scene)) {
+    Scene trial = scene;
+    trial.ask = scene.dry() ? scene.ask : Ask::now;
+    if (!effects_run(rule.effects, trial)) return false;
+  }
   if (scene.dry()) return true;
   effects_run(rule.effects, scene);
   if (!scene.p.converters.empty()) start_machines(scene);

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "grid/mentions.hpp"
+
 namespace gridmill::grid {
 namespace {
 
@@ -16,33 +18,22 @@ struct Words {
 };
 
 // What rules add to, and who gets the credit for aligning and scrambling.
-void collect_stats(const GameConfig& game, Words& words) {
-  bool aligns = false;
-  walk(game, [&]<class T>(const T& item) {
-    if constexpr (std::is_same_v<T, Align> || std::is_same_v<T, Unalign>) aligns = true;
-    if constexpr (std::is_same_v<T, AddStat>)
-      (item.of == "game"         ? words.game_stats
-       : item.of == "collective" ? words.team_stats
-                                 : words.agent_stats)
-          .insert(item.name);
-  });
+void collect_stats(const GameConfig& game, const Mentions& mentions, Words& words) {
+  words.agent_stats = mentions.agent_stats;
+  words.team_stats = mentions.team_stats;
+  words.game_stats = mentions.game_stats;
   if (game.collectives.empty()) return;
   words.names.insert("agent");
   for (const auto& [name, type] : game.objects)
-    if (!is_terrain(game, name, type)) words.names.insert(shown_name(name, type));
+    if (!is_terrain(game, mentions, name, type)) words.names.insert(shown_name(name, type));
   for (const auto& [name, team] : game.collectives) words.teams.insert(name);
-  if (!aligns) return;
+  if (!mentions.aligns) return;
   for (const auto& name : words.names)
     words.agent_stats.insert({name + ".aligned_by_agent", name + ".scrambled_by_agent"});
 }
 
-bool freezes(const GameConfig& game) {
-  bool found = game.attack.has_value();
-  walk(game, [&found]<class T>(const T&) { found = found || std::is_same_v<T, Freeze>; });
-  return found;
-}
-
 Words words_of(const GameConfig& game) {
+  const Mentions mentions = mentions_of(game);
   Words words;
   auto& f = words.features;
   f = {{"episode_progress", 255}, {"last_action", 255}, {"last_reward", 255}, {"tag", 255},
@@ -58,7 +49,7 @@ Words words_of(const GameConfig& game) {
     add(name, path);
     if (needs_two_digits(game, game.resources[i])) add(name + ":p1", path);
   }
-  if (freezes(game)) f["agent:frozen"] = 255;
+  if (mentions.freezes) f["agent:frozen"] = 255;
   if (game.attack || game.swap) f["agent:facing"] = 3;
   for (const auto& [name, type] : game.objects) {
     if (type.converter || (type.assembler && type.assembler->cooldown > 0)) f["converting"] = 255;
@@ -73,7 +64,7 @@ Words words_of(const GameConfig& game) {
   }
   const auto tags = tags_of(game);
   words.tags.insert(tags.begin(), tags.end());
-  collect_stats(game, words);
+  collect_stats(game, mentions, words);
   words.moves = game.moves;
   words.vibes = game.vibes.size() > 1;
   words.attack_cells = game.attack && game.attack->aim != "nearest";
@@ -111,14 +102,6 @@ std::string shown_name(const std::string& name, const ObjectType& type) {
   return type.counts_as.empty() ? name : type.counts_as;
 }
 
-std::vector<std::string> changeable_tags(const GameConfig& game) {
-  std::set<std::string> tags;
-  walk(game, [&tags]<class T>(const T& item) {
-    if constexpr (std::is_same_v<T, SetTag> || std::is_same_v<T, ClearTag>) tags.insert(item.tag);
-  });
-  return {tags.begin(), tags.end()};
-}
-
 std::vector<std::string> tags_of(const GameConfig& game) {
   std::set<std::string> tags{"type:agent"};
   tags.insert(game.agent.tags.begin(), game.agent.tags.end());
@@ -126,7 +109,7 @@ std::vector<std::string> tags_of(const GameConfig& game) {
     tags.insert("type:" + shown_name(name, type));
     tags.insert(type.tags.begin(), type.tags.end());
   }
-  for (const auto& tag : changeable_tags(game)) tags.insert(tag);
+  tags.merge(mentions_of(game).changeable);
   return {tags.begin(), tags.end()};
 }
 
@@ -137,24 +120,6 @@ std::int64_t limit_for(const std::vector<Limit>& limits, const std::string& reso
     if (std::find(group.resources.begin(), group.resources.end(), resource) != group.resources.end())
       return group.bonus.empty() ? std::min(group.base, group.max) : group.max;
   return 65'535;
-}
-
-// True where rules in some part of a game may put a resource into what is `who` there.
-template <class T>
-bool may_give(const T& part, const std::string& resource, const std::string& who) {
-  bool gives = false;
-  const auto named = [&](const Named<std::int64_t>& amounts) {
-    return std::any_of(amounts.begin(), amounts.end(), [&](const auto& a) { return a.first == resource && a.second; });
-  };
-  walk(part, [&]<class E>(const E& effect) {
-    if constexpr (std::is_same_v<E, Give>) gives = gives || (effect.who == who && named(effect.amounts));
-    if constexpr (std::is_same_v<E, Transfer>) gives = gives || (effect.to == who && named(effect.amounts));
-    if constexpr (std::is_same_v<E, Add>) gives = gives || (effect.who == who && effect.resource == resource);
-    if constexpr (std::is_same_v<E, Area>)
-      gives = gives || named(effect.changes) || named(effect.enter) || named(effect.exit);
-    if constexpr (std::is_same_v<E, Recipe>) gives = gives || named(effect.outputs);
-  });
-  return gives;
 }
 
 }  // namespace

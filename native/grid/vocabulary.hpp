@@ -57,8 +57,7 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games);
 // Refuses a game that needs words this vocabulary does not have.
 void expect_covered(const Vocabulary& words, const GameConfig& game);
 
-std::vector<std::string> tags_of(const GameConfig& game);          // sorted
-std::vector<std::string> changeable_tags(const GameConfig& game);  // those that rules set or clear, sorted
+std::vector<std::string> tags_of(const GameConfig& game);  // sorted
 std::string shown_name(const std::string& name, const ObjectType& type);
 // True where some amount of this resource does not fit one base-256 digit.
 bool needs_two_digits(const GameConfig& game, const std::string& resource);

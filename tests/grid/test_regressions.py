@@ -250,3 +250,15 @@ def test_a_mirror_has_room_for_what_it_copies_from_below(axis: Literal["horizont
             assert [len(each) for each in mines] == [20 if axis == "both" else 10] * 4
             assert env.observation_validation is not None
             assert env.observation_validation.mismatches == 0
+
+
+def test_a_rule_that_only_takes_what_waits_lets_the_machine_start() -> None:
+    """The machine holds as much as it may; once a rule has emptied it, it works again, here within three ticks."""
+    empty = Rule(then=(Clear(who="target"),))
+    mine = Converter(outputs={"ore": 1}, cooldown=3, max_output=1, initial_resource_count=1)
+    env = play("@X", {"X": ObjectType(converter=mine, on_use=(empty,))}, resources=("ore",))
+    do(env, "move_east")
+    assert stored(env, "X") == {}
+    for _ in range(3):
+        do(env, "noop")
+    assert stored(env, "X") == {"ore": 1}
