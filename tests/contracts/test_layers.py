@@ -29,6 +29,7 @@ FLOORS = [
     {"train"},
     {"workshop"},
     {"cli"},
+    {"__main__"},
 ]
 FAMILIES = {"faces": {"faces", "faces_puffer", "faces_world", "faces_zoo"}}  # one room in several files
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

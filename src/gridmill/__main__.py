@@ -1,0 +1,5 @@
+"""`python -m gridmill`: the command line."""
+
+from gridmill.cli import main
+
+main()
