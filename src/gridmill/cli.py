@@ -256,23 +256,56 @@ def games() -> None:
 
 @app.command("eval")
 def evaluate(
-    game: Annotated[list[str], typer.Argument(help="Names of games.")],
-    policy: Annotated[list[str] | None, typer.Option(help="random or bot:NAME; may be repeated.")] = None,
+    game: Annotated[
+        list[str], typer.Argument(help="Names, path/to/file.py[:function], or the folder of a run: its game.")
+    ],
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="random, bot:NAME, script:NAME, or a checkpoint's or run's folder; may be repeated."),
+    ] = None,
     episodes: Annotated[int, typer.Option(help="Episodes of each policy on each game.")] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the first episode.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of a table.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the worlds.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
 ) -> None:
-    """Play games with policies: means with standard errors."""
-    from gridmill import evaluate as room
-    from gridmill.workshop.statistics import count, table
+    """Play games with policies: means with standard errors.
 
-    results = [room.evaluate(g, p, episodes, seed) for g in game for p in policy or ["random"]]
+    Tables put chance and a script beside a trained policy.
+    """
+    from gridmill import evaluate as room
+
+    asked = policy or ["random"]
+    # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
+        results = [room.evaluate(_played(g), p, episodes, seed, g) for g in game for p in asked]
         typer.echo(_as_json(room.as_record(results, seed)))
         return
-    typer.echo(f"{count(episodes, 'episode')} each, seeds {seed} to {seed + episodes - 1}\n")
-    header = ("game", "policy", "statistic", "mean", "std. error", "median")
-    typer.echo("\n".join(table(header, room.rows_of(results), left=3)))
+    from gridmill.workshop.statistics import count, table
+
+    typer.echo(f"{count(episodes, 'episode')} each from seed {seed}; standard errors over worlds")
+    for name in game:
+        others = room.baselines(_played(name)) if any(map(room.is_trained, asked)) else []
+        players = list(dict.fromkeys([*asked, *others]))
+        rows = room.rows_of([room.evaluate(_played(name), p, episodes, seed, name) for p in players])
+        wide = max(12, 42 - max(len(row[0]) for row in rows))
+        rows = [(title, _tail(player, wide), *figures) for title, player, *figures in rows]
+        typer.echo(f"\n{_tail(name, 80)}")
+        typer.echo("\n".join(table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)))
+
+
+def _played(name: str) -> Any:
+    """What eval plays: a game, or a run with its game and score."""
+    from gridmill.workshop.profile import build_game
+
+    if (Path(name) / "run.json").is_file():
+        from gridmill.evaluate import run_of
+
+        return run_of(Path(name))
+    return build_game(name)
+
+
+def _tail(text: str, width: int) -> str:
+    """The end of a path says more than its beginning."""
+    return text if len(text) <= width else f"...{text[3 - width :]}"
 
 
 @app.command()

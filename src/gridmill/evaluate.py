@@ -1,38 +1,57 @@
-"""Policies x games -> a table: `gridmill eval`. The part that needs no torch: random play and scripted bots.
+"""Policies x games -> figures: `gridmill eval`. Torch comes along only with a checkpoint.
 
-An evaluation plays the first episode of as many worlds as episodes were asked for, each from its own seed, so a
-figure can be had again from the game, the policy, the seed and the number of episodes. Called by the command line.
+An evaluation plays the first episode of as many worlds as episodes were asked for, so a figure can be had again from
+the game, the policy, the seed and the number of episodes. Each policy on each game has an env of its own. The standard
+error is over the means of worlds: agents of one world share its map and its machines, so they are no independent
+witnesses. Called by the command line, and by training in a process of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import games
+from gridmill.batch import Env
 from gridmill.config import did_you_mean
-from gridmill.env import GridEnv, ProspectorBatchEnv, make
+from gridmill.env import ProspectorBatchEnv, make
 from gridmill.games import AnyGame
 from gridmill.prospector.bots import BOTS, Bot
 from gridmill.prospector.config import ProspectorConfig
+from gridmill.run import Run
+from gridmill.scores import HEADS, beside, score_name, score_of
+from gridmill.scripts import make_script, script_for
 
 WORLDS = 256  # played at a time
-NOT_STATS = ("world", "agent", "game", "episode", "short_first")
-BatchEnv = GridEnv | ProspectorBatchEnv
-Play = Callable[[BatchEnv], None]  # writes env.actions
+Columns = dict[str, NDArray[np.float64]]
+
+
+class Player(Protocol):
+    """Who plays: rows of observations in, actions out; what `gridmill.policy.load` returns, or a script or bot."""
+
+    masks: bool  # whether it wants to be told which actions would succeed
+
+    def act(self, obs: Any, state: Any, masks: Any = None) -> tuple[Any, Any]:
+        """Actions and the next state; the state before the first step is None."""
+
+    def reset(self, state: Any, ended: NDArray[np.bool_]) -> Any:
+        """The state with the rows forgotten whose episode has ended."""
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over episodes with its standard error; the median beside it, since profits are skewed."""
+    """A mean over worlds with its standard error; the median beside it, since profits are skewed."""
 
     mean: float
     se: float
     median: float
+    worlds: int
 
 
 @dataclass(frozen=True)
@@ -42,21 +61,57 @@ class Result:
     game: str
     policy: str
     episodes: int
+    score_name: str
     score: Mean
     reward: Mean
     stats: dict[str, Mean]
+    beside: tuple[str, ...]  # statistics a table shows under score and reward
 
 
-def evaluate(name: str, policy: str, episodes: int, seed: int) -> Result:
-    """Play `episodes` episodes of a shipped game; world i of Prospector has seed + i."""
+def evaluate(game: str | AnyGame | Run, policy: str, episodes: int, seed: int, label: str = "") -> Result:
+    """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score."""
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
-    game = games.build(name)
-    parts = [_play(game, policy, count, seed + first) for first, count in _chunks(episodes)]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    stats = {name: _mean(values) for name, values in columns.items()}
-    score = game.score if isinstance(game, ProspectorConfig) else "reward"
-    return Result(name, policy, episodes, stats[score], stats["reward"], stats)
+    statistic = game.score if isinstance(game, Run) else ""
+    played = games.build(game) if isinstance(game, str) else game.game if isinstance(game, Run) else game
+    trained = _trained(policy)
+    parts = [_play(played, policy, trained, count, seed + first, statistic) for first, count in _chunks(episodes)]
+    scores = _mean(np.concatenate([score for score, _ in parts]))
+    stats = {name: _mean(np.concatenate([columns[name] for _, columns in parts])) for name in parts[0][1]}
+    return Result(
+        game=label or (game if isinstance(game, str) else played.name),
+        policy=policy,
+        episodes=episodes,
+        score_name=score_name(played, statistic),
+        score=scores,
+        reward=stats["reward"],
+        stats=stats,
+        beside=beside(played),
+    )
+
+
+def run_of(folder: Path) -> Run:
+    """The run whose folder or checkpoint this is, to play its game again."""
+    file = folder / "run.json"
+    try:
+        record = json.loads(file.read_text())
+    except (OSError, ValueError) as reason:
+        raise ValueError(f"expected a run or checkpoint folder, got `{folder}`: {reason}") from None
+    if not isinstance(record, dict) or "run" not in record:
+        raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
+    return Run.load(record["run"])
+
+
+def baselines(game: AnyGame | Run) -> list[str]:
+    """Policies to hold a trained one against: chance, and the best script there is."""
+    game = game.game if isinstance(game, Run) else game
+    script = "bot:shuttle" if isinstance(game, ProspectorConfig) else script_for(game)
+    return ["random"] if script is None else ["random", script]
+
+
+def is_trained(policy: str) -> bool:
+    """Whether a policy comes from a file; every other has a name with a meaning of its own."""
+    return policy != "random" and policy.partition(":")[0] not in ("bot", "script")
 
 
 def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
@@ -64,81 +119,158 @@ def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
         yield first, min(WORLDS, episodes - first)
 
 
-def _play(game: AnyGame, policy: str, worlds: int, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Every statistic of the first episode of each world, a mean over its agents."""
-    env: BatchEnv = make(game, num_worlds=worlds, seed=seed)
+def _play(
+    game: AnyGame, policy: str, trained: Player | None, worlds: int, seed: int, statistic: str
+) -> tuple[NDArray[np.float64], Columns]:
+    """Score and statistics of the first episode of each world, means over its agents."""
+    env: Env = make(game, num_worlds=worlds, seed=seed, masks=trained is not None and trained.masks)
     with env:
-        play = _player(policy, env, seed)
-        env.reset()
-        found: dict[str, NDArray[np.float64]] = {}
+        known = dict.fromkeys([*env.stat_names, "length"], np.zeros(0))
+        score_of(game, known, statistic)  # a wrong name is refused before anything is played
+        player = trained or _named(policy, env, seed)
+        state, scores = None, np.zeros(worlds)
+        found = {name: np.zeros(worlds) for name in known}
         missing = np.ones(worlds, np.bool_)
+        env.reset()
         while missing.any():
-            play(env)
-            env.step()
-            if not (env.terminals.any() or env.truncations.any()):
+            actions, state = player.act(env.obs, state, env.masks)
+            env.step(actions)
+            ended = env.terminals | env.truncations
+            if not ended.any():
                 continue
+            state = player.reset(state, ended)
             taken = env.take_episodes()
-            first = taken["episode"] == 0
-            for name, values in taken.items():
-                if name not in NOT_STATS:
-                    sums = found.setdefault(name, np.zeros(worlds))
-                    np.add.at(sums, taken["world"][first], values[first] / env.num_agents)
-            missing[taken["world"][first]] = False
-        return found
+            first = {name: values[taken["episode"] == 0] for name, values in taken.items()}
+            np.add.at(scores, first["world"], score_of(game, first, statistic) / env.num_agents)
+            for name, values in first.items():
+                if name not in HEADS:
+                    np.add.at(found[name], first["world"], values / env.num_agents)
+            missing[first["world"]] = False
+        return scores, found
 
 
-def _player(policy: str, env: BatchEnv, seed: int) -> Play:
+# ---- players
+
+
+def _trained(policy: str) -> Player | None:
+    if not is_trained(policy):
+        return None
+    if not Path(policy).exists():
+        raise ValueError(
+            f"policy: expected random, bot:NAME, script:NAME or the folder of a checkpoint or run, got `{policy}`"
+        )
+    try:
+        from gridmill.policy import load
+
+        return load(policy)
+    except ModuleNotFoundError as missing:
+        raise ValueError(
+            f"policy: `{policy}` needs {missing.name}, which is not installed: pip install 'gridmill[train]'"
+        ) from None
+
+
+def _named(policy: str, env: Env, seed: int) -> Player:
     kind, _, name = policy.partition(":")
-    if policy == "random":
-        rng = np.random.default_rng(seed)
-
-        def at_random(env: BatchEnv) -> None:
-            env.actions[:] = rng.integers(0, env.num_actions, env.num_rows, dtype=np.int32)
-
-        return at_random
-    if kind != "bot":
-        raise ValueError(f"policy: expected random or bot:NAME, got `{policy}`")
+    if kind == "random":
+        return _Random(env.num_actions, seed)
+    if kind == "script":
+        return make_script(name, env, seed)
     if not isinstance(env, ProspectorBatchEnv):
         raise ValueError(f"policy: `{policy}` plays prospector only")
     if name not in BOTS:
         raise ValueError(f"unknown bot `{name}`{did_you_mean(name, list(BOTS))} - bots: {', '.join(BOTS)}")
-    bot = Bot(name, env.num_rows)
+    return _BotPlayer(name)
 
-    def scripted(env: BatchEnv) -> None:
-        bot.reset(env.terminals | env.truncations)
-        bot.act(env.obs, env.actions)
 
-    return scripted
+class _Random:
+    """Any action, also ones that cannot succeed."""
+
+    masks = False
+
+    def __init__(self, num_actions: int, seed: int) -> None:
+        self.num_actions = num_actions
+        self.rng = np.random.default_rng(seed)
+
+    def act(self, obs: NDArray[Any], state: None, masks: Any = None) -> tuple[NDArray[np.int32], None]:
+        return self.rng.integers(0, self.num_actions, len(obs), dtype=np.int32), None
+
+    def reset(self, state: None, ended: NDArray[np.bool_]) -> None:
+        return None
+
+
+class _BotPlayer:
+    """A bot of Prospector; what it remembers of its rows is the state."""
+
+    masks = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def act(self, obs: NDArray[np.float32], state: Bot | None, masks: Any = None) -> tuple[NDArray[np.int32], Bot]:
+        bot = state or Bot(self.name, len(obs))
+        return bot.act(obs), bot
+
+    def reset(self, state: Bot, ended: NDArray[np.bool_]) -> Bot:
+        state.reset(ended)
+        return state
+
+
+# ---- figures
 
 
 def _mean(values: NDArray[np.float64]) -> Mean:
+    """With a single world the spread is unknown, and the standard error said to be 0."""
     spread = float(np.std(values, ddof=1)) if values.size > 1 else 0.0
-    return Mean(float(np.mean(values)), spread / float(np.sqrt(values.size)), float(np.median(values)))
+    se = spread / float(np.sqrt(values.size))
+    return Mean(float(np.mean(values)), se, float(np.median(values)), values.size)
 
 
-SHOWN = {
-    "reward": "return",
+TITLES = {
     "net_profit": "net profit",
-    "survival": "survival",
     "profit_per_tick": "profit per tick",
     "overheat_ticks": "overheat ticks",
     "pirate_encounters": "pirate encounters",
     "length": "steps",
+    "cogs/aligned.junction.gained": "junctions gained",
+    "cogs/aligned.junction.lost": "junctions lost",
 }
 
 
 def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """One line per policy and statistic: game, policy, statistic, mean, standard error, median."""
+    """Results of one game, a line per statistic and policy: statistic, policy, mean, standard error, median."""
+    reward = "return" if results[0].score_name == "net_profit" else "reward"
+    own = TITLES.get(results[0].score_name, results[0].score_name)
+    lines = [(f"{own} (score)", [result.score for result in results])]
+    if results[0].score_name != "reward":
+        lines.append((reward, [result.reward for result in results]))
+    for name in results[0].beside:
+        lines.append((TITLES.get(name, name), [result.stats[name] for result in results]))
     rows: list[tuple[str, ...]] = []
-    for result in results:
-        for name, title in SHOWN.items():
-            if name in result.stats:
-                found = result.stats[name]
-                figures = (f"{found.mean:.4g}", f"{found.se:.2g}", f"{found.median:.4g}")
-                rows.append((result.game, result.policy, title, *figures))
+    for title, figures in lines:
+        for result, found in zip(results, figures, strict=True):
+            se = f"{found.se:.2g}" if found.worlds > 1 else "-"
+            rows.append((title, result.policy, f"{found.mean:.4g}", se, f"{found.median:.4g}"))
     return rows
 
 
 def as_record(results: Sequence[Result], seed: int) -> dict[str, Any]:
-    """Plain data for --json."""
-    return {"version": 1, "seed": seed, "results": [asdict(result) for result in results]}
+    """Plain data for --json; every statistic is in it."""
+
+    def plain(found: Mean) -> dict[str, float]:
+        return {"mean": found.mean, "se": found.se}
+
+    return {
+        "version": 1,
+        "seed": seed,
+        "results": [
+            {
+                "game": result.game,
+                "policy": result.policy,
+                "episodes": result.episodes,
+                "score": plain(result.score),
+                "reward": plain(result.reward),
+                "stats": {name: plain(found) for name, found in result.stats.items()},
+            }
+            for result in results
+        ],
+    }

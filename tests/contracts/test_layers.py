@@ -22,7 +22,7 @@ FLOORS = [
     {"games"},
     {"batch"},
     {"env"},
-    {"render", "differences", "explain", "windows", "scores", "run"},
+    {"render", "differences", "explain", "windows", "scores", "scripts", "run"},
     {"faces", "faces_puffer", "faces_world", "faces_zoo", "checks", "overrides", "arithmetic"},
     {"recipes", "policy"},
     {"evaluate"},

@@ -59,7 +59,6 @@ class ProspectorConfig(Config):
 
     name: ClassVar[str] = "prospector"
     num_agents: ClassVar[int] = 1
-    score: ClassVar[str] = "net_profit"  # the statistic a table calls the score
 
     time_max: Annotated[float, Field(ge=1.0, le=1e9)] = 20000.0
     commodities: Commodities = Commodities()
