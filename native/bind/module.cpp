@@ -8,6 +8,7 @@
 #include "bind/allocations.hpp"
 #include "bind/bind_batch.hpp"
 #include "bind/bind_grid.hpp"
+#include "bind/bind_learn.hpp"
 #include "bind/bind_prospector.hpp"
 
 namespace nb = nanobind;
@@ -54,6 +55,7 @@ NB_MODULE(_native, m) {
   bind_grid(bind_batch<grid::Grid>(m, "GridBatch"));
   bind_grid_functions(m);
   bind_prospector(m);
+  bind_learn(m);
   m.def("leave", &leave);
   nb::module_::import_("atexit").attr("register")(m.attr("leave"));
   m.def("allocations", &allocation_count, "heap allocations made by the engine since it was loaded");

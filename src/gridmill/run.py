@@ -48,9 +48,7 @@ def _number_kind(value: Any) -> str:
     return "schedule" if isinstance(value, Schedule | dict) else "number"
 
 
-Number = Annotated[
-    Annotated[float, Tag("number")] | Annotated[Schedule, Tag("schedule")], Discriminator(_number_kind)
-]
+Number = Annotated[Annotated[float, Tag("number")] | Annotated[Schedule, Tag("schedule")], Discriminator(_number_kind)]
 
 
 def _game_kind(value: Any) -> str:
@@ -77,7 +75,8 @@ class PolicyConfig(Config):
     @model_validator(mode="after")
     def _divides(self) -> PolicyConfig:
         if self.encoder == "attend" and self.hidden % self.heads:
-            raise ConfigError(f"expected hidden to be a multiple of heads = {self.heads}, got {self.hidden}", "$.hidden")
+            wanted = f"expected hidden to be a multiple of heads = {self.heads}"
+            raise ConfigError(f"{wanted}, got {self.hidden}", "$.hidden")
         return self
 
 
@@ -142,7 +141,6 @@ class TrainerConfig(Config):
     target_kl: NotNegative = 0.0  # 0 = off; an epoch's remaining minibatches are skipped above it
     normalize_advantages: bool = True
     reward: Literal["raw", "scaled", "centered"] = "raw"
-    reward_signal: Literal["game", "profit"] = "game"  # Prospector: profit instead of the frozen reward
     prio_alpha: Share = 0.0  # 0 = every segment once, shuffled
     prio_beta0: Share = 0.2
     window_env_steps: CountOrNone = 0  # 0 = one window per epoch
@@ -237,6 +235,4 @@ class Run(Config):
             raise ConfigError(
                 f"expected encoder {fits} for {self.game.name}, got {self.policy.encoder}", "$.policy.encoder"
             )
-        if not vector and self.trainer.reward_signal != "game":
-            raise ConfigError(f"expected game for {self.game.name}, got profit", "$.trainer.reward_signal")
         return self

@@ -114,7 +114,8 @@ ROOMS = {
     "core": {"core"},
     "grid": {"core", "grid"},
     "prospector": {"core", "prospector"},
-    "bind": {"core", "grid", "prospector", "bind"},
+    "learn": {"core", "learn"},
+    "bind": {"core", "grid", "prospector", "learn", "bind"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -143,7 +144,7 @@ def test_native_includes_point_down(path: Path) -> None:
             assert room == "bind" or not is_python, f"{path.name}: only bind/ may include Python"
 
 
-@pytest.mark.parametrize("room", ["core", "grid", "prospector"])
+@pytest.mark.parametrize("room", ["core", "grid", "prospector", "learn"])
 def test_the_core_never_prints_exits_or_reads_the_environment(room: str) -> None:
     banned = re.compile(
         r"\b(printf|fprintf|puts|std::cout|std::cerr|getenv|std::exit|abort|_exit|std::random_device|rand)\b\s*[(<]?"

@@ -1,0 +1,148 @@
+// The kernels of learn/ for Python: functions on arrays (NumPy's or torch's), sizes checked, the GIL released.
+#pragma once
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "learn/kernels.hpp"
+
+namespace gridmill {
+
+namespace nb = nanobind;
+
+template <class T, class... Shape>
+using Cpu = nb::ndarray<T, Shape..., nb::c_contig, nb::device::cpu>;
+using Floats2 = Cpu<const float, nb::ndim<2>>;
+using Floats3 = Cpu<const float, nb::ndim<3>>;
+using Out2 = Cpu<float, nb::ndim<2>>;
+using Out3 = Cpu<float, nb::ndim<3>>;
+using Bytes2 = Cpu<const std::uint8_t, nb::ndim<2>>;
+
+inline void expect_size(const char* name, std::size_t got, std::size_t expected) {
+  if (got != expected)
+    throw std::invalid_argument(std::string(name) + ": expected " + std::to_string(expected) + " elements, got " +
+                                std::to_string(got));
+}
+
+// Where tokens find their rows of the table; checked once, so that no observation can lead outside of it.
+class TokenBag {
+ public:
+  TokenBag(const std::vector<std::int32_t>& place, const std::vector<std::int32_t>& slot,
+           const std::vector<float>& amount, std::int32_t slots)
+      : place_(place), slot_(slot), amount_(amount), slots_(slots) {
+    expect_size("place", place.size(), 256);
+    expect_size("amount", amount.size(), slot.size());
+    if (slots < 1 || slot.empty() || slot.size() % 256 != 0)
+      throw std::invalid_argument("slot: expected 256 a feature");
+    for (const std::int32_t p : place) places_ = std::max(places_, p + 1);
+    for (std::size_t i = 0; i < slot.size(); ++i)
+      if (slot[i] + (amount[i] != 0) >= slots) throw std::invalid_argument("slot: expected less than slots");
+  }
+
+  std::size_t table_rows() const { return static_cast<std::size_t>(places_) * static_cast<std::size_t>(slots_); }
+
+  void forward(const Cpu<const std::uint8_t, nb::ndim<3>>& obs, const Floats2& table, const Out2& out) const {
+    const learn::BagJob job = check(obs, table.shape(0), table.shape(1), out.size());
+    learn::best().bag_forward(job, table.data(), out.data());
+  }
+  void backward(const Cpu<const std::uint8_t, nb::ndim<3>>& obs, const Floats2& d_out, const Out2& d_table) const {
+    const learn::BagJob job = check(obs, d_table.shape(0), d_table.shape(1), d_out.size());
+    learn::best().bag_backward(job, d_out.data(), d_table.data());
+  }
+
+ private:
+  template <class Obs>
+  learn::BagJob check(const Obs& obs, std::size_t table, std::size_t hidden, std::size_t out) const {
+    if (obs.shape(2) != 3) throw std::invalid_argument("obs: expected tokens of 3 bytes");
+    if (hidden == 0 || hidden % 16 != 0) throw std::invalid_argument("hidden: expected a multiple of 16");
+    expect_size("table rows", table, table_rows());
+    expect_size("rows", out, obs.shape(0) * hidden);
+    const learn::BagLayout layout{place_.data(), slot_.data(), amount_.data(),
+                                  static_cast<std::int32_t>(slot_.size() / 256), slots_};
+    return {layout, obs.data(), obs.shape(0), obs.shape(1), hidden};
+  }
+
+  std::vector<std::int32_t> place_, slot_;
+  std::vector<float> amount_;
+  std::int32_t slots_, places_ = 0;
+};
+
+inline learn::ScanShape scan_shape(const Bytes2& start, const Floats3& z) {
+  expect_size("start", start.size(), z.shape(0) * z.shape(1));
+  return {z.shape(0), z.shape(1), z.shape(2), start.data()};
+}
+
+inline void bind_learn(nb::module_& m) {
+  using Free = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<TokenBag>(m, "TokenBag")
+      .def(nb::init<const std::vector<std::int32_t>&, const std::vector<std::int32_t>&, const std::vector<float>&,
+                    std::int32_t>(),
+           nb::arg("place"), nb::arg("slot"), nb::arg("amount"), nb::arg("slots"))
+      .def_prop_ro("table_rows", &TokenBag::table_rows)
+      .def("forward", &TokenBag::forward, Free())
+      .def("backward", &TokenBag::backward, Free());
+  m.def(
+      "scan_forward",
+      [](const Bytes2& start, const Floats3& z, const Floats3& c, const Floats2& h0, const Out3& h) {
+        const learn::ScanShape shape = scan_shape(start, z);
+        expect_size("c", c.size(), z.size());
+        expect_size("h", h.size(), z.size());
+        expect_size("h0", h0.size(), shape.rows * shape.hidden);
+        learn::best().scan_forward(shape, z.data(), c.data(), h0.data(), h.data());
+      },
+      Free());
+  m.def(
+      "scan_backward",
+      [](const Bytes2& start, const Floats3& z, const Floats3& c, const Floats2& h0, const Floats3& h,
+         const Floats3& d_h, const Out3& d_z, const Out3& d_c, const Out2& d_h0) {
+        const learn::ScanShape shape = scan_shape(start, z);
+        for (const std::size_t size : {c.size(), h.size(), d_h.size(), d_z.size(), d_c.size()})
+          expect_size("scan", size, z.size());
+        expect_size("h0", h0.size(), shape.rows * shape.hidden);
+        expect_size("d_h0", d_h0.size(), h0.size());
+        learn::best().scan_backward(shape, z.data(), c.data(), h0.data(), h.data(), d_h.data(), d_z.data(), d_c.data(),
+                                    d_h0.data());
+      },
+      Free());
+  m.def(
+      "lstm_forward",
+      [](const Out2& gates, const Floats2& cell_before, const Out2& cell, const Out2& h) {
+        expect_size("gates", gates.size(), 4 * h.size());
+        expect_size("cell", cell.size(), h.size());
+        expect_size("cell_before", cell_before.size(), h.size());
+        learn::best().lstm_forward(h.shape(0), h.shape(1), gates.data(), cell_before.data(), cell.data(), h.data());
+      },
+      Free());
+  m.def(
+      "lstm_backward",
+      [](const Floats2& gates, const Floats2& cell_before, const Floats2& cell, const Floats2& d_h, const Out2& d_cell,
+         const Out2& d_gates) {
+        expect_size("gates", gates.size(), 4 * d_h.size());
+        expect_size("d_gates", d_gates.size(), gates.size());
+        for (const std::size_t size : {cell_before.size(), cell.size(), d_cell.size()})
+          expect_size("cell", size, d_h.size());
+        learn::best().lstm_backward(d_h.shape(0), d_h.shape(1), gates.data(), cell_before.data(), cell.data(),
+                                    d_h.data(), d_cell.data(), d_gates.data());
+      },
+      Free());
+  m.def(
+      "sample_actions",
+      [](const Floats2& logits, const std::optional<Bytes2>& masks, std::uint64_t seed, std::uint64_t step,
+         std::uint64_t first_row, const Cpu<std::int32_t, nb::ndim<1>>& actions,
+         const Cpu<float, nb::ndim<1>>& log_probs) {
+        if (masks) expect_size("masks", masks->size(), logits.size());
+        expect_size("actions", actions.size(), logits.shape(0));
+        expect_size("log_probs", log_probs.size(), logits.shape(0));
+        const learn::SampleJob job{
+            logits.data(), masks ? masks->data() : nullptr, logits.shape(0), logits.shape(1), seed, step, first_row};
+        learn::best().sample(job, actions.data(), log_probs.data());
+      },
+      nb::arg("logits"), nb::arg("masks").none(), nb::arg("seed"), nb::arg("step"), nb::arg("first_row"),
+      nb::arg("actions"), nb::arg("log_probs"), Free());
+}
+
+}  // namespace gridmill

@@ -1,0 +1,57 @@
+// What torch has no fast form of on a CPU: sums of token embeddings, the gated scan, an LSTM's gates, and drawing
+// actions. Plain loops over rows with no threads of their own: who calls them splits the rows. Results are the same
+// bits on every instruction set; the slow and obvious forms stand in src/gridmill/policy/ and tests hold them equal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gridmill::learn {
+
+// How a token becomes rows of the embedding table: row = place[location] * slots + slot[feature * 256 + value]. Where
+// amount is not 0, the row after it counts too, times amount. Negative place or slot: the token is not looked at.
+struct BagLayout {
+  const std::int32_t* place;  // [256]
+  const std::int32_t* slot;   // [features * 256]
+  const float* amount;        // [features * 256]
+  std::int32_t features, slots;
+};
+
+struct BagJob {
+  BagLayout layout;
+  const std::uint8_t* obs;  // [rows, tokens, 3], ended by location 255
+  std::size_t rows, tokens, hidden;
+};
+
+// h = h + z (c - h) along time, h = 0 before a step that starts an episode. All but start are [time, rows, hidden].
+struct ScanShape {
+  std::size_t time, rows, hidden;
+  const std::uint8_t* start;  // [time, rows]
+};
+
+struct SampleJob {
+  const float* logits;        // [rows, actions]
+  const std::uint8_t* masks;  // the same, or null
+  std::size_t rows, actions;
+  std::uint64_t seed, step, first_row;
+};
+
+struct Kernels {
+  void (*bag_forward)(const BagJob& job, const float* table, float* out);       // out: [rows, hidden], overwritten
+  void (*bag_backward)(const BagJob& job, const float* d_out, float* d_table);  // added to d_table
+  void (*scan_forward)(const ScanShape& s, const float* z, const float* c, const float* h0, float* h);
+  void (*scan_backward)(const ScanShape& s, const float* z, const float* c, const float* h0, const float* h,
+                        const float* d_h, float* d_z, float* d_c, float* d_h0);
+  // One step of an LSTM. gates [rows, 4 hidden] holds i, f, g, o before their functions and after, cell the state.
+  void (*lstm_forward)(std::size_t rows, std::size_t hidden, float* gates, const float* cell_before, float* cell,
+                       float* h);
+  // d_h and d_cell come from the step after; d_gates is written, d_cell becomes that of the step before.
+  void (*lstm_backward)(std::size_t rows, std::size_t hidden, const float* gates, const float* cell_before,
+                        const float* cell, const float* d_h, float* d_cell, float* d_gates);
+  void (*sample)(const SampleJob& job, std::int32_t* actions, float* log_probs);
+};
+
+extern const Kernels kPortable, kWide;
+const Kernels& best();
+
+}  // namespace gridmill::learn

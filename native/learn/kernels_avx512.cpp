@@ -1,0 +1,8 @@
+// The kernels for CPUs with AVX-512 (the build gives this file its flags); elsewhere they are never called.
+#include "learn/kernels_body.hpp"
+
+namespace gridmill::learn {
+
+const Kernels kWide{bag_forward, bag_backward, scan_forward, scan_backward, lstm_forward, lstm_backward, sample};
+
+}  // namespace gridmill::learn

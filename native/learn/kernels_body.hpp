@@ -1,0 +1,215 @@
+// The kernels of kernels.hpp; compiled once per instruction set by the two files that include it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/random.hpp"
+#include "learn/kernels.hpp"
+
+namespace gridmill::learn {
+namespace {
+
+using Lane = float __attribute__((vector_size(64)));
+constexpr std::size_t kWidth = 16;
+
+// Sums and copies of a lane at a place in memory; lanes are no arguments or results, whose form depends on the CPU.
+inline void take(Lane& to, const float* from) { std::memcpy(&to, from, sizeof to); }
+inline void add(Lane& to, const float* from, float weight) {
+  Lane lane;
+  std::memcpy(&lane, from, sizeof lane);
+  to += weight * lane;
+}
+inline void add_to(float* to, const Lane& lane, float weight) {
+  Lane sum;
+  std::memcpy(&sum, to, sizeof sum);
+  sum += weight * lane;
+  std::memcpy(to, &sum, sizeof sum);
+}
+
+// Calls found(row of the table, weight) for every table row that the tokens of one observation name.
+template <class Found>
+inline void each_row(const BagLayout& l, const std::uint8_t* token, std::size_t tokens, Found&& found) {
+  for (std::size_t i = 0; i < tokens && token[0] != 255; ++i, token += 3) {
+    const std::int32_t place = l.place[token[0]];
+    if (place < 0 || token[1] >= l.features) continue;
+    const std::size_t key = std::size_t{token[1]} * 256 + token[2];
+    if (l.slot[key] < 0) continue;
+    const std::size_t row = static_cast<std::size_t>(place * l.slots + l.slot[key]);
+    found(row, 1.0f);
+    if (l.amount[key] != 0) found(row + 1, l.amount[key]);
+  }
+}
+
+// Blocks of 128 columns, whose sums stay in registers, then of 16; hidden is a multiple of 16 (checked by the caller).
+constexpr std::size_t kBlock = 8;
+
+template <std::size_t Lanes>
+void bag_forward_columns(const BagJob& job, const float* table, float* out, std::size_t column) {
+  const std::size_t stride = job.tokens * 3;
+  for (std::size_t n = 0; n < job.rows; ++n) {
+    std::array<Lane, Lanes> sum{};
+    each_row(job.layout, job.obs + n * stride, job.tokens, [&](std::size_t row, float weight) {
+      const float* from = table + row * job.hidden + column;
+      for (std::size_t k = 0; k < Lanes; ++k) add(sum[k], from + k * kWidth, weight);
+    });
+    for (std::size_t k = 0; k < Lanes; ++k)
+      std::memcpy(out + n * job.hidden + column + k * kWidth, &sum[k], sizeof(Lane));
+  }
+}
+
+template <std::size_t Lanes>
+void bag_backward_columns(const BagJob& job, const float* d_out, float* d_table, std::size_t column) {
+  const std::size_t stride = job.tokens * 3;
+  for (std::size_t n = 0; n < job.rows; ++n) {
+    std::array<Lane, Lanes> d;
+    for (std::size_t k = 0; k < Lanes; ++k) take(d[k], d_out + n * job.hidden + column + k * kWidth);
+    each_row(job.layout, job.obs + n * stride, job.tokens, [&](std::size_t row, float weight) {
+      float* to = d_table + row * job.hidden + column;
+      for (std::size_t k = 0; k < Lanes; ++k) add_to(to + k * kWidth, d[k], weight);
+    });
+  }
+}
+
+void bag_forward(const BagJob& job, const float* table, float* out) {
+  std::size_t column = 0;
+  for (; column + kBlock * kWidth <= job.hidden; column += kBlock * kWidth)
+    bag_forward_columns<kBlock>(job, table, out, column);
+  for (; column < job.hidden; column += kWidth) bag_forward_columns<1>(job, table, out, column);
+}
+
+void bag_backward(const BagJob& job, const float* d_out, float* d_table) {
+  std::size_t column = 0;
+  for (; column + kBlock * kWidth <= job.hidden; column += kBlock * kWidth)
+    bag_backward_columns<kBlock>(job, d_out, d_table, column);
+  for (; column < job.hidden; column += kWidth) bag_backward_columns<1>(job, d_out, d_table, column);
+}
+
+void scan_forward(const ScanShape& s, const float* z, const float* c, const float* h0, float* h) {
+  const std::size_t step = s.rows * s.hidden;
+  for (std::size_t t = 0; t < s.time; ++t)
+    for (std::size_t n = 0; n < s.rows; ++n) {
+      const std::size_t at = t * step + n * s.hidden;
+      const float* __restrict before = t == 0 ? h0 + n * s.hidden : h + at - step;
+      const float* __restrict gate = z + at, * __restrict candidate = c + at;
+      float* __restrict after = h + at;
+      const float keep = s.start[t * s.rows + n] ? 0.0f : 1.0f;
+      for (std::size_t k = 0; k < s.hidden; ++k) {
+        const float old = keep * before[k];
+        after[k] = old + gate[k] * (candidate[k] - old);
+      }
+    }
+}
+
+void scan_backward(const ScanShape& s, const float* z, const float* c, const float* h0, const float* h,
+                   const float* d_h, float* d_z, float* d_c, float* d_h0) {
+  const std::size_t step = s.rows * s.hidden;
+  std::fill(d_h0, d_h0 + step, 0.0f);  // what flows from a step to the one before it
+  for (std::size_t t = s.time; t-- > 0;)
+    for (std::size_t n = 0; n < s.rows; ++n) {
+      const std::size_t at = t * step + n * s.hidden;
+      const float* __restrict before = t == 0 ? h0 + n * s.hidden : h + at - step;
+      const float* __restrict gate = z + at, * __restrict candidate = c + at, * __restrict d_after = d_h + at;
+      float* __restrict d_gate = d_z + at, * __restrict d_candidate = d_c + at, * __restrict flow = d_h0 + n * s.hidden;
+      const float keep = s.start[t * s.rows + n] ? 0.0f : 1.0f;
+      for (std::size_t k = 0; k < s.hidden; ++k) {
+        const float d = d_after[k] + flow[k];
+        d_gate[k] = d * (candidate[k] - keep * before[k]);
+        d_candidate[k] = d * gate[k];
+        flow[k] = keep * (d - d * gate[k]);
+      }
+    }
+}
+
+// e^x to about one unit in the last place: 2^n times a polynomial on [-ln2/2, ln2/2].
+inline float exponential(float x) {
+  x = std::min(88.0f, std::max(-87.0f, x));
+  const float n = std::floor(x * 1.44269504088896341f + 0.5f);
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const std::int32_t bits = (static_cast<std::int32_t>(n) + 127) << 23;
+  float scale;
+  std::memcpy(&scale, &bits, sizeof scale);
+  return p * scale;
+}
+inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
+inline float tanh_of(float x) { return 2.0f / (1.0f + exponential(-2.0f * x)) - 1.0f; }
+
+void lstm_forward(std::size_t rows, std::size_t hidden, float* gates, const float* cell_before, float* cell, float* h) {
+  for (std::size_t n = 0; n < rows; ++n) {
+    float* __restrict i = gates + n * 4 * hidden;
+    float* __restrict f = i + hidden, * __restrict g = f + hidden, * __restrict o = g + hidden;
+    const float* __restrict before = cell_before + n * hidden;
+    float* __restrict after = cell + n * hidden, * __restrict out = h + n * hidden;
+    for (std::size_t k = 0; k < hidden; ++k) {
+      i[k] = sigmoid(i[k]);
+      f[k] = sigmoid(f[k]);
+      g[k] = tanh_of(g[k]);
+      o[k] = sigmoid(o[k]);
+      after[k] = f[k] * before[k] + i[k] * g[k];
+      out[k] = o[k] * tanh_of(after[k]);
+    }
+  }
+}
+
+void lstm_backward(std::size_t rows, std::size_t hidden, const float* gates, const float* cell_before,
+                   const float* cell, const float* d_h, float* d_cell, float* d_gates) {
+  for (std::size_t n = 0; n < rows; ++n) {
+    const float* __restrict i = gates + n * 4 * hidden;
+    const float* __restrict f = i + hidden, * __restrict g = f + hidden, * __restrict o = g + hidden;
+    float* __restrict d_i = d_gates + n * 4 * hidden;
+    float* __restrict d_f = d_i + hidden, * __restrict d_g = d_f + hidden, * __restrict d_o = d_g + hidden;
+    const float* __restrict before = cell_before + n * hidden, * __restrict after = cell + n * hidden;
+    const float* __restrict d_out = d_h + n * hidden;
+    float* __restrict d_state = d_cell + n * hidden;
+    for (std::size_t k = 0; k < hidden; ++k) {
+      const float bent = tanh_of(after[k]);
+      const float d = d_state[k] + d_out[k] * o[k] * (1.0f - bent * bent);
+      d_o[k] = d_out[k] * bent * o[k] * (1.0f - o[k]);
+      d_i[k] = d * g[k] * i[k] * (1.0f - i[k]);
+      d_f[k] = d * before[k] * f[k] * (1.0f - f[k]);
+      d_g[k] = d * i[k] * (1.0f - g[k] * g[k]);
+      d_state[k] = d * f[k];
+    }
+  }
+}
+
+// Inverts the distribution at one uniform number per row, which is a function of (seed, step, row) alone.
+void sample(const SampleJob& job, std::int32_t* actions, float* log_probs) {
+  for (std::size_t n = 0; n < job.rows; ++n) {
+    const float* logits = job.logits + n * job.actions;
+    const std::uint8_t* mask = job.masks ? job.masks + n * job.actions : nullptr;
+    float top = -std::numeric_limits<float>::infinity();
+    for (std::size_t a = 0; a < job.actions; ++a)
+      if (!mask || mask[a]) top = std::max(top, logits[a]);
+    float total = 0;
+    for (std::size_t a = 0; a < job.actions; ++a)
+      if (!mask || mask[a]) total += exponential(logits[a] - top);
+    const Key key{job.seed, static_cast<std::uint32_t>(job.first_row + n), static_cast<std::uint32_t>(job.step >> 32)};
+    const std::uint64_t bits = Stream(key, static_cast<std::uint32_t>(job.step), 0).at(0);
+    float left = static_cast<float>(static_cast<double>(bits >> 11) * 0x1p-53) * total;
+    std::int32_t chosen = -1;
+    for (std::size_t a = 0; a < job.actions; ++a) {
+      if (mask && !mask[a]) continue;
+      chosen = static_cast<std::int32_t>(a);
+      left -= exponential(logits[a] - top);
+      if (left < 0) break;
+    }
+    // No action allowed, or logits that are no numbers: the guard above sees them; here it is the first action.
+    actions[n] = std::max(0, chosen);
+    log_probs[n] = logits[actions[n]] - top - std::log(total);
+  }
+}
+
+}  // namespace
+}  // namespace gridmill::learn

@@ -1,0 +1,22 @@
+"""Policies: networks built from an environment's spec, and players loaded from checkpoints.
+
+Importing this package alone does not import torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridmill.policy.spec import Layout, Spec
+
+if TYPE_CHECKING:
+    from gridmill.policy.player import Player
+
+__all__ = ["Layout", "Spec", "load"]
+
+
+def load(path: str | Path, **options: Any) -> Player:
+    """A trained policy from a checkpoint, a run directory, or its checkpoints directory."""
+    from gridmill.policy.player import load as load_player
+
+    return load_player(Path(path), **options)

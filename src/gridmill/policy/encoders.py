@@ -1,0 +1,109 @@
+"""Encoders: observations [rows, ...] -> features [rows, hidden]. Three read tokens, one a vector.
+
+Shapes come from the spec alone; how bytes find their meaning is the layout's, so no encoder knows a game.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gridmill.policy.initial import RELU, convolution, dense, table
+from gridmill.policy.kernels import Tokens, bag
+from gridmill.policy.spec import Spec
+from gridmill.run import PolicyConfig
+
+TABLE_SCALE = 0.1
+
+
+class Encoder(nn.Module):
+    """What all have: `tokens`, set by the policy for the bytes of the environment it plays in."""
+
+    tokens: Tokens
+
+
+class Bag(Encoder):
+    """The sum of one embedding per (place, feature, value): no dense grid, and cost by the tokens that are there."""
+
+    def __init__(self, config: PolicyConfig, spec: Spec, places: int, slots: int, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.table = table(places * slots, config.hidden, TABLE_SCALE, rng)
+        self.bias = nn.Parameter(torch.zeros(config.hidden))
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return F.relu(bag(self.table, obs, self.tokens) + self.bias)
+
+
+class Box(Encoder):
+    """Tokens scattered to a dense box, 5x5 then 3x3 convolutions; what lies nowhere goes around them."""
+
+    def __init__(self, config: PolicyConfig, spec: Spec, places: int, slots: int, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.shape = spec.window
+        self.slots = slots
+        self.wide = convolution(slots, config.hidden // 2, min(5, *spec.window), 3, rng)
+        height, width = (max(1, (side - min(5, *spec.window)) // 3 + 1) for side in spec.window)
+        small = min(3, height, width)
+        self.narrow = convolution(config.hidden // 2, config.hidden // 2, small, 1, rng)
+        flat = config.hidden // 2 * (height - small + 1) * (width - small + 1)
+        self.join = dense(flat, config.hidden, RELU, rng)
+        self.around = dense(slots, config.hidden, RELU, rng)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        place, slot, amount, counts = self.tokens.read(obs)
+        places = self.shape[0] * self.shape[1] + 1
+        box = obs.new_zeros((obs.shape[0], self.slots * places + 1), dtype=torch.float32)
+        nothing = self.slots * places  # a cell for tokens that do not count
+        there = torch.where(counts, slot * places + place, nothing)
+        box.scatter_(1, there, 1.0)
+        much = torch.where(counts & (amount != 0), (slot + 1) * places + place, nothing)
+        box.scatter_(1, much, amount)
+        planes = box[:, :nothing].view(-1, self.slots, places)
+        picture = planes[..., :-1].reshape(-1, self.slots, *self.shape)
+        seen = F.relu(self.narrow(F.relu(self.wide(picture)))).flatten(1)
+        return F.relu(self.join(seen) + self.around(planes[..., -1]))
+
+
+class Attend(Encoder):
+    """A few latent queries attend to the tokens."""
+
+    def __init__(self, config: PolicyConfig, spec: Spec, places: int, slots: int, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.place = table(places, config.hidden, TABLE_SCALE, rng)
+        self.slot = table(slots, config.hidden, TABLE_SCALE, rng)
+        self.latents = table(config.latents, config.hidden, 1.0, rng)
+        self.mix = dense(config.hidden, config.hidden, RELU, rng)
+        self.key = dense(config.hidden, config.hidden, 1.0, rng)
+        self.value = dense(config.hidden, config.hidden, 1.0, rng)
+        self.join = dense(config.latents * config.hidden, config.hidden, RELU, rng)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        place, slot, amount, counts = self.tokens.read(obs)
+        much = self.slot[(slot + 1).clamp(max=self.slot.shape[0] - 1)] * amount.unsqueeze(-1)
+        tokens = F.relu(self.mix(self.place[place] + self.slot[slot] + much))  # [rows, tokens, hidden]
+        rows, _, hidden = tokens.shape
+        split = (rows, -1, self.heads, hidden // self.heads)
+        key = self.key(tokens).view(split).transpose(1, 2)
+        value = self.value(tokens).view(split).transpose(1, 2)
+        query = self.latents.to(key.dtype).expand(rows, -1, -1).reshape(split).transpose(1, 2)
+        # A row without tokens would attend to nothing and give no number: it sees its first, empty one.
+        seen = counts | (~counts.any(1, keepdim=True) & (torch.arange(counts.shape[1], device=obs.device) == 0))
+        found = F.scaled_dot_product_attention(query, key, value, attn_mask=seen[:, None, None, :])
+        return F.relu(self.join(found.transpose(1, 2).reshape(rows, -1)))
+
+
+class Vector(Encoder):
+    """A dense layer over a vector observation."""
+
+    def __init__(self, config: PolicyConfig, spec: Spec, places: int, slots: int, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.first = dense(spec.obs_size, config.hidden, RELU, rng)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return F.relu(self.first(obs))
+
+
+ENCODERS: dict[str, type[Bag | Box | Attend | Vector]] = {"bag": Bag, "cnn": Box, "attend": Attend, "mlp": Vector}

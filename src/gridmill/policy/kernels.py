@@ -1,0 +1,196 @@
+"""The native kernels as torch functions with gradients, and beside each the slow and obvious form in plain torch.
+
+On a CPU in float32 the native form runs; everywhere else (another device, autocast to bfloat16, a compiled graph) the
+plain form does. Tests hold the two equal. Native kernels use no threads: whoever calls them splits the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+from gridmill import _native
+from gridmill.policy.spec import Layout
+
+# Torch's tensors are arrays to the core as NumPy's are; its stubs name only the latter.
+native: Any = _native
+
+
+def native_fits(x: Tensor) -> bool:
+    """True where the native kernels can take these numbers."""
+    return x.device.type == "cpu" and x.dtype == torch.float32 and not torch.compiler.is_compiling()
+
+
+# ---- the bag: sums of embedding rows
+
+
+class Tokens:
+    """A layout on a device: what the encoders read token bytes with."""
+
+    def __init__(self, layout: Layout, device: torch.device) -> None:
+        self.layout = layout
+        self.place = torch.from_numpy(layout.place).to(device, torch.int64)
+        self.slot = torch.from_numpy(layout.slot).to(device, torch.int64)
+        self.amount = torch.from_numpy(layout.amount).to(device)
+        self.bag: Any = native.TokenBag(
+            layout.place.tolist(), layout.slot.ravel().tolist(), layout.amount.ravel().tolist(), layout.slots
+        )
+
+    def read(self, obs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Place, slot, amount and whether it counts, each [rows, tokens of the longest row]; obs uint8 [rows, K, 3]."""
+        location = obs[..., 0]
+        longest = max(1, int((location != 255).sum(-1).max()))
+        place = self.place[location[:, :longest].long()]
+        feature = obs[:, :longest, 1].long()
+        known = feature < self.slot.shape[0]
+        feature = feature.clamp(max=self.slot.shape[0] - 1)
+        value = obs[:, :longest, 2].long()
+        slot = self.slot[feature, value]
+        counts = known & (place >= 0) & (slot >= 0)
+        return place.clamp(min=0), slot.clamp(min=0), self.amount[feature, value], counts
+
+
+def bag(table: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
+    """Sums of the table's rows that each observation names: [rows, hidden]."""
+    if native_fits(table):
+        return _Bag.apply(table, obs, tokens)  # type: ignore[no-any-return, no-untyped-call]
+    return plain_bag(table, obs, tokens)
+
+
+def plain_bag(table: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
+    place, slot, amount, counts = tokens.read(obs)
+    row = place * tokens.layout.slots + slot
+    there = table[row] * counts.unsqueeze(-1)
+    much = table[(row + 1).clamp(max=table.shape[0] - 1)] * (amount * counts).unsqueeze(-1)
+    return (there + much).sum(1)
+
+
+class _Bag(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
+        out = torch.empty(obs.shape[0], table.shape[1])
+        tokens.bag.forward(obs, table.detach(), out)
+        ctx.save_for_backward(obs)
+        ctx.tokens, ctx.shape = tokens, table.shape
+        return out
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, None, None]:
+        (obs,) = ctx.saved_tensors
+        d_table = torch.zeros(ctx.shape)
+        ctx.tokens.bag.backward(obs, d_out.contiguous(), d_table)
+        return d_table, None, None
+
+
+# ---- the gated scan: h = h + z (c - h)
+
+
+def scan(z: Tensor, c: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+    """h along time, [T, N, H] from z and c of that shape, state [N, H] before it and starts uint8 [T, N]."""
+    if native_fits(z):
+        return _Scan.apply(z, c, state, starts)  # type: ignore[no-any-return, no-untyped-call]
+    return plain_scan(z, c, state, starts)
+
+
+def plain_scan(z: Tensor, c: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+    keep = (1 - starts.to(z.dtype)).unsqueeze(-1)
+    h, found = state.to(z.dtype), []
+    for t in range(z.shape[0]):
+        h = keep[t] * h
+        h = h + z[t] * (c[t] - h)
+        found.append(h)
+    return torch.stack(found)
+
+
+class _Scan(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, z: Tensor, c: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+        z, c, state = z.detach().contiguous(), c.detach().contiguous(), state.detach().contiguous()
+        h = torch.empty_like(z)
+        native.scan_forward(starts, z, c, state, h)
+        ctx.save_for_backward(z, c, state, starts, h)
+        return h
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, d_h: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        z, c, state, starts, h = ctx.saved_tensors
+        d_z, d_c, d_state = torch.empty_like(z), torch.empty_like(c), torch.empty_like(state)
+        native.scan_backward(starts, z, c, state, h, d_h.contiguous(), d_z, d_c, d_state)
+        return d_z, d_c, d_state, None
+
+
+# ---- the LSTM along time, from its input gates
+
+
+def lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+    """h [T, N, H] and the last (h, c) as [N, 2H]; gates [T, N, 4H] are x W + b, weight [4H, H] the recurrent one."""
+    if native_fits(gates):
+        return _Lstm.apply(gates, weight, state, starts)  # type: ignore[no-any-return, no-untyped-call]
+    return plain_lstm(gates, weight, state, starts)
+
+
+def plain_lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+    keep = (1 - starts.to(gates.dtype)).unsqueeze(-1)
+    h, c = state.to(gates.dtype).chunk(2, -1)
+    found = []
+    for t in range(gates.shape[0]):
+        h, c = h * keep[t], c * keep[t]
+        i, f, g, o = (gates[t] + h @ weight.t()).chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        found.append(h)
+    return torch.stack(found), torch.cat((h, c), -1)
+
+
+class _Lstm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, into: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        steps, rows, wide = into.shape
+        size = wide // 4
+        into, weight_t = into.detach(), weight.detach().t()
+        gates = torch.empty_like(into)
+        h = torch.empty(steps + 1, rows, size)  # h[t], c[t] are the state before step t
+        c = torch.empty(steps + 1, rows, size)
+        h[0], c[0] = state.detach().chunk(2, -1)
+        resets = starts.any(1).tolist()
+        befores: dict[int, tuple[Tensor, Tensor]] = {}
+        for t in range(steps):
+            h_before, c_before = h[t], c[t]
+            if resets[t]:
+                keep = (1 - starts[t].float()).unsqueeze(-1)
+                h_before, c_before = befores[t] = (h_before * keep, c_before * keep)
+            torch.addmm(into[t], h_before, weight_t, out=gates[t])
+            native.lstm_forward(gates[t], c_before, c[t + 1], h[t + 1])
+        ctx.save_for_backward(gates, h, c, weight, starts)
+        ctx.befores = befores
+        last = torch.cat((h[steps], c[steps]), -1)
+        ctx.mark_non_differentiable(last)
+        return h[1:], last
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, d_out: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        gates, h, c, weight, starts = ctx.saved_tensors
+        steps, rows, size = d_out.shape
+        weight = weight.detach()
+        d_gates = torch.empty_like(gates)
+        d_h, d_c = torch.zeros(rows, size), torch.zeros(rows, size)
+        for t in range(steps - 1, -1, -1):
+            d_h += d_out[t]
+            c_before = ctx.befores[t][1] if t in ctx.befores else c[t]
+            native.lstm_backward(gates[t], c_before, c[t + 1], d_h, d_c, d_gates[t])
+            torch.mm(d_gates[t], weight, out=d_h)
+            if t in ctx.befores:
+                keep = (1 - starts[t].float()).unsqueeze(-1)
+                d_h *= keep
+                d_c *= keep
+        before = h[:-1]
+        if ctx.befores:
+            before = before * (1 - starts.float()).unsqueeze(-1)
+        d_weight = d_gates.view(-1, 4 * size).t() @ before.reshape(-1, size)
+        return d_gates, d_weight, None, None

@@ -1,0 +1,75 @@
+"""Player: a trained policy behind NumPy arrays, loaded from a checkpoint: act(obs, state, masks) -> actions, state.
+
+It reads the checkpoint's own words: in an environment with other features, tags or actions, what both know is matched
+by name, unknown features are not looked at and unknown actions never chosen.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gridmill import checkpoint
+from gridmill.batch import Env
+from gridmill.policy.kernels import native
+from gridmill.policy.network import FORBIDDEN, Policy
+from gridmill.policy.spec import Spec
+from gridmill.run import PolicyConfig
+
+State = NDArray[np.float32]
+
+
+class Player:
+    """Plays rows of an environment. `masks` says whether it was trained with masks and wants them."""
+
+    def __init__(self, policy: Policy, masks: bool, actions: list[int] | None, seed: int) -> None:
+        self.policy, self.masks, self.seed = policy, masks, seed
+        self._actions = actions  # where each action of the environment is among the policy's; -1 = nowhere
+        self._step = 0
+
+    @torch.inference_mode()
+    def act(self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None) -> tuple[Any, State]:
+        """Actions int32 [rows] drawn from the policy, and the state for the next call; state None begins anew."""
+        rows = len(obs)
+        before = torch.zeros(rows, self.policy.state_size) if state is None else torch.from_numpy(state)
+        never = torch.zeros(1, rows, dtype=torch.uint8)
+        out = self.policy(torch.from_numpy(obs)[None], before, never, None)
+        logits = out.logits[0]
+        if self._actions is not None:
+            known = torch.cat((logits, logits.new_full((rows, 1), FORBIDDEN)), 1)
+            logits = known[:, self._actions].contiguous()
+        allowed = None if masks is None or not self.masks else np.ascontiguousarray(masks, np.uint8)
+        actions, log_probs = np.zeros(rows, np.int32), np.zeros(rows, np.float32)
+        native.sample_actions(logits, allowed, self.seed, self._step, 0, actions, log_probs)
+        self._step += 1
+        return actions, out.state.numpy()
+
+    def reset(self, state: State | None, ended: NDArray[np.bool_]) -> State | None:
+        """Forget the rows that ended an episode."""
+        if state is not None and ended.any():
+            state = np.where(ended[:, None], np.float32(0), state)
+        return state
+
+
+def load(path: Path, env: Env | None = None, seed: int = 0) -> Player:
+    """The newest policy under a path, ready for the bytes of `env` (default: an environment like its own)."""
+    found = checkpoint.load_policy(checkpoint.find(path))
+    run, own = found.record["run"], Spec.load(found.record["spec"])
+    seen = own if env is None else Spec.of(env)
+    if seen.kind != own.kind or (seen.kind == "vector" and seen.obs_size != own.obs_size):
+        raise ValueError(
+            f"`{path.name}` was trained on {_what(own)} and cannot read {_what(seen)}; choose a game of its kind"
+        )
+    policy = Policy(PolicyConfig.load(run["policy"]), own, 0, seen)
+    policy.load_state_dict(found.policy)
+    places = [own.actions.index(name) if name in own.actions else -1 for name in seen.actions]
+    same = places == list(range(len(own.actions)))
+    return Player(policy, bool(run["trainer"]["masks"]), None if same else places, seed)
+
+
+def _what(spec: Spec) -> str:
+    return "token observations" if spec.kind == "tokens" else f"vectors of {spec.obs_size} numbers"

@@ -1,0 +1,119 @@
+"""Spec: what a policy needs to know of an environment, by name; and Layout: how its token bytes find their meaning.
+
+A Spec is in every checkpoint. A Layout reads the bytes of one environment (`seen`) in the words of a policy (`own`):
+what the policy has no word for is not looked at, so a checkpoint can meet another game. No torch here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridmill.batch import Env
+from gridmill.config import Config
+from gridmill.env import GridEnv
+
+GLOBAL = 254  # the location byte of tokens that lie nowhere
+ENUMERATED = 16  # features with at most so many values have a row for each value
+SIGNED = "last_reward"  # 128 means zero
+
+
+class Spec(Config):
+    """Shapes and words of an environment."""
+
+    kind: Literal["tokens", "vector"]
+    actions: tuple[str, ...]
+    obs_size: int = 0  # of a vector
+    num_tokens: int = 0
+    window: tuple[int, int] = (0, 0)
+    features: tuple[str, ...] = ()
+    normalizers: tuple[float, ...] = ()
+    tags: tuple[str, ...] = ()
+    vibes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(env: Env) -> Spec:
+        """The spec of an env."""
+        if isinstance(env, GridEnv):
+            return Spec(
+                kind="tokens",
+                actions=tuple(env.action_names),
+                num_tokens=env.num_tokens,
+                window=tuple(env.window),
+                features=tuple(f.name for f in env.features),
+                normalizers=tuple(float(f.normalizer) for f in env.features),
+                tags=tuple(env.tags),
+                vibes=tuple(env.vibes),
+            )
+        return Spec(kind="vector", actions=tuple(env.action_names), obs_size=int(env.obs.shape[1]))
+
+    def values_of(self, feature: str) -> list[str] | None:
+        """The names of a feature's values, or None if its value is an amount."""
+        if feature == "tag":
+            return list(self.tags)
+        if feature == "vibe":
+            return list(self.vibes)
+        if feature == "last_action":
+            return list(self.actions)
+        top = self.normalizers[self.features.index(feature)]
+        return [str(value) for value in range(int(top) + 1)] if top < ENUMERATED else None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Tables from bytes to rows of an embedding: row = place[location] * slots + slot[feature, value].
+
+    An amount has two rows: one for being there, and one, `amount[feature, value]` times, for how much.
+    """
+
+    place: NDArray[np.int32]  # [256]
+    slot: NDArray[np.int32]  # [features, 256]
+    amount: NDArray[np.float32]  # [features, 256]
+    places: int
+    slots: int
+
+    @staticmethod
+    def of(own: Spec, seen: Spec | None = None) -> Layout:
+        """How a policy with the words of `own` reads the bytes of `seen` (default: the same)."""
+        seen = own if seen is None else seen
+        first: dict[tuple[str, str], int] = {}
+        for feature in own.features:
+            for value in own.values_of(feature) or ["", "amount"]:
+                first[feature, value] = len(first)
+        slot = np.full((len(seen.features), 256), -1, np.int32)
+        amount = np.zeros((len(seen.features), 256), np.float32)
+        for i, feature in enumerate(seen.features):
+            values = seen.values_of(feature)
+            if values is None:
+                slot[i] = first.get((feature, ""), -1)
+                amount[i] = _amounts(feature) * (slot[i] >= 0)
+            else:
+                for number, value in enumerate(values[:256]):
+                    slot[i, number] = first.get((feature, value), -1)
+        return Layout(_places(own.window, seen.window), slot, amount, own.window[0] * own.window[1] + 1, len(first))
+
+    @property
+    def rows(self) -> int:
+        return self.places * self.slots
+
+
+def _amounts(feature: str) -> NDArray[np.float32]:
+    """What a byte of an amount counts: small numbers matter most, 15 is about one."""
+    values = np.arange(256, dtype=np.float32)
+    return (values - 128) / 32 if feature == SIGNED else np.log2(1 + values) / 4
+
+
+def _places(own: tuple[int, int], seen: tuple[int, int]) -> NDArray[np.int32]:
+    """Places by location byte (row and column in four bits each); windows of two sizes share their centre."""
+    place = np.full(256, -1, np.int32)
+    down, right = own[0] // 2 - seen[0] // 2, own[1] // 2 - seen[1] // 2
+    for row in range(seen[0]):
+        for column in range(seen[1]):
+            r, c = row + down, column + right
+            if 0 <= r < own[0] and 0 <= c < own[1]:
+                place[row << 4 | column] = r * own[1] + c
+    place[GLOBAL] = own[0] * own[1]
+    return place

@@ -1,0 +1,108 @@
+"""Optimizers by name, from their libraries, behind one small face: step, rates, state as tensors.
+
+Muon takes the matrices inside the network; tables, biases and heads go to AdamW, as its authors advise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gridmill.run import OptimizerConfig
+
+
+class Optimizer:
+    """One or two optimizers that step together."""
+
+    def __init__(self, config: OptimizerConfig, policy: nn.Module) -> None:
+        self.parts = _build(config, dict(policy.named_parameters()))
+        self.schedule_free = config.kind == "schedule_free"
+
+    def set_rate(self, rate: float) -> None:
+        for part in self.parts:
+            for group in part.param_groups:
+                group["lr"] = rate
+
+    def step(self) -> None:
+        for part in self.parts:
+            part.step()
+
+    def use(self, what: str) -> None:
+        """Schedule-free weights have two forms, one to learn with ("train") and one to act and save with ("eval")."""
+        if self.schedule_free:
+            for part in self.parts:
+                getattr(part, what)()
+
+    # ---- as tensors, for a checkpoint: nothing else is in these states
+
+    def tensors(self) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = {}
+        for i, part in enumerate(self.parts):
+            state = part.state_dict()
+            for index, entries in state["state"].items():
+                for name, value in entries.items():
+                    found[f"optimizer.{i}.{index}.{name}"] = torch.as_tensor(value).clone()
+            for g, group in enumerate(state["param_groups"]):
+                for name, value in group.items():
+                    if isinstance(value, bool | int | float):
+                        # float64 holds every number exactly that a group has
+                        found[f"optimizer.{i}.group.{g}.{name}"] = torch.tensor(float(value), dtype=torch.float64)
+        return found
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        for i, part in enumerate(self.parts):
+            state = part.state_dict()
+            state["state"] = {}
+            for key, value in tensors.items():
+                head, _, rest = key.partition(f"optimizer.{i}.")
+                if head or not rest:
+                    continue
+                first, _, name = rest.partition(".")
+                if first == "group":
+                    g, _, name = name.partition(".")
+                    old = state["param_groups"][int(g)][name]
+                    state["param_groups"][int(g)][name] = type(old)(value.item())
+                else:
+                    state["state"].setdefault(int(first), {})[name] = value
+            part.load_state_dict(state)
+
+
+def _build(config: OptimizerConfig, named: dict[str, nn.Parameter]) -> list[Any]:
+    rate = 1e-3  # set before every step
+    betas = (config.beta1, config.beta2)
+    fused: dict[str, Any] = {"fused": True}
+    parameters = list(named.values())
+    if config.kind == "adam":
+        return [torch.optim.Adam(parameters, rate, betas, config.eps, config.weight_decay, **fused)]
+    if config.kind == "adamw":
+        return [torch.optim.AdamW(parameters, rate, betas, config.eps, config.weight_decay, **fused)]
+    if config.kind == "muon":
+        inner = {name: p for name, p in named.items() if p.ndim == 2 and name.startswith(("dense", "core"))}
+        rest = [p for name, p in named.items() if name not in inner]
+        muon = torch.optim.Muon(
+            list(inner.values()), rate, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
+        )
+        return [muon, torch.optim.AdamW(rest, rate, betas, config.eps, config.weight_decay, **fused)]
+    from schedulefree import AdamWScheduleFree  # type: ignore[import-untyped]
+
+    return [AdamWScheduleFree(parameters, rate, betas, config.eps, config.weight_decay)]
+
+
+def clip_norm(gradients: list[Tensor], limit: float) -> Tensor:
+    """Scale gradients in place so that their common norm is at most `limit` (0 = any); the norm they had."""
+    norms = torch._foreach_norm(gradients)
+    norm = torch.linalg.vector_norm(torch.stack(norms))
+    if limit > 0:
+        torch._foreach_mul_(gradients, (limit / (norm + 1e-6)).clamp(max=1.0))
+    return norm
+
+
+def add_up(several: Iterable[list[Tensor]]) -> list[Tensor]:
+    """The sum of lists of gradients, in their order; the first list is changed."""
+    first, *others = several
+    for other in others:
+        torch._foreach_add_(first, other)
+    return first

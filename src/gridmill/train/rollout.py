@@ -1,0 +1,182 @@
+"""Rollout: the env's lanes and the policy in turn, [T, B] steps into an Experience.
+
+While the core steps one lane, the policy thinks about another. On a CPU a lane's rows are thought about in pieces by
+the hands; on a GPU the whole lane at once, with pinned host memory and one synchronisation per step and lane (the
+actions must arrive before the core can go on). Nothing is allocated or looked up by name per step beyond what torch
+needs itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor
+
+from gridmill.arithmetic import Sizes
+from gridmill.batch import Env
+from gridmill.policy.kernels import native
+from gridmill.train.experience import Experience
+from gridmill.train.hands import Hands
+
+PIECE = 384  # rows that one hand thinks about at a time
+PARTS = ("env", "copy", "act", "store")  # where the time of a rollout goes
+
+
+class Rollout:
+    """Collects experience; remembers the recurrent state and which rows begin an episode."""
+
+    def __init__(
+        self,
+        env: Env,
+        policy: Callable[..., tuple[Tensor, ...]],
+        sizes: Sizes,
+        experience: Experience,
+        hands: Hands,
+        device: torch.device,
+        autocast: Callable[[], AbstractContextManager[object]],
+        seed: int,
+        state_size: int,
+    ) -> None:
+        self.env, self.policy, self.sizes, self.experience = env, policy, sizes, experience
+        self.hands, self.device, self.autocast, self.seed = hands, device, autocast, seed
+        self.step = 0  # steps of every row so far: with the seed and the row, all that drawing an action depends on
+        self.state = torch.zeros(sizes.rows, state_size, device=device)
+        self.starts = torch.ones(sizes.rows, dtype=torch.uint8)
+        arrays = {"obs": env.obs, "final_obs": env.final_obs, "rewards": env.rewards, "actions": env.actions}
+        arrays |= {"terminals": env.terminals, "truncations": env.truncations}
+        self.seen = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        self.masks = None if env.masks is None or experience.masks is None else torch.from_numpy(env.masks)
+        if device.type == "cuda":
+            _pin([*self.seen.values(), *([] if self.masks is None else [self.masks])])
+        self.lanes = [env.rows(lane) for lane in range(env.lanes)]
+        self.pieces = [_pieces(rows, PIECE if device.type == "cpu" else sizes.lane_rows) for rows in self.lanes]
+        self.times = dict.fromkeys(PARTS, 0.0)
+        self._log_probs = torch.zeros(sizes.rows)  # of the native sampler
+
+    def collect(self) -> None:
+        """One rollout. Afterwards no lane is in flight."""
+        self.times = dict.fromkeys(PARTS, 0.0)
+        for t in range(self.sizes.horizon):
+            for lane, rows in enumerate(self.lanes):
+                if t > 0:
+                    self._receive(lane, rows, t - 1)
+                self._think(lane, t)
+                self.env.send(lane)
+            self.step += 1
+        for lane, rows in enumerate(self.lanes):
+            self._receive(lane, rows, self.sizes.horizon - 1)
+        self.hands.map(self._look_ahead, [piece for pieces in self.pieces for piece in pieces])
+
+    # ---- one lane, one step
+
+    def _receive(self, lane: int, rows: slice, t: int) -> None:
+        """Wait for a lane and store what its step brought."""
+        began = time.perf_counter()
+        self.env.recv(lane)
+        came = time.perf_counter()
+        seen, kept = self.seen, self.experience
+        kept.rewards[t, rows] = seen["rewards"][rows]
+        kept.terminals[t, rows] = seen["terminals"][rows]
+        kept.truncations[t, rows] = seen["truncations"][rows]
+        ended = seen["terminals"][rows] | seen["truncations"][rows]
+        self.starts[rows] = ended
+        kept.bootstrap[t, rows] = 0.0
+        cut = seen["truncations"][rows] & ~seen["terminals"][rows]
+        if cut.any():
+            self._value_of_the_cut(rows, t, cut.nonzero().squeeze(1) + rows.start)
+        self.times["env"] += came - began
+        self.times["store"] += time.perf_counter() - came
+
+    @torch.inference_mode()
+    def _value_of_the_cut(self, rows: slice, t: int, which: Tensor) -> None:
+        """V of the last observation of episodes that the time limit cut, from the state they ended with."""
+        obs = self.seen["final_obs"][which].to(self.device)
+        never = torch.zeros(1, len(which), dtype=torch.uint8, device=self.device)
+        with self.autocast():
+            _, values, *_ = self.policy(obs[None], self.state[which.to(self.device)], never, None)
+        self.experience.bootstrap[t, which.to(self.experience.device)] = values[0].to(self.experience.device)
+
+    def _think(self, lane: int, t: int) -> None:
+        began = time.perf_counter()
+        spent = self.hands.map(lambda rows: self._act(rows, t), self.pieces[lane])
+        # Pieces run side by side: their parts share the time that passed.
+        share = (time.perf_counter() - began) / max(1e-9, sum(map(sum, spent)))
+        for part, seconds in zip(("copy", "act", "store"), zip(*spent, strict=True), strict=True):
+            self.times[part] += sum(seconds) * share
+
+    @torch.inference_mode()
+    def _act(self, rows: slice, t: int) -> tuple[float, float, float]:
+        """Observations in, actions out, for some rows; the seconds of copying, thinking and storing."""
+        began = time.perf_counter()
+        kept, device = self.experience, self.device
+        kept.obs[t, rows].copy_(self.seen["obs"][rows], non_blocking=True)
+        kept.starts[t, rows] = self.starts[rows]
+        if kept.masks is not None and self.masks is not None:
+            kept.masks[t, rows].copy_(self.masks[rows], non_blocking=True)
+        if t % self.sizes.bptt_horizon == 0:
+            kept.states[t // self.sizes.bptt_horizon, rows] = self.state[rows]
+        obs, starts = kept.obs[t : t + 1, rows].to(device), kept.starts[t : t + 1, rows].to(device)
+        masks = None if kept.masks is None else kept.masks[t : t + 1, rows].to(device)
+        copied = time.perf_counter()
+        with self.autocast():
+            logits, values, state, _ = self.policy(obs, self.state[rows], starts, masks)
+        thought = time.perf_counter()
+        self.state[rows] = state
+        kept.values[t, rows] = values[0]
+        self._choose(rows, t, logits[0], masks)
+        return copied - began, thought - copied, time.perf_counter() - thought
+
+    def _choose(self, rows: slice, t: int, logits: Tensor, masks: Tensor | None) -> None:
+        """Draw actions and store them with their log-probs."""
+        kept = self.experience
+        if self.device.type == "cpu":
+            log_probs, actions = self._log_probs[rows], self.seen["actions"][rows]
+            allowed = None if masks is None else masks[0]
+            native.sample_actions(logits, allowed, self.seed, self.step, rows.start, actions, log_probs)
+            kept.actions[t, rows], kept.log_probs[t, rows] = actions, log_probs
+            return
+        generator = torch.Generator(self.device).manual_seed(hash_of(self.seed, self.step, rows.start))
+        uniform = torch.rand(logits.shape, device=self.device, generator=generator).clamp_min(1e-10)
+        chosen = (logits - (-uniform.log()).log()).argmax(-1)  # the Gumbel trick
+        log_probs = logits.log_softmax(-1).gather(-1, chosen[:, None]).squeeze(-1)
+        kept.actions[t, rows], kept.log_probs[t, rows] = chosen.int(), log_probs
+        self.seen["actions"][rows].copy_(chosen.int())  # waits for the device: the one synchronisation
+
+    @torch.inference_mode()
+    def _look_ahead(self, rows: slice) -> None:
+        """V of the observation after the last step; the state does not move."""
+        kept, device = self.experience, self.device
+        obs, starts = self.seen["obs"][rows].to(device), self.starts[rows].to(device)
+        with self.autocast():
+            _, values, *_ = self.policy(obs[None], self.state[rows], starts[None], None)
+        kept.last_value[rows] = values[0]
+
+
+def hash_of(*numbers: int) -> int:
+    """One 63-bit number from several, for generators that take a single seed."""
+    mixed = 0
+    for number in numbers:
+        mixed = (mixed * 0x9E3779B97F4A7C15 + number + 1) % 2**64
+        mixed ^= mixed >> 29
+    return mixed >> 1
+
+
+def _pieces(rows: slice, most: int) -> list[slice]:
+    """A lane's rows in equal pieces of at most `most`."""
+    count = rows.stop - rows.start
+    parts = -(-count // most)
+    edges = [rows.start + count * i // parts for i in range(parts + 1)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def _pin(arrays: list[Tensor]) -> None:
+    """Make the core's own memory known to the device, so that copies do not block."""
+    runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+    for array in arrays:
+        failed = int(runtime.cudaHostRegister(array.data_ptr(), array.numel() * array.element_size(), 0))
+        if failed:
+            raise RuntimeError(f"cannot pin the environment's arrays: CUDA error {failed}")

@@ -1,0 +1,201 @@
+"""Trainer: one environment, one policy, and the epoch: rollout -> advantages -> losses -> optimizer -> metrics.
+
+It owns everything that changes during a run and can hand it out as tensors and take it back, equal to the bit on a CPU.
+It writes no files: `session.py` runs it with logs, checkpoints and signals; the workshop measures it as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gridmill import scores
+from gridmill.arithmetic import sizes as sizes_of
+from gridmill.batch import Env
+from gridmill.env import make
+from gridmill.policy.network import Policy
+from gridmill.policy.spec import Spec
+from gridmill.run import Run
+from gridmill.train.experience import Experience
+from gridmill.train.hands import Hands
+from gridmill.train.learner import Learner
+from gridmill.train.rollout import Rollout
+from gridmill.train.schedule import Progress
+
+RECENT = 240  # agent-episodes that the running score is a mean of
+
+
+class BrokenWorld(RuntimeError):
+    """The environment gave a number that is none: nothing learned from here on could be trusted."""
+
+
+class Trainer:
+    """A run in memory. `epoch` is one turn of the loop and returns its metrics."""
+
+    def __init__(self, run: Run, folder: Path | None = None) -> None:
+        self.run, self.folder = run, folder
+        t = run.trainer
+        self.device = _device(t.device)
+        self.sizes = sizes_of(run)
+        self.env = _environment(run, self.sizes.threads)
+        self.spec = Spec.of(self.env)
+        if self.device.type == "cuda":
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = t.tf32
+        self._torch_threads = torch.get_num_threads()
+        if self.device.type == "cpu":
+            torch.set_num_threads(1)  # the hands are the threads
+        self.hands = Hands(self.sizes.threads if self.device.type == "cpu" else 1)
+        self.policy = Policy(run.policy, self.spec, run.seed).place(self.device)
+        forward: Callable[..., Any] = self.policy
+        if t.compile != "off":
+            forward = torch.compile(self.policy, mode=t.compile)
+        autocast = self._autocast()
+        kept = torch.device("cpu") if t.experience_device == "cpu" else self.device
+        self.experience = Experience(self.sizes, self.spec, self.policy.state_size, self.env.masks is not None, kept)
+        self.rollout = Rollout(
+            self.env, forward, self.sizes, self.experience, self.hands, self.device, autocast, run.seed,
+            self.policy.state_size,
+        )  # fmt: skip
+        self.learner = Learner(run, self.policy, forward, self.sizes, self.hands, self.device, autocast)
+        self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
+        self.recent = np.zeros(0)  # scores of the newest agent-episodes
+        self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
+        self.env.reset()
+
+    def _autocast(self) -> Callable[[], AbstractContextManager[object]]:
+        if self.run.trainer.precision == "bf16":
+            return lambda: torch.autocast(self.device.type, torch.bfloat16)
+        return contextlib.nullcontext
+
+    @property
+    def done(self) -> bool:
+        return self.agent_steps >= self.run.trainer.total_timesteps
+
+    def progress(self) -> Progress:
+        return Progress(self.agent_steps, self.sizes.agent_steps, self.epochs, self.sizes.epochs, self.last)
+
+    def epoch(self) -> dict[str, Any]:
+        """One rollout and what is learned from it; the metrics of both."""
+        began = time.perf_counter()
+        self.rollout.collect()
+        collected = time.perf_counter()
+        episodes = self.env.take_episodes()
+        self._refuse_broken_numbers()
+        learned = self.learner.learn(self.experience, self.progress())
+        self.learned = learned
+        ended = time.perf_counter()
+        self.agent_steps += self.sizes.batch_size
+        self.epochs += 1
+        self.trained_steps += learned.trained_steps
+        self.skipped += learned.skipped
+        metrics: dict[str, Any] = {
+            "epoch": self.epochs,
+            "agent_steps": self.agent_steps,
+            "total_timesteps": self.sizes.agent_steps,
+            "sps": self.sizes.batch_size / (ended - began),
+            "reward": float(self.experience.rewards.mean()),
+            "skipped_updates": self.skipped,
+            "time/rollout": collected - began,
+            "time/learn": ended - collected,
+        }
+        metrics |= {f"time/{part}": seconds for part, seconds in self.rollout.times.items()}
+        metrics |= learned.metrics | self._statistics(episodes)
+        self.last = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
+        return metrics
+
+    def _refuse_broken_numbers(self) -> None:
+        x = self.experience
+        checked = {"reward": x.rewards} | ({"observation": x.obs} if x.obs.is_floating_point() else {})
+        for name, numbers in checked.items():
+            if not bool(torch.isfinite(numbers).all()):
+                step, row = (int(i) for i in torch.nonzero(~torch.isfinite(numbers))[0][:2])
+                raise BrokenWorld(
+                    f"{name} of row {row} (world {row // self.env.num_agents}) is {numbers[step, row].flatten()[0]} "
+                    f"at step {self.rollout.step - self.sizes.horizon + step} of the run; expected finite numbers"
+                )
+
+    def _statistics(self, episodes: dict[str, Any]) -> dict[str, float]:
+        """Means of the finished agent-episodes; those cut short at the start of a run tell nothing and are left out."""
+        whole = ~episodes["short_first"]
+        count = int(np.count_nonzero(whole))
+        if count == 0:
+            return {"episodes": 0}
+        kept = {name: values[whole] for name, values in episodes.items()}
+        score = scores.score_of(self.run.game, kept, self.run.score)
+        self.recent = np.concatenate((self.recent, score))[-RECENT:]
+        means = {name: float(np.mean(values)) for name, values in kept.items() if name not in scores.HEADS}
+        means["episode_return"] = means.pop("reward")  # `reward` is the mean of a step
+        return {
+            "episodes": count,
+            "score": float(np.mean(score)),
+            "score_recent": float(np.mean(self.recent)),
+            **means,
+        }
+
+    # ---- state
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that changes during a run beside the policy's weights."""
+        worlds = torch.frombuffer(bytearray(self.env.save()), dtype=torch.uint8)
+        counters = [self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step]
+        return self.learner.tensors() | {
+            "worlds": worlds,
+            "state": self.rollout.state.cpu().clone(),
+            "starts": self.rollout.starts.clone(),
+            "recent": torch.from_numpy(self.recent.copy()),
+            "counters": torch.tensor([*counters, self.learner.in_a_row], dtype=torch.int64),
+        }
+
+    def weights(self) -> dict[str, Tensor]:
+        """The policy's weights by name."""
+        return {name: value.detach().cpu().clone() for name, value in self.policy.state_dict().items()}
+
+    def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], last: dict[str, float]) -> None:
+        """Continue where these were taken."""
+        self.policy.load_state_dict(weights)
+        self.learner.restore(tensors)
+        self.env.restore(tensors["worlds"].numpy().tobytes())
+        self.rollout.state.copy_(tensors["state"])
+        self.rollout.starts.copy_(tensors["starts"])
+        self.recent = tensors["recent"].numpy().copy()
+        self.last = dict(last)
+        counters = [int(number) for number in tensors["counters"]]
+        self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step = counters[:5]
+        self.learner.in_a_row = counters[5]
+
+    def close(self) -> None:
+        self.hands.close()
+        self.env.close()
+        torch.set_num_threads(self._torch_threads)
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise ValueError("trainer.device: expected a CUDA device, found none; use auto or cpu")
+    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def _environment(run: Run, threads: int) -> Env:
+    t = run.trainer
+    if t.env_impl == "reference":
+        from gridmill.train.reference_env import ReferenceEnv
+
+        return ReferenceEnv.of(run)
+    env: Env = make(
+        run.game,
+        num_worlds=t.num_worlds,
+        seed=run.seed,
+        threads=threads,
+        lanes=t.async_factor,
+        masks=t.masks,
+        desync_episodes=t.desync_episodes,
+    )
+    return env
