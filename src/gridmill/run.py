@@ -48,13 +48,11 @@ def _number_kind(value: Any) -> str:
     return "schedule" if isinstance(value, Schedule | dict) else "number"
 
 
-Number = Annotated[
-    Annotated[float, Tag("number")] | Annotated[Schedule, Tag("schedule")], Discriminator(_number_kind)
-]
+Number = Annotated[Annotated[float, Tag("number")] | Annotated[Schedule, Tag("schedule")], Discriminator(_number_kind)]
 
 
 def _game_kind(value: Any) -> str:
-    keys = value if isinstance(value, dict) else type(value).model_fields
+    keys = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
     return "prospector" if "time_max" in keys or isinstance(value, ProspectorConfig) else "grid"
 
 
@@ -77,7 +75,9 @@ class PolicyConfig(Config):
     @model_validator(mode="after")
     def _divides(self) -> PolicyConfig:
         if self.encoder == "attend" and self.hidden % self.heads:
-            raise ConfigError(f"expected hidden to be a multiple of heads = {self.heads}, got {self.hidden}", "$.hidden")
+            raise ConfigError(
+                f"expected hidden to be a multiple of heads = {self.heads}, got {self.hidden}", "$.hidden"
+            )
         return self
 
 
