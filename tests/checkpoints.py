@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridmill.train import checkpoint
-from gridmill.train.checkpoint import Checkpoint, FileEntry, Manifest
+from gridmill import checkpoint
+from gridmill.checkpoint import Checkpoint, FileEntry, Manifest
 
 FILES = ("policy.safetensors", "trainer.safetensors", "run.json", "manifest.json")
 

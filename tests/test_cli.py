@@ -31,13 +31,37 @@ def test_version() -> None:
 def test_help_names_every_command() -> None:
     result = call("--help")
     assert result.exit_code == 0
-    for command in ("bench", "profile", "games", "explain", "diff", "show", "doctor", "--version"):
+    for command in (
+        "bench",
+        "profile",
+        "games",
+        "train",
+        "resume",
+        "recipes",
+        "explain",
+        "diff",
+        "show",
+        "doctor",
+        "--version",
+    ):
         assert re.search(rf"^  {command}\s", result.stdout, re.MULTILINE), command
 
 
 @pytest.mark.parametrize(
     "command",
-    [["bench"], ["bench", "step"], ["profile"], ["games"], ["explain"], ["diff"], ["show"], ["doctor"]],
+    [
+        ["bench"],
+        ["bench", "step"],
+        ["profile"],
+        ["games"],
+        ["train"],
+        ["resume"],
+        ["recipes"],
+        ["explain"],
+        ["diff"],
+        ["show"],
+        ["doctor"],
+    ],
 )
 def test_every_command_has_help(command: list[str]) -> None:
     result = call(*command, "--help")
@@ -153,7 +177,8 @@ def test_diff_of_equals_of_files_and_as_json(tmp_path: Path) -> None:
     }
     assert call("diff", "toy", f"{tmp_path}/tiny.py").stdout == "num_agents: 20 -> 2\n"
     wrong = call("diff", "toy", f"{tmp_path}/tiny.py:none")
-    assert (wrong.exit_code, wrong.stderr) == (2, "gridmill: expected a Game to compare, got int\n")
+    said = f"gridmill: `{tmp_path}/tiny.py:none`: expected a function that returns a Game, got int\n"
+    assert (wrong.exit_code, wrong.stderr) == (2, said)
 
 
 def test_show_prints_the_world() -> None:

@@ -1,4 +1,5 @@
-"""The command line: `gridmill bench | profile | throughput | eval | games | explain | diff | show | doctor`.
+"""The command line: `gridmill bench | profile | throughput | eval | games | explain | diff | show | doctor`, and the
+commands of training, which are in `cli_train`.
 
 Each command turns its options into plain values and calls the room that does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -17,6 +18,8 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+from gridmill import cli_train
 
 USER_ERROR = 2
 
@@ -308,6 +311,9 @@ def _tail(text: str, width: int) -> str:
     return text if len(text) <= width else f"...{text[3 - width :]}"
 
 
+app.add_typer(cli_train.app)  # train, resume, recipes
+
+
 @app.command()
 def explain(
     game: Annotated[str, typer.Argument(help="A game's name, or path/to/file.py[:function].")],
@@ -337,9 +343,9 @@ def diff(
     Exit code 0 whether they differ or not.
     """
     from gridmill import differences as room
-    from gridmill.workshop.profile import build_game
+    from gridmill import games
 
-    first, second = build_game(a), build_game(b)
+    first, second = games.build(a), games.build(b)
     found = room.differences(first, second)
     if json:
         typer.echo(_as_json({"a": first.name, "b": second.name, "differences": found}))
@@ -349,10 +355,10 @@ def diff(
 
 def _grid_game(name: str) -> Any:
     """A game that has a map and tokens to speak of."""
+    from gridmill import games
     from gridmill.grid import Game
-    from gridmill.workshop.profile import build_game
 
-    game = build_game(name)
+    game = games.build(name)
     if not isinstance(game, Game):
         raise ValueError(f"expected a game of the grid engine, got `{name}`, which has no map")
     return game

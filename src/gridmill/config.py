@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, Tag, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 K = TypeVar("K")
@@ -141,24 +141,13 @@ class Config(BaseModel):
 
     def replace(self, path: str, value: Any) -> Self:
         """A copy with one setting changed (`"observation.num_tokens"`), validated as a whole."""
+        return self.replace_all([(path, value)])
+
+    def replace_all(self, changes: Iterable[tuple[str, Any]]) -> Self:
+        """A copy with several settings changed, one after the other, and validated once: they may need each other."""
         data = self.tree()
-        spot: Any = data
-        names = path.split(".")
-        for depth, name in enumerate(names):
-            here = "$" + "".join("." + n for n in names[:depth])
-            if isinstance(spot, list) and name.isdigit() and int(name) < len(spot):
-                key: Any = int(name)
-            elif isinstance(spot, dict) and (
-                name in spot or (depth == len(names) - 1 and _open_dict(self, names[:depth]))
-            ):
-                key = name
-            else:
-                known = [str(k) for k in spot] if isinstance(spot, dict) else []
-                raise ConfigError(f"unknown setting `{name}`{did_you_mean(name, known)}", here)
-            if depth == len(names) - 1:
-                spot[key] = _plain(value)
-            else:
-                spot = spot[key]
+        for path, value in changes:
+            place(self, data, path, value)
         return type(self).load(data)
 
     def diff(self, other: Config) -> dict[str, tuple[Any, Any]]:
@@ -171,6 +160,26 @@ class Config(BaseModel):
         """Twelve hex digits that name this value; equal settings have equal fingerprints."""
         text = json.dumps(self.tree(), separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def place(config: Config, tree: Any, path: str, value: Any) -> None:
+    """Set one value in `tree`, the plain data of `config`; refuses a path that is not there and nothing else."""
+    spot = tree
+    names = path.split(".")
+    for depth, name in enumerate(names):
+        last = depth == len(names) - 1
+        if isinstance(spot, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(spot):
+            key: Any = int(name)
+        elif isinstance(spot, dict) and (name in spot or (last and _open_dict(config, names[:depth]))):
+            key = name
+        else:
+            known = [str(k) for k in spot] if isinstance(spot, dict) else []
+            here = "$" + "".join("." + n for n in names[:depth])
+            raise ConfigError(f"unknown setting `{name}`{did_you_mean(name, known)}", here)
+        if last:
+            spot[key] = _plain(value)
+        else:
+            spot = spot[key]
 
 
 def _open_dict(config: Config, names: list[str]) -> bool:
@@ -244,17 +253,18 @@ def _walk(model: Any, location: list[int | str]) -> tuple[str, Any]:
     """The path of an error and the config class it lies in; names of union members are not part of a path."""
     where, spot = "$", model
     for part in location:
-        member = next((m for m in _models_of(spot) if _kind_of(m) == part), None)
+        tagged = _tags_of(spot)
+        member = tagged.get(part) or next((m for m in _models_of(spot) if _kind_of(m) == part), None)
         if isinstance(part, int):
             where += f"[{part}]"
-        elif member is not None and part not in getattr(spot, "model_fields", {}):
+        elif (member is not None or part in tagged) and part not in getattr(spot, "model_fields", {}):
             spot = member
         else:
             where += f".{part}"
             fields = getattr(spot, "model_fields", {})
             spot = fields[part].annotation if part in fields else spot
         found = _models_of(spot)
-        if len(found) == 1:
+        if len(found) == 1 and not _tags_of(spot):
             spot = found[0]
     return where, spot
 
@@ -269,3 +279,13 @@ def _models_of(annotation: Any) -> list[type[Config]]:
     if isinstance(annotation, type) and issubclass(annotation, Config):
         return [annotation]
     return [model for argument in getattr(annotation, "__args__", ()) for model in _models_of(argument)]
+
+
+def _tags_of(annotation: Any) -> dict[Any, type[Config] | None]:
+    """The members of a union that are told apart by a `Tag`, by tag; None for one that is no config."""
+    found: dict[Any, type[Config] | None] = {}
+    for member in getattr(annotation, "__args__", ()):
+        for mark in getattr(member, "__metadata__", ()):
+            if isinstance(mark, Tag):
+                found[mark.tag] = next(iter(_models_of(member)), None)
+    return found

@@ -52,7 +52,7 @@ Number = Annotated[Annotated[float, Tag("number")] | Annotated[Schedule, Tag("sc
 
 
 def _game_kind(value: Any) -> str:
-    keys = value if isinstance(value, dict) else type(value).model_fields
+    keys = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
     return "prospector" if "time_max" in keys or isinstance(value, ProspectorConfig) else "grid"
 
 
@@ -66,7 +66,7 @@ class PolicyConfig(Config):
 
     encoder: Literal["bag", "cnn", "attend", "mlp"] = "bag"
     core: Literal["none", "scan", "lstm", "gru"] = "scan"
-    hidden: Annotated[int, Field(ge=8, le=4096)] = 128
+    hidden: Annotated[int, Field(ge=16, le=4096, multiple_of=16)] = 128
     layers: Annotated[int, Field(ge=1, le=8)] = 1  # dense layers after the encoder's first
     latents: Annotated[int, Field(ge=1, le=64)] = 8  # of the encoder `attend`
     heads: Annotated[int, Field(ge=1, le=64)] = 4  # of the encoder `attend`
@@ -75,8 +75,9 @@ class PolicyConfig(Config):
     @model_validator(mode="after")
     def _divides(self) -> PolicyConfig:
         if self.encoder == "attend" and self.hidden % self.heads:
-            wanted = f"expected hidden to be a multiple of heads = {self.heads}"
-            raise ConfigError(f"{wanted}, got {self.hidden}", "$.hidden")
+            raise ConfigError(
+                f"expected hidden to be a multiple of heads = {self.heads}, got {self.hidden}", "$.hidden"
+            )
         return self
 
 

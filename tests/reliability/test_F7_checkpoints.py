@@ -16,8 +16,8 @@ import pytest
 from checkpoints import FILES, assert_whole, reseal, rewrite, save_epoch
 from random_games import attempt
 
-from gridmill.train import checkpoint
-from gridmill.train.checkpoint import CheckpointError
+from gridmill import checkpoint
+from gridmill.checkpoint import CheckpointError
 
 NUMBERS = [0, 1, -1, 2**31, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**30, -(2**63)]
 WORDS = [

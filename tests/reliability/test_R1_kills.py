@@ -52,7 +52,7 @@ def kill_again_and_again(folder: Path, kills: int, floats: int, longest: float, 
     import torch
     from checkpoints import assert_whole, names, save_epoch
 
-    from gridmill.train import checkpoint
+    from gridmill import checkpoint
 
     torch.set_num_threads(1)
     draw = random.Random(seed)

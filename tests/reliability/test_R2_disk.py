@@ -17,8 +17,8 @@ import pytest
 from checkpoints import assert_whole, names, save_epoch, state_of
 from random_games import attempt
 
-from gridmill.train import checkpoint
-from gridmill.train.checkpoint import NotSaved, Saver
+from gridmill import checkpoint
+from gridmill.checkpoint import NotSaved, Saver
 
 OPERATIONS = ("mkdir", "open", "write", "fsync", "close", "rename", "unlink", "rmdir", "listdir", "scandir")
 FAULTS = ("ENOSPC", "EIO", "EACCES", "short write", "lost write")

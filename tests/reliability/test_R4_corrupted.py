@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from checkpoints import FILES, assert_whole, rewrite, save_epoch
 
-from gridmill.train import checkpoint
-from gridmill.train.checkpoint import CheckpointError
+from gridmill import checkpoint
+from gridmill.checkpoint import CheckpointError
 
 MUTATIONS = 500
 

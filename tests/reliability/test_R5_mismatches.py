@@ -23,8 +23,8 @@ import gridmill
 from gridmill import __version__
 from gridmill.config import Config
 from gridmill.run import OptimizerConfig, PolicyConfig, Run
-from gridmill.train import checkpoint
-from gridmill.train.checkpoint import CheckpointError
+from gridmill import checkpoint
+from gridmill.checkpoint import CheckpointError
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "checkpoint"
 

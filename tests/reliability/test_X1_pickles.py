@@ -23,8 +23,8 @@ import pytest
 import torch
 from checkpoints import FILES, reseal, save_epoch
 
-from gridmill.train import checkpoint
-from gridmill.train.checkpoint import CheckpointError
+from gridmill import checkpoint
+from gridmill.checkpoint import CheckpointError
 
 PACKAGE = Path(__file__).parents[2] / "src" / "gridmill"
 

@@ -13,8 +13,8 @@ import torch
 from checkpoints import FILES, assert_whole, names, reseal, save_epoch, state_of
 
 from gridmill import __version__
-from gridmill.train import checkpoint
-from gridmill.train.checkpoint import CheckpointError, FileEntry, NotSaved, Saver
+from gridmill import checkpoint
+from gridmill.checkpoint import CheckpointError, FileEntry, NotSaved, Saver
 
 
 def refusal(path: Path) -> str:

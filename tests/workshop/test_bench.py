@@ -119,8 +119,8 @@ def test_defaults_are_the_documented_ones() -> None:
     load = settings.load
     assert (load.game, load.seed, load.worlds, load.threads, load.lanes) == ("toy", 42, 1, 1, 1)
     by_default, spelled_out = (
-        profile.build_game("toy"),
-        profile.build_game("toy", {"num_agents": 20, "map_size": 40, "density": 0.04}),
+        gridmill.games.build("toy"),
+        gridmill.games.build("toy", num_agents=20, map_size=40, density=0.04),
     )
     assert by_default == spelled_out
 

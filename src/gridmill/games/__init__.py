@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gridmill import own_code
 from gridmill.config import did_you_mean
 from gridmill.games.arena import arena, arena_basic, arena_basic_easy_shaped
 from gridmill.games.cogsguard import cogsguard, cogsguard_arena
@@ -73,5 +74,13 @@ def maker(name: str) -> Callable[..., AnyGame]:
 
 
 def build(name: str, **sizes: Any) -> AnyGame:
-    """A shipped game by name; keyword arguments are the parameters of its function."""
-    return maker(name)(**sizes)
+    """A shipped game by name, or one of your own by `path/to/file.py[:function]` or `package.module:function`.
+
+    Keyword arguments are the parameters of its function.
+    """
+    if not own_code.is_own(name):
+        return maker(name)(**sizes)
+    game = own_code.call(name, "game", **sizes)
+    if not isinstance(game, AnyGame):
+        raise TypeError(f"`{name}`: expected a function that returns a Game, got {type(game).__name__}")
+    return game

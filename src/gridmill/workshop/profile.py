@@ -7,16 +7,13 @@ It compares nothing and judges nothing.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,35 +101,10 @@ class Round:
         return self.agent_steps / max(self.wall_seconds, 1e-9)
 
 
-def build_game(name: str, sizes: Mapping[str, Any] | None = None) -> Any:
-    """A game by its name, or by `path/to/file.py[:function]` (default: the function named as the file)."""
-    path, _, function = name.partition(".py:") if ".py:" in name else (name.removesuffix(".py"), "", "")
-    if not function and not name.endswith(".py"):
-        return gridmill.games.build(name, **(sizes or {}))
-    return _function_in_file(Path(f"{path}.py"), function or Path(path).name)(**(sizes or {}))
-
-
-def _function_in_file(file: Path, function: str) -> Callable[..., Any]:
-    if not file.is_file():
-        raise ValueError(f"no game file `{machine.without_paths(str(file))}`")
-    spec = importlib.util.spec_from_file_location(f"gridmill_game_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"cannot load `{file.name}` as Python")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found = getattr(module, function, None)
-    if callable(found):
-        return found  # type: ignore[no-any-return]
-    own = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
-    near = get_close_matches(function, own, 1)
-    hint = f"; did you mean `{near[0]}`?" if near else f"; it has: {', '.join(sorted(own)) or 'none'}"
-    raise ValueError(f"no function `{function}` in `{file.name}`{hint}")
-
-
 def make_env(load: Load) -> gridmill.Env:
     """The env of a load, reset."""
     env: gridmill.Env = gridmill.make(
-        build_game(load.game, load.sizes()),
+        gridmill.games.build(load.game, **load.sizes()),
         num_worlds=load.worlds,
         seed=load.seed,
         threads=load.threads,
@@ -253,7 +225,7 @@ def instructions(load: Load, rows: int, asked: bool) -> dict[str, Any]:
     try:
         counted = machine.count_instructions(lambda steps: [*child, str(steps)], *COUNTED_STEPS)
     except (OSError, ValueError) as reason:
-        return {"reason": str(reason)}
+        return {"reason": machine.without_paths(str(reason))}
     return {"per_agent_step": counted.per_step / rows, "tool": counted.tool, "path": counted.said}
 
 
@@ -319,9 +291,9 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
     skipped: list[dict[str, str]] = []
     for game in games or PROFILED:
         try:
-            build_game(game)
+            gridmill.games.build(game)
         except (ValueError, TypeError) as reason:
-            skipped.append({"game": game, "reason": str(reason)})
+            skipped.append({"game": game, "reason": machine.without_paths(str(reason))})
             continue
         measured.append(profile_game(replace(load, game=game), steps, warmup))
     if not measured:

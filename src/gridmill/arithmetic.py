@@ -1,0 +1,217 @@
+"""Batch arithmetic: how worlds, agents, batch, segments and minibatches fit together, and what memory they take.
+
+    rows = num_worlds x num_agents       batch_size = rows x horizon       horizon = segments of bptt_horizon
+
+Nothing is ever rounded: every step collected is a step trained on, or the sizes are refused with the numbers that do
+not fit and the overrides that would. Memory is estimated and refused before anything is allocated. No torch here: the
+trainer takes its sizes from `sizes`, `train --dry-run` prints them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from dataclasses import dataclass
+
+import psutil
+
+from gridmill.config import ConfigError
+from gridmill.env import TokenBudgetWarning, make
+from gridmill.prospector.config import ProspectorConfig
+from gridmill.run import PolicyConfig, Run
+
+MOST_THREADS = 16  # chosen by ourselves; more can be asked for
+USUAL_SEGMENT = 64
+PER_STEP = 6 * 4 + 2  # action, log-prob, reward, value, advantage, return; two ends of an episode
+COPIES = 4  # of each weight: itself, its gradient, two moments of Adam
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a run that fit. Steps are agent-steps."""
+
+    num_worlds: int
+    num_agents: int
+    lanes: int
+    rows: int  # worlds x agents
+    lane_rows: int
+    horizon: int  # ticks per rollout (T of the [T, rows] storage)
+    bptt_horizon: int
+    segments_per_row: int
+    segments: int  # in a batch
+    batch_size: int
+    minibatch_size: int
+    minibatch_segments: int
+    minibatches: int  # in a batch
+    microbatch_size: int  # the largest piece that is learned from at a time
+    microbatches: int  # pieces of a minibatch; the last may be smaller
+    updates: int  # optimizer steps of an epoch
+    epochs: int  # until total_timesteps is reached
+    agent_steps: int  # of all epochs
+    threads: int  # of the core
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes, about. Experience: the stored batch. Policy: weights, their copies, activations of a microbatch."""
+
+    experience: int
+    policy: int
+    worlds: int
+
+    @property
+    def total(self) -> int:
+        return self.experience + self.policy + self.worlds
+
+
+def plan(run: Run) -> tuple[Sizes, Memory]:
+    """Sizes and memory of a run, refused if they do not fit together or into this machine."""
+    need = memory(run)  # first: nothing is worth fitting that is too large
+    return sizes(run), need
+
+
+def sizes(run: Run, num_agents: int | None = None) -> Sizes:
+    """The sizes of a run; refused as a ConfigError if they do not fit together."""
+    t, agents = run.trainer, run.game.num_agents if num_agents is None else num_agents
+    problem = _problem(run, agents)
+    if problem is not None:
+        what, name = problem
+        fit = fitting(run, agents)
+        line = " ".join(f"{path}={value}" for path, value in fit.items())
+        raise ConfigError(f"{what}; add: {line}", f"$.trainer.{name}")
+    rows, minibatches = t.num_worlds * agents, t.batch_size // t.minibatch_size
+    microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size)
+    epochs = -(-t.total_timesteps // t.batch_size)
+    return Sizes(
+        num_worlds=t.num_worlds,
+        num_agents=agents,
+        lanes=t.async_factor,
+        rows=rows,
+        lane_rows=rows // t.async_factor,
+        horizon=t.batch_size // rows,
+        bptt_horizon=t.bptt_horizon,
+        segments_per_row=t.batch_size // rows // t.bptt_horizon,
+        segments=t.batch_size // t.bptt_horizon,
+        batch_size=t.batch_size,
+        minibatch_size=t.minibatch_size,
+        minibatch_segments=t.minibatch_size // t.bptt_horizon,
+        minibatches=minibatches,
+        microbatch_size=microbatch,
+        microbatches=-(-t.minibatch_size // microbatch),
+        updates=minibatches * t.update_epochs,
+        epochs=epochs,
+        agent_steps=epochs * t.batch_size,
+        threads=t.threads or min(cores(), MOST_THREADS, t.num_worlds // t.async_factor),
+    )
+
+
+def _problem(run: Run, agents: int) -> tuple[str, str] | None:
+    """What does not fit, and the setting it is about; None if all is well."""
+    t = run.trainer
+    rows = t.num_worlds * agents
+    if t.num_worlds % t.async_factor:
+        return f"num_worlds = {t.num_worlds} is not a multiple of async_factor = {t.async_factor}", "num_worlds"
+    if t.batch_size % (rows * t.bptt_horizon):
+        made = f"num_worlds = {t.num_worlds} x {agents} agents x bptt_horizon = {t.bptt_horizon}"
+        return f"batch_size = {t.batch_size} is not a multiple of {rows * t.bptt_horizon} ({made})", "batch_size"
+    for name, value in (("minibatch_size", t.minibatch_size), ("max_microbatch", t.max_microbatch)):
+        if value % t.bptt_horizon:
+            return f"{name} = {value} is not a multiple of bptt_horizon = {t.bptt_horizon}", name
+    if t.batch_size % t.minibatch_size:
+        return f"batch_size = {t.batch_size} is not a multiple of minibatch_size = {t.minibatch_size}", "minibatch_size"
+    return None
+
+
+def fitting(run: Run, num_agents: int) -> dict[str, int]:
+    """Overrides that make the sizes fit, as near as can be to what was asked for; worlds and agents stay."""
+    t, rows = run.trainer, run.trainer.num_worlds * num_agents
+    # A segment that would make the batch many times larger is not what was meant: shorten it instead.
+    segment = t.bptt_horizon if rows * t.bptt_horizon <= 8 * t.batch_size else t.batch_size // rows or USUAL_SEGMENT
+    segment = min(segment, t.bptt_horizon)
+    batch = max(1, round(t.batch_size / (rows * segment))) * rows * segment
+    fit = {
+        "async_factor": _nearest_divisor(t.num_worlds, t.async_factor),
+        "batch_size": batch,
+        "minibatch_size": _nearest_divisor(batch // segment, max(1, round(t.minibatch_size / segment))) * segment,
+        "bptt_horizon": segment,
+    }
+    if t.max_microbatch:
+        fit["max_microbatch"] = max(1, t.max_microbatch // segment) * segment
+    return {f"trainer.{name}": value for name, value in fit.items() if value != getattr(t, name)}
+
+
+def _nearest_divisor(number: int, wanted: int) -> int:
+    """The divisor nearest to what is wanted, as a ratio; the smaller of two."""
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return min(small + [number // d for d in small], key=lambda d: (max(d, wanted) / min(d, wanted), d))
+
+
+def cores() -> int:
+    """Physical cores this process may use."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
+
+
+def memory(run: Run) -> Memory:
+    """What a run will take, refused as a ConfigError if this machine has less. Compiles one world to see its size."""
+    t = run.trainer
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TokenBudgetWarning)  # said when the worlds are really made
+        env = make(run.game, num_worlds=1, masks=t.masks)
+    with env:
+        world, obs, actions = env.bytes_per_world, int(env.obs.nbytes) // env.num_agents, env.num_actions
+        agents, inputs = env.num_agents, int(env.obs[0].size)
+    masks = actions if t.masks else 0
+    step = obs + masks + PER_STEP
+    state = {"none": 0, "lstm": 2}.get(run.policy.core, 1) * run.policy.hidden * 4
+    microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size, t.batch_size)
+    weights, activations = _network(run.policy, inputs, actions, vector=isinstance(run.game, ProspectorConfig))
+    need = Memory(
+        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state,
+        policy=4 * (COPIES * weights + microbatch * activations),
+        worlds=t.num_worlds * (world + agents * (2 * obs + masks + PER_STEP)),
+    )
+    _refuse_more_than_there_is(run, need, step, activations * 4)
+    return need
+
+
+def _refuse_more_than_there_is(run: Run, need: Memory, step: int, activations: int) -> None:
+    have = psutil.virtual_memory().total
+    if need.total <= have:
+        return
+    t = run.trainer
+    parts = {
+        "batch_size": (need.experience, f"batch_size = {t.batch_size} steps x {step} bytes"),
+        "max_microbatch": (
+            need.policy,
+            f"microbatches of {t.max_microbatch or t.minibatch_size} x {activations} bytes",
+        ),
+        "num_worlds": (need.worlds, f"num_worlds = {t.num_worlds} x {need.worlds // t.num_worlds} bytes"),
+    }
+    listed = " + ".join(f"{mebibytes(size)} ({what})" for size, what in parts.values())
+    largest = max(parts, key=lambda name: parts[name][0])
+    said = f"not enough memory: {listed} = {mebibytes(need.total)}, this machine has {mebibytes(have)}"
+    names = dict.fromkeys([largest, "num_worlds", "max_microbatch"])
+    raise ConfigError(f"{said}; lower one of {', '.join(names)}", f"$.trainer.{largest}")
+
+
+def _network(policy: PolicyConfig, inputs: int, actions: int, vector: bool) -> tuple[int, int]:
+    """Weights, and floats kept per step for the way back, about."""
+    hidden = policy.hidden
+    tables = 600 * hidden  # places, features and amounts
+    encoder = {
+        "bag": (tables, hidden),
+        "mlp": (inputs * hidden, inputs + hidden),
+        "cnn": (25 * 32 * 64 + 9 * 64 * 64 + 2 * 576 * hidden, 32 * 121 + 64 * 81 + 64 * 9),
+        "attend": (tables + (4 * hidden + policy.latents) * hidden, (inputs // 3 + policy.latents) * hidden),
+    }[policy.encoder]
+    core = {"none": (0, 0), "scan": (2, 5), "gru": (6, 8), "lstm": (8, 10)}[policy.core]
+    weights = encoder[0] + (policy.layers + core[0]) * hidden * hidden + (actions + 1) * hidden
+    kept = encoder[1] + (2 * policy.layers + core[1]) * hidden + 3 * actions
+    return weights, kept + (0 if vector else inputs // 4)  # tokens are bytes
+
+
+def mebibytes(size: int) -> str:
+    """`1,234 MiB`."""
+    return f"{-(-size // 2**20):,} MiB"

@@ -1,0 +1,32 @@
+"""The arena to learn in. Rewards are small, so returns are scaled; the critic decides: a high gamma, a long lambda, a
+wide gradient clip. Much entropy at first, or everybody learns to stand still.
+"""
+
+from __future__ import annotations
+
+from gridmill import games
+from gridmill.run import PPO, Losses, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
+
+
+def arena_basic_easy_shaped() -> Run:
+    """Hearts in the easy arena: a bag of tokens, a gated scan, PPO with one epoch."""
+    return Run(
+        recipe="arena_basic_easy_shaped",
+        game=games.arena_basic_easy_shaped(),
+        policy=PolicyConfig(encoder="bag", core="scan", hidden=128),
+        losses=Losses(
+            ppo=PPO(clip=0.2, entropy_weight=Schedule(start=0.02, end=0.004)),
+            value=Value(weight=0.5),
+        ),
+        optimizer=OptimizerConfig(learning_rate=Schedule(start=2e-3, end=2e-4), eps=1e-5, max_grad_norm=2.0),
+        trainer=TrainerConfig(
+            total_timesteps=50_000_000,
+            num_worlds=22,  # 528 rows x 100 ticks
+            batch_size=52_800,
+            minibatch_size=4_400,
+            bptt_horizon=100,
+            gamma=0.998,
+            gae_lambda=0.95,
+            reward="scaled",
+        ),
+    )

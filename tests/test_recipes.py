@@ -1,0 +1,219 @@
+"""Recipes and their commands: what ships is pinned, every one can be planned, people's own work like ours."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gridmill import arithmetic, cli, games, presets, recipes
+from gridmill.grid import Game
+from gridmill.run import Run, TrainerConfig
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN = Path(__file__).parent / "golden" / "recipes"
+OWN = ROOT / "examples" / "own_game.py"
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, list(arguments))
+
+
+def golden(run: Run) -> dict[str, Any]:
+    """All settings; of the game its fingerprint, its own golden file has the rest."""
+    return run.tree() | {"game": f"{run.game.name} {run.game.fingerprint()}"}
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_golden(name: str) -> None:
+    assert golden(recipes.build(name)) == json.loads((GOLDEN / f"{name}.json").read_text()), (
+        "if this is meant, run `python tests/test_recipes.py --write`"
+    )
+
+
+def test_every_golden_file_belongs_to_a_recipe() -> None:
+    assert sorted(path.stem for path in GOLDEN.glob("*.json")) == sorted(recipes.names())
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_every_recipe_is_planned(name: str) -> None:
+    result = call("train", name, "--dry-run")
+    assert result.exit_code == 0, result.output
+    run = recipes.build(name)
+    assert f"recipe   {name}, " in result.stdout
+    assert f"trainer.batch_size = {run.trainer.batch_size:_}\n" in result.stdout
+    assert f" ticks = {run.trainer.batch_size:,} agent-steps" in result.stdout
+    assert re.search(r"^  together +[\d,]+ MiB$", result.stdout, re.MULTILINE)
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert result.stdout.isascii()
+    assert recipes.maker(name).__doc__
+
+
+def test_ci_is_two_worlds_of_24_agents() -> None:
+    fits = arithmetic.sizes(recipes.build("ci"))
+    assert (fits.num_worlds, fits.num_agents) == (2, 24)
+    assert recipes.build("ci").game == games.arena_basic_easy_shaped()
+
+
+@pytest.mark.parametrize("name", ["navigation", "prospector"])
+@pytest.mark.parametrize("preset", presets.names())
+def test_every_preset_fits_games_of_one_to_four_agents(name: str, preset: str) -> None:
+    assert call("train", name, "--preset", preset, "--dry-run").exit_code == 0
+
+
+def test_the_plan_marks_what_differs() -> None:
+    text = call("train", "ci", "seed=3", "game.max_steps=500", "optimizer.learning_rate.end=0", "--dry-run").stdout
+    marked = {line[2:].split(" =")[0] for line in text.splitlines() if line.startswith("* ")}
+    assert marked == {"seed", "game", "optimizer.learning_rate", "trainer.device"}
+    assert "optimizer.learning_rate = 0.002 -> 0, linear over steps" in text
+
+
+def test_recipes_are_listed() -> None:
+    result = call("recipes")
+    assert result.exit_code == 0
+    for name in recipes.names():
+        assert re.search(rf"^{name} +\d", result.stdout, re.MULTILINE)
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+# ---- people's own
+
+
+def test_a_recipe_from_a_file() -> None:
+    run = recipes.build(str(OWN))
+    assert run.recipe == "own_game"
+    assert run == recipes.build(f"{OWN}:own_game")
+    assert len(OWN.read_text().splitlines()) < 60
+
+
+def test_a_bare_game_is_trained_with_the_defaults() -> None:
+    run = recipes.build(f"{OWN}:harvest")
+    assert isinstance(run.game, Game)
+    assert (run.game.name, run.trainer) == ("harvest", TrainerConfig())
+    assert recipes.build("gridmill.games:prospector").policy.encoder == "mlp"
+
+
+def test_a_recipe_from_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mypack").mkdir()
+    (tmp_path / "mypack" / "__init__.py").write_text("")
+    (tmp_path / "mypack" / "mine.py").write_text(
+        "from gridmill import games\nfrom gridmill.run import Run\n"
+        "def small(): return Run(recipe='small', game=games.toy(2))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    run = recipes.build("mypack.mine:small")
+    assert (run.recipe, run.game.num_agents) == ("small", 2)
+    assert sys.path == before
+
+
+def test_a_file_may_import_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_mine.py").write_text("AGENTS = 3\n")
+    (tmp_path / "mine.py").write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\nimport neighbour_of_mine\n"
+        "from gridmill import games\n"
+        "@dataclass\nclass Sizes:\n    agents: int = neighbour_of_mine.AGENTS\n"
+        "def mine(): return games.toy(Sizes().agents)\n"
+    )
+    assert games.build(str(tmp_path / "mine.py")).num_agents == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def x(: pass", r"`.*mine\.py` failed in line 1: SyntaxError: "),
+        ("\n\nimport nowhere_to_be_found", r"failed in line 3: ModuleNotFoundError: No module named 'nowhere_"),
+        ("def mine():\n    return {}['a']", r"failed in line 2: KeyError: 'a'"),
+        ("def mine(): return 3", r"expected a function that returns a Run or a Game, got int"),
+        ("def mine(): raise ValueError('too\\nbad')", r"^gridmill: too bad$"),
+        ("def mien(): pass", r"no function `mine` in `mine\.py`; did you mean `mien`\?"),
+        ("def other(): pass", r"no function `mine` in `mine\.py`; it has: other"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_one_line(source: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(source)
+    result = call("train", str(tmp_path / "mine.py"), "--dry-run")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert re.search(said, line), line
+
+
+# ---- the commands
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train", "areno"], "unknown recipe `areno`; did you mean `arena`?"),
+        (["train", "arena_basic"], "unknown recipe `arena_basic`, but a game: `gridmill train arena game=arena_basic`"),
+        (["train", "nowhere.py"], "no recipe file `nowhere.py`"),
+        (["train", "ci", "total_timesteps=1"], "did you mean `trainer.total_timesteps`?"),
+        (["train", "ci", "trainer.num_worlds=3"], "num_worlds = 3 is not a multiple of async_factor = 2; add: "),
+        (["train", "ci", "trainer.num_worlds=1e9"], "not enough memory: "),
+        (["train", "ci", "game.num_agents=4096"], "free cells for agents and objects"),
+        (["train", "ci", "--preset", "latop"], "did you mean `laptop`?"),
+        (["resume", "runs/x", "seed"], "expected key=value, got `seed`"),
+    ],
+)
+def test_errors_are_one_line(arguments: list[str], said: str) -> None:
+    for more in ([], ["--dry-run"])[: 1 + (arguments[0] == "train")]:
+        result = call(*arguments, *more)
+        assert result.exit_code == 2, result.output
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("gridmill: ")
+        assert said in line
+
+
+def test_the_trainer_gets_the_resolved_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def told(*arguments: Any, **options: Any) -> Any:
+        seen.append((arguments, options))
+        return types.SimpleNamespace(exit_code=5)
+
+    fake: Any = types.ModuleType("gridmill.train")
+    fake.train, fake.resume = told, told
+    monkeypatch.setitem(sys.modules, "gridmill.train", fake)
+    monkeypatch.setattr("gridmill.train", fake, raising=False)
+    assert call("train", "ci", "seed=3", "--runs-dir", str(tmp_path), "--fresh").exit_code == 5
+    ((run,), options) = seen.pop()
+    assert run == presets.fill(recipes.build("ci")).replace("seed", 3)
+    assert options == {"runs_dir": tmp_path, "fresh": True}
+    assert call("resume", "runs/x", "seed=4").exit_code == 5
+    assert seen.pop() == ((Path("runs/x"), ["seed=4"]), {})
+
+
+def test_without_torch_everything_but_training_works(tmp_path: Path) -> None:
+    """A package `train` that wants torch is put where the real one is looked for last."""
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "__init__.py").write_text("import torch\n")
+    code = (
+        "import sys, gridmill\n"
+        "sys.modules['torch'] = None\n"
+        f"gridmill.__path__.append({str(tmp_path)!r})\n"
+        "from gridmill.cli import main\n"
+        "main(sys.argv[1:])"
+    )
+    for arguments, status, error in (
+        (["recipes"], 0, ""),
+        (["train", "ci", "--dry-run"], 0, ""),
+        (["explain", "toy"], 0, ""),
+        (["train", "ci"], 2, "gridmill: training needs torch: pip install gridmill[train]\n"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, cwd=tmp_path
+        )
+        assert (done.returncode, done.stderr) == (status, error), arguments
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    GOLDEN.mkdir(exist_ok=True)
+    for each in recipes.names():
+        (GOLDEN / f"{each}.json").write_text(json.dumps(golden(recipes.build(each)), indent=1) + "\n")
