@@ -23,6 +23,7 @@ from gridmill.run import PolicyConfig, Run
 
 MOST_THREADS = 16  # chosen by ourselves; more can be asked for
 USUAL_SEGMENT = 64
+PIECE = 2_048  # steps a thread learns from at a time, unless max_microbatch says otherwise
 PER_STEP = 6 * 4 + 2  # action, log-prob, reward, value, advantage, return; two ends of an episode
 COPIES = 4  # of each weight: itself, its gradient, two moments of Adam
 
@@ -81,7 +82,8 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
         line = " ".join(f"{path}={value}" for path, value in fit.items())
         raise ConfigError(f"{what}; add: {line}", f"$.trainer.{name}")
     rows, minibatches = t.num_worlds * agents, t.batch_size // t.minibatch_size
-    microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size)
+    usual = max(1, PIECE // t.bptt_horizon) * t.bptt_horizon
+    microbatch = min(t.max_microbatch or usual, t.minibatch_size)
     epochs = -(-t.total_timesteps // t.batch_size)
     return Sizes(
         num_worlds=t.num_worlds,

@@ -66,9 +66,9 @@ def recipes() -> None:
 
 
 def _trainer() -> ModuleType:
-    """`gridmill.train`; a missing torch is one line."""
+    """Where `train` and `resume` are; a missing torch is one line."""
     try:
-        import gridmill.train as room
+        import gridmill.train.session as room
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] in NEEDED:
             raise ValueError(f"training needs {error.name}: pip install gridmill[train]") from None

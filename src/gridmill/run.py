@@ -144,7 +144,6 @@ class TrainerConfig(Config):
     reward: Literal["raw", "scaled", "centered"] = "raw"
     prio_alpha: Share = 0.0  # 0 = every segment once, shuffled
     prio_beta0: Share = 0.2
-    window_env_steps: CountOrNone = 0  # 0 = one window per epoch
     desync_episodes: bool = True
 
 
@@ -163,7 +162,6 @@ class EvaluationConfig(Config):
     epochs: CountOrNone = 0
     seconds: NotNegative = 0.0
     episodes: Count = 10
-    replays_every_epochs: CountOrNone = 0
 
 
 class AnalysisConfig(Config):

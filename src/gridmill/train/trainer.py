@@ -67,6 +67,7 @@ class Trainer:
         self.learner = Learner(run, self.policy, forward, self.sizes, self.hands, self.device, autocast)
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
         self.recent = np.zeros(0)  # scores of the newest agent-episodes
+        self.learned: Learned | None = None  # of the newest epoch
         self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
         self.env.reset()
 

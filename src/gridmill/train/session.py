@@ -1,0 +1,293 @@
+"""A training run from beginning to end, with its folder: the loop around `Trainer.epoch`.
+
+    runs/<name>/  run.json  metrics.jsonl  log.txt  report.html  checkpoints/  traces/  dump/
+
+Called by the command line and by people: `train(run)` begins one, `resume(folder)` goes on with one, to the bit on a CPU.
+Exit codes: 0 done, 3 checkpoints cannot be written, 4 numbers that are none, 5 stopped by the guard, 130 Ctrl-C,
+143 SIGTERM.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from gridmill import checkpoint, overrides
+from gridmill.arithmetic import mebibytes, plan
+from gridmill.run import Run
+from gridmill.train import monitor
+from gridmill.train.analysis import analyse
+from gridmill.train.guard import Guard, dump
+from gridmill.train.heading import heading
+from gridmill.train.judge import Judge
+from gridmill.train.log import RunLog
+from gridmill.train.traces import Traces
+from gridmill.train.trainer import BrokenWorld, Trainer
+
+NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended."""
+
+    folder: Path
+    agent_steps: int
+    epochs: int
+    score: float | None  # mean of the newest agent-episodes
+    seconds: float
+    exit_code: int
+
+
+def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fresh: bool = False) -> Result:
+    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside."""
+    plan(run)  # refuses what does not fit, before anything is made
+    name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = Path(runs_dir) / name
+    if folder.exists() and any(folder.iterdir()):
+        if not fresh:
+            raise ValueError(f"`{folder}` exists; go on with it: gridmill resume {folder} - or begin anew: --fresh")
+        _put_aside(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = run.replace("run", name)
+    return _Session(run, folder, panel).go()
+
+
+def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = None) -> Result:
+    """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change."""
+    place = checkpoint.find(Path(path))
+    if place.resolve() == Path(path).resolve():  # one checkpoint was named
+        found, skipped = checkpoint.load(place), []
+    else:
+        found, skipped = checkpoint.newest(place.parent)
+    run = overrides.apply(Run.load(found.record["run"]), list(changes))
+    plan(run)
+    return _Session(run, found.path.parent.parent, panel, found, skipped).go()
+
+
+class _Session:
+    def __init__(
+        self,
+        run: Run,
+        folder: Path,
+        panel: bool | None,
+        found: checkpoint.Checkpoint | None = None,
+        skipped: Sequence[str] = (),
+    ) -> None:
+        self.run, self.folder = run, folder
+        self.trainer = Trainer(run, folder)
+        self.before = 0.0  # seconds of the run before this session
+        if found is not None:
+            checkpoint.refuse_mismatch(found.record, run, self.trainer.spec)
+            self.trainer.restore(found.policy, found.trainer, found.record["last"])
+            self.before = float(found.record["seconds"])
+        self.began = time.monotonic()
+        self.first_steps = self.trainer.agent_steps
+        _write_record(folder / "run.json", self.record())
+        lines = heading(run, self.trainer.env, _recipe(run))
+        self.log = RunLog(folder, run, lines, panel, append=found is not None, from_epoch=found and found.epoch)
+        for line in skipped:
+            self.log.note(f"skipped: {line}")
+        self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
+        self.judge = Judge(run, folder) if run.evaluation.enabled else None
+        self.guard = Guard(run.guard)
+        self.traces = Traces(run.profiler, folder / "traces")
+        self.saved: Path | None = None if found is None else found.path
+        self.saved_at = (self.trainer.epochs, time.monotonic())
+        self.looked = -1e9  # when the monitor last looked
+        self.signal = 0
+
+    def go(self) -> Result:
+        code, reason = 0, "finished"
+        with _Signals(self):
+            try:
+                while not self.trainer.done and not self.signal and not code:
+                    code, reason = self.epoch()
+                if self.signal:
+                    code, reason = 128 + self.signal, f"stopped by {signal.Signals(self.signal).name}"
+                if code not in (BROKEN, STOPPED):
+                    self.save(last=True)
+            except BrokenWorld as error:
+                self.log.note(f"stopped: {error}; dump: {dump(self.folder, self.trainer)}")
+                code, reason = BROKEN, "numbers that are none"
+            except checkpoint.NotSaved as error:
+                self.log.note(str(error))
+                code, reason = NOT_SAVED, "checkpoints cannot be written"
+            except torch.OutOfMemoryError as error:
+                need = mebibytes(plan(self.run)[1].total)
+                raise RuntimeError(
+                    f"out of memory ({str(error).splitlines()[0]}); about {need} were expected: lower "
+                    f"trainer.max_microbatch (now {self.trainer.sizes.microbatch_size}) or trainer.num_worlds "
+                    f"(now {self.trainer.sizes.num_worlds})"
+                ) from error
+            finally:
+                self.close(code, reason)
+        seconds = self.before + time.monotonic() - self.began
+        score = float(self.trainer.recent.mean()) if len(self.trainer.recent) else None
+        return Result(self.folder, self.trainer.agent_steps, self.trainer.epochs, score, seconds, code)
+
+    def epoch(self) -> tuple[int, str]:
+        """One epoch and everything around it; an exit code if the run must end."""
+        with self.traces.around(self.trainer.epochs):
+            metrics = self.trainer.epoch()
+        now = time.monotonic()
+        steps = self.trainer.agent_steps - self.first_steps
+        mean = steps / max(1e-9, now - self.began)
+        left = max(0, self.trainer.sizes.agent_steps - self.trainer.agent_steps)
+        metrics |= {"seconds": self.before + now - self.began, "sps_mean": mean, "eta": left / mean}
+        metrics |= analyse(self.run.analysis, self.trainer)
+        if now - self.looked >= self.run.monitor.seconds:
+            metrics |= monitor.sample()
+            self.looked = now
+        if self.due():
+            self.save()
+        metrics["time/checkpoint"] = time.monotonic() - now
+        if self.saved is not None:
+            metrics["last_checkpoint"] = self.saved.name
+        self.log.epoch(metrics)
+        self.evaluate(metrics["seconds"])
+        timed = self.run.profiler.rollout_timing
+        if timed and self.trainer.epochs % timed == 0:
+            self.log.note("\n".join(timing_tree(metrics)))
+        warnings = self.guard.look(metrics)
+        for warning in warnings:
+            self.log.note(f"warning: {warning}")
+        if self.trainer.learner.in_a_row >= 3:
+            self.log.note(f"stopped: 3 updates in a row were no numbers; dump: {dump(self.folder, self.trainer)}")
+            return BROKEN, "numbers that are none"
+        if warnings and self.run.guard.stop:
+            return STOPPED, "stopped by the guard"
+        return 0, "finished"
+
+    def due(self) -> bool:
+        """Whether a checkpoint is: by epochs, by seconds, or because the last try failed."""
+        c, (epoch, at) = self.run.checkpoint, self.saved_at
+        if self.trainer.learner.in_a_row:
+            return False  # never from a bad state
+        by_epochs = c.epochs > 0 and self.trainer.epochs - epoch >= c.epochs
+        by_seconds = c.seconds > 0 and time.monotonic() - at >= c.seconds
+        return by_epochs or by_seconds or self.saver.retry_due()
+
+    def save(self, last: bool = False) -> None:
+        t = self.trainer
+        if t.learner.in_a_row or (self.saved is not None and self.saved_at[0] == t.epochs):
+            return
+        score = float(t.recent.mean()) if len(t.recent) else None
+        path = self.saver.save(t.epochs, t.weights(), t.tensors(), self.record(), score, last)
+        self.saved_at = (t.epochs if path is not None else self.saved_at[0], time.monotonic())
+        self.saved = path or self.saved
+
+    def record(self) -> dict[str, Any]:
+        """What run.json holds: all that a person or a program must know to use the weights."""
+        return {
+            "run": self.run.tree(),
+            "spec": self.trainer.spec.tree(),
+            "fingerprint": self.run.game.fingerprint(),
+            "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
+            "commit": _commit(),
+            "seconds": self.before + time.monotonic() - self.began if hasattr(self, "began") else self.before,
+            "last": self.trainer.last,
+        }
+
+    def evaluate(self, seconds: float) -> None:
+        if self.judge is None:
+            return
+        self.judge.start_when_due(self.trainer.epochs, seconds, self.saved)
+        for result in self.judge.poll():
+            if "error" in result:
+                self.log.note(f"evaluation of epoch {result['epoch']}: {result['error']}")
+            else:
+                self.log.evaluation(result["epoch"], result["epoch"] * self.trainer.sizes.batch_size, result)
+
+    def close(self, code: int, reason: str) -> None:
+        self.traces.close()
+        if self.judge is not None:
+            self.judge.close()
+        if code in (128 + signal.SIGINT, 128 + signal.SIGTERM) or not self.trainer.done:
+            self.log.note(f"go on with: gridmill resume {self.folder}")
+        self.trainer.close()
+        self.log.close(reason)
+
+
+def timing_tree(metrics: dict[str, Any]) -> list[str]:
+    """The parts of an epoch's time as lines of a tree."""
+    total = metrics["time/rollout"] + metrics["time/learn"]
+    lines = [f"epoch {metrics['epoch']}: {total:.3f} s", f"  rollout    {metrics['time/rollout']:8.3f} s"]
+    for part, label in {"env": "env wait", "copy": "copy", "act": "forward", "store": "store"}.items():
+        lines.append(f"    {label:<8} {metrics[f'time/{part}']:8.3f} s")
+    return [*lines, f"  learn      {metrics['time/learn']:8.3f} s"]
+
+
+class _Signals:
+    """Ctrl-C and SIGTERM: the first ends the run after the running update, a second Ctrl-C at once."""
+
+    def __init__(self, session: _Session) -> None:
+        self.session = session
+        self.before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.before[number] = signal.signal(number, self.handle)
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        if self.session.signal and number == signal.SIGINT:
+            os._exit(128 + number)
+        self.session.signal = number
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+
+def _recipe(run: Run) -> Run | None:
+    """The recipe as it is written, if it can be had again."""
+    from gridmill import recipes
+
+    try:
+        return recipes.build(run.recipe)
+    except Exception:  # a recipe of somebody's own that is not here any more; the heading does without
+        return None
+
+
+def _file_name(recipe: str) -> str:
+    stem = Path(recipe.split(":")[0]).stem.split(".")[-1]
+    return re.sub(r"[^A-Za-z0-9._-]", "-", recipe.split(":")[-1] if ":" in recipe else stem) or "run"
+
+
+def _put_aside(folder: Path) -> None:
+    """Never deletes: the old folder keeps everything under another name."""
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.before-{number}")).exists():
+        number += 1
+    folder.rename(aside)
+
+
+def _write_record(path: Path, record: dict[str, Any]) -> None:
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(record, indent=1))
+    unfinished.replace(path)
+
+
+def _commit() -> str:
+    """The commit of the source the package runs from, if it has one."""
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,54 @@
+"""Traces of torch's profiler: every `interval_epochs` one, of `active_steps` epochs after waiting and warming up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gridmill.run import ProfilerConfig
+
+
+class Traces:
+    """Call `around` with every epoch's number; nothing happens unless the settings say so."""
+
+    def __init__(self, config: ProfilerConfig, folder: Path) -> None:
+        self.config, self.folder = config, folder
+        self._profiler: Any = None
+        self._left = 0
+
+    @contextmanager
+    def around(self, epoch: int) -> Iterator[None]:
+        c = self.config
+        if c.enabled and self._profiler is None and epoch % c.interval_epochs == 0:
+            self._start(epoch)
+        yield
+        if self._profiler is not None:
+            self._profiler.step()
+            self._left -= 1
+            if self._left == 0:
+                self.close()
+
+    def _start(self, epoch: int) -> None:
+        c = self.config
+        activities = [torch.profiler.ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(torch.profiler.ProfilerActivity.CUDA)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self.folder / f"epoch-{epoch:08d}.json"
+        self._profiler = torch.profiler.profile(
+            activities=activities,
+            schedule=torch.profiler.schedule(wait=c.wait_steps, warmup=c.warmup_steps, active=c.active_steps, repeat=1),
+            on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(file)),
+            record_shapes=c.record_shapes,
+        )
+        self._left = c.wait_steps + c.warmup_steps + c.active_steps
+        self._profiler.__enter__()
+
+    def close(self) -> None:
+        if self._profiler is not None:
+            self._profiler.__exit__(None, None, None)
+            self._profiler = None
