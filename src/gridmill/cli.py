@@ -449,6 +449,18 @@ def _try_the_base() -> tuple[bool, str]:
         return False, f"{type(reason).__name__}: {reason}"
 
 
+@app.command()
+def runs(
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of runs.")] = Path("runs"),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
+) -> None:
+    """List training runs: state, steps, score, newest checkpoint, age."""
+    from gridmill.train import runs as room
+
+    found = room.rows(runs_dir)
+    typer.echo(_as_json({"runs": found}) if json else room.text(found))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; ends the process with the command's exit code."""
     # A warning is for the caller too: one line, without the place in our source.

@@ -1,0 +1,170 @@
+"""Lines: files of whole lines that outlive crashes and full disks; what metrics.jsonl and log.txt are written with.
+
+A line goes to the system at once, so a killed process loses nothing; what the disk does not take waits in memory and
+is tried again with the next line, and a line half written is taken back. Reading takes whole lines only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+MOST_WAITING = 10_000
+TAIL = 262_144
+
+
+class Lines:
+    """One file, open for appending; `exclusive` makes this process its only writer for as long as it lives."""
+
+    def __init__(self, path: Path, append: bool, exclusive: bool = False) -> None:
+        self.path = path
+        self.missed = 0  # writes that failed
+        self._append, self._exclusive = append, exclusive
+        self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
+        self._file: int | None = None
+        self.flush()
+
+    def write(self, line: str) -> str | None:
+        """Append a line after all that wait; the reason if that failed."""
+        self._waiting.append(line.encode("utf-8", "backslashreplace") + b"\n")
+        return self.flush()
+
+    def flush(self) -> str | None:
+        """Append all that waits; the reason if that failed."""
+        try:
+            if self._file is None:
+                self._file = self._open()
+            while self._waiting:
+                _append(self._file, self._waiting[0])
+                self._waiting.popleft()
+        except OSError as reason:
+            self.missed += 1
+            return reason.strerror or str(reason)
+        return None
+
+    @property
+    def waiting(self) -> int:
+        """Lines the disk has not taken yet."""
+        return len(self._waiting)
+
+    def close(self) -> None:
+        """Try once more, then let go."""
+        self.flush()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _open(self) -> int:
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            if self._exclusive and not _lock(file):
+                raise RuntimeError(f"expected a run that nobody trains, but {self.path} is being written")
+            os.ftruncate(file, _whole(file) if self._append else 0)
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+
+def is_being_written(path: Path) -> bool:
+    """True while a process that opened the file as its exclusive writer lives."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _lock(file)
+    finally:
+        os.close(file)
+
+
+def read_records(path: Path, tail: bool = False) -> list[dict[str, Any]]:
+    """The JSON objects of a file, one a line, with `tail` only the last ones; torn and foreign lines are left out."""
+    try:
+        with path.open("rb") as file:
+            if tail and os.fstat(file.fileno()).st_size > TAIL:
+                file.seek(-TAIL, os.SEEK_END)
+                file.readline()
+            data = file.read()
+    except OSError:
+        return []
+    found = []
+    for line in data.split(b"\n")[:-1]:  # what follows the last line end is torn
+        with contextlib.suppress(ValueError):
+            record = json.loads(line)
+            if isinstance(record, dict):
+                found.append(record)
+    return found
+
+
+def cut_after(path: Path, epoch: int) -> list[str]:
+    """Take away what a resumed run will do again: all lines from the first of a later epoch on.
+
+    Lines of earlier epochs behind it (an evaluation that came late) are given back, to be appended again. Needs no
+    room on the disk.
+    """
+    late: list[str] = []
+    try:
+        with path.open("r+b") as file:
+            start = size = 0
+            for line in file:
+                is_later = _epoch(line) > epoch
+                if start == size and not is_later:
+                    start += len(line)
+                elif not is_later and line.endswith(b"\n"):
+                    late.append(line.decode("utf-8", "replace").rstrip("\n"))
+                size += len(line)
+            file.truncate(start)
+    except FileNotFoundError:
+        return []
+    return late
+
+
+def _epoch(line: bytes) -> float:
+    """The epoch a line speaks of; a torn line counts as later than all."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return float("inf")
+    epoch = record.get("epoch") if isinstance(record, dict) else None
+    return epoch if isinstance(epoch, int | float) else float("-inf")
+
+
+def _append(file: int, line: bytes) -> None:
+    end = os.fstat(file).st_size
+    done = 0
+    try:
+        while done < len(line):
+            done += os.write(file, line[done:])
+    except OSError:
+        if done:  # half a line is worse than none
+            os.ftruncate(file, end)
+        raise
+
+
+def _lock(file: int) -> bool:
+    """False if another process holds it. The system ends a lock with its process, however that ends."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _whole(file: int) -> int:
+    """Bytes up to the end of the last whole line."""
+    end = os.fstat(file).st_size
+    while end > 0:
+        start = max(0, end - TAIL)
+        found = os.pread(file, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
