@@ -8,7 +8,7 @@ PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-full bench check docs build peers format native-test asan-test tsan-test asan-python asan-fuzz clean
+.PHONY: help demo test test-full bench check docs build peers peers-train format native-test asan-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make docs       the documentation as a site in site/"
 	@echo "make build      build and install the package into .venv"
 	@echo "make peers      the venv for 'gridmill bench step --peers'"
+	@echo "make peers-train  the venv for 'gridmill bench train --peers'"
 
 # ---- setting up
 
@@ -47,8 +48,15 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.base
 	.venv-peers/bin/python -m pip install --quiet --no-deps -r $<
 	@touch $@
 
+.venv-peers-train/.ready: bench/peers/requirements-train.txt bench/peers/build_puffer.py
+	$(PYTHON) -m venv .venv-peers-train
+	.venv-peers-train/bin/python -m pip install --quiet --no-deps -r $<
+	.venv-peers-train/bin/python bench/peers/build_puffer.py
+	@touch $@
+
 build: $(VENV)/.base
 peers: .venv-peers/.ready
+peers-train: .venv-peers-train/.ready
 
 # ---- using
 
@@ -81,7 +89,7 @@ asan-python: $(VENV)/.dev
 asan-fuzz: $(VENV)/.dev
 	scripts/test_asan_python.sh -m long tests/grid/test_fuzz.py
 
-bench: $(VENV)/.dev peers
+bench: $(VENV)/.dev peers peers-train
 	scripts/numbers.sh
 
 check: $(VENV)/.dev
@@ -105,4 +113,4 @@ docs: $(VENV)/.docs
 	@echo "open site/index.html"
 
 clean:
-	rm -rf build site $(VENV) .venv-peers
+	rm -rf build site $(VENV) .venv-peers .venv-peers-train

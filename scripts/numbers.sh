@@ -32,3 +32,7 @@ measure prospector_reference gridmill throughput --mode env_only --env-impl refe
 measure prospector_bots gridmill eval prospector --policy bot:greedy_miner --policy bot:cautious_scanner --policy bot:market_timer --episodes 200 --seed 7
 measure prospector_shuttle gridmill eval prospector --policy bot:shuttle --policy random --episodes 200 --seed 1000000
 measure prospector_instructions gridmill bench step --game prospector --instructions --worlds 64 --iterations 500 --rounds 5 --warmup 500
+measure train_lstm gridmill bench train --peers --threads 1,2 --rounds 15
+measure train_mlp gridmill bench train --peers --threads 1,2 --rounds 15 policy.core=none
+measure rollout gridmill bench rollout --peers --threads 1,2 --rounds 15
+measure prospector_train gridmill throughput --mode train --worlds 1024 --threads 2 --steps 655360 --target-steps-per-sec 100000

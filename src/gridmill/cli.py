@@ -14,12 +14,15 @@ import warnings
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from gridmill import cli_train
+
+if TYPE_CHECKING:
+    from gridmill.workshop.bench_train import Settings as BenchSettings
 
 USER_ERROR = 2
 
@@ -35,6 +38,8 @@ class Mode(StrEnum):
     """What throughput measures."""
 
     env_only = "env_only"
+    rollout = "rollout"
+    train = "train"
 
 
 class Implementation(StrEnum):
@@ -176,6 +181,70 @@ def bench_step(
         instructions=instructions,
     )
     raise typer.Exit(bench.run(settings))
+
+
+Changes = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.")]
+Measured = Annotated[str | None, typer.Option("--game", help="A game's name or file.", show_default="prospector")]
+Recipe = Annotated[str | None, typer.Option(help="A recipe instead of the bench's own run.")]
+ThreadCounts = Annotated[str, typer.Option(metavar="N,N", help="Numbers of threads to measure.")]
+Rounds = Annotated[int, typer.Option(help="Measured rounds.")]
+Epochs = Annotated[int, typer.Option(help="Epochs per round.")]
+Warmup = Annotated[int, typer.Option(help="Epochs before measuring.")]
+Peers = Annotated[bool, typer.Option("--peers", help="pufferlib-core's trainer beside ours, interleaved.")]
+Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Save the run as JSON.")]
+
+
+@bench_app.command("rollout")
+def bench_rollout(
+    changes: Changes = None,
+    game: Measured = None,
+    recipe: Recipe = None,
+    threads: ThreadCounts = "1",
+    rounds: Rounds = 10,
+    epochs: Epochs = 1,
+    warmup: Warmup = 1,
+    peers: Peers = False,
+    output: Output = None,
+) -> None:
+    """Collecting steps with a policy, beside torch's own act.
+
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input.
+    """
+    from gridmill.workshop import bench_rollout as room
+
+    raise typer.Exit(room.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
+
+
+@bench_app.command("train")
+def bench_train(
+    changes: Changes = None,
+    game: Measured = None,
+    recipe: Recipe = None,
+    threads: ThreadCounts = "1",
+    rounds: Rounds = 10,
+    epochs: Epochs = 1,
+    warmup: Warmup = 1,
+    peers: Peers = False,
+    output: Output = None,
+) -> None:
+    """Whole epochs of training, beside torch's own act + learn.
+
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input.
+    """
+    from gridmill.workshop import bench_train as room
+
+    raise typer.Exit(room.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
+
+
+def _training(
+    changes: list[str] | None, game: str | None, recipe: str | None, threads: str, *rest: Any
+) -> BenchSettings:
+    from gridmill.workshop import bench_train as room
+
+    numbers = [text.strip() for text in threads.split(",")]
+    if not all(text.isdigit() for text in numbers) or len(set(numbers)) < len(numbers):
+        raise ValueError(f"--threads takes different numbers like 1,2, got `{threads}`")
+    return room.Settings(room.run_of(game, recipe, changes or ()), tuple(map(int, numbers)), *rest)
 
 
 @app.command()

@@ -20,11 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from checkpoints import FILES, assert_whole, save_epoch
 
 import gridmill
-from gridmill import __version__
+from gridmill import __version__, checkpoint
+from gridmill.checkpoint import CheckpointError
 from gridmill.config import Config
 from gridmill.run import OptimizerConfig, PolicyConfig, Run
-from gridmill import checkpoint
-from gridmill.checkpoint import CheckpointError
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "checkpoint"
 

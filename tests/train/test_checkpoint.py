@@ -12,8 +12,7 @@ import pytest
 import torch
 from checkpoints import FILES, assert_whole, names, reseal, save_epoch, state_of
 
-from gridmill import __version__
-from gridmill import checkpoint
+from gridmill import __version__, checkpoint
 from gridmill.checkpoint import CheckpointError, FileEntry, NotSaved, Saver
 
 

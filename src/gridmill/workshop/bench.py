@@ -103,7 +103,7 @@ Stepper = Runner | Peer  # what takes a turn
 
 
 def start_peers(load: Load, num_tokens: int, view: int) -> tuple[list[Peer], list[str]]:
-    """Every worker under bench/peers, and the reasons of those that would not start."""
+    """Every stepping worker under bench/peers, and the reasons of those that would not start."""
     folder, python = machine.beside("bench/peers"), machine.beside(".venv-peers/bin/python")
     if folder is None:
         raise ValueError("no folder bench/peers here or in the checkout; run from a checkout of gridmill")
@@ -114,7 +114,7 @@ def start_peers(load: Load, num_tokens: int, view: int) -> tuple[list[Peer], lis
     arguments = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
     started: list[Peer] = []
     reasons: list[str] = []
-    for script in sorted(folder.glob("*.py")):
+    for script in sorted(folder.glob("*_step.py")):
         try:
             started.append(Peer(python, script, arguments))
         except machine.WorkerError as reason:

@@ -146,6 +146,7 @@ def tools() -> dict[str, tuple[str | None, str]]:
     valgrind = _output_of("valgrind", "--version")
     perf = "counts instructions" if perf_works() else None
     peers = "mettagrid and others in .venv-peers" if beside(".venv-peers/bin/python") else None
+    trainers = "pufferlib-core in .venv-peers-train" if beside(".venv-peers-train/bin/python") else None
     torch = next((need for needs in extras().values() for need in needs if name_of(need) == "torch"), "torch")
     return {
         "torch": (version_of("torch"), f"{install_command([torch])} (needed to train)"),
@@ -153,6 +154,7 @@ def tools() -> dict[str, tuple[str | None, str]]:
         "perf": (perf, "no instruction counter here; `bench step --instructions` uses valgrind instead"),
         "valgrind": (valgrind, "apt-get install valgrind (needed by `bench step --instructions`)"),
         "peers": (peers, "make peers (needed by `bench step --peers`)"),
+        "peer trainers": (trainers, "make peers-train (needed by `bench train --peers`)"),
     }
 
 

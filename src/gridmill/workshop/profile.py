@@ -116,11 +116,11 @@ def make_env(load: Load) -> gridmill.Env:
 
 
 class Runner:
-    """An env that takes random actions from a pool drawn ahead."""
+    """An env that takes random actions from a pool drawn ahead; the load's own env, unless one is given."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, env: gridmill.Env | None = None) -> None:
         self.load = load
-        self.env = make_env(load)
+        self.env = make_env(load) if env is None else env
         rng = np.random.default_rng(load.seed)
         rows = self.env.num_rows
         # Each array of the pool is a window on one long draw: 65536 arrays for the memory of two.

@@ -1,7 +1,8 @@
 """`gridmill throughput`: steps per second of what training is made of, as an artefact per run, with a target.
 
 Steps are `step` calls of one world. Mode env_only steps Prospector alone with random actions: the native batch, or the
-reference in plain Python, one world after the other. Nothing traces allocations while it measures.
+reference in plain Python, one world after the other. Modes rollout and train run our trainer with a 2 x 128 MLP, in
+whole epochs, and look at the rollout's part or at all of it. Nothing traces allocations while it measures.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import numpy as np
 
 from gridmill.prospector.config import NUM_ACTIONS
 from gridmill.prospector.env import ProspectorEnv
-from gridmill.workshop import machine
+from gridmill.run import Run
+from gridmill.workshop import bench_train, machine
 from gridmill.workshop.profile import Load, Round, Runner
 from gridmill.workshop.statistics import count, mean, percentiles, short, table
 
@@ -79,8 +81,38 @@ class ReferenceRunner:
             env.close()
 
 
+def trained_run(settings: Settings) -> Run:
+    """The run of modes rollout and train: 64 steps of every world an epoch, in 8 minibatches where they fit."""
+    steps = 64 * settings.worlds
+    sizes = {"policy.core": "none", "policy.layers": 1, "seed": settings.seed, "trainer.num_worlds": settings.worlds}
+    sizes |= {"trainer.threads": settings.threads, "trainer.env_impl": settings.env_impl, "trainer.batch_size": steps}
+    sizes["trainer.minibatch_size"] = steps // 8 if settings.worlds % 8 == 0 else steps
+    run = bench_train.standard("prospector")
+    for path, value in sizes.items():
+        run = run.replace(path, value)
+    return run
+
+
+def measure_training(settings: Settings) -> list[Round]:
+    """The repeats in whole epochs. The trainer times its rollout by the wall clock only."""
+    run = trained_run(settings)
+    worker = bench_train.start("trainer", run)
+    try:
+        if settings.warmup:
+            bench_train.epochs_of(worker, max(1, settings.warmup // run.trainer.batch_size))
+        epochs = max(1, settings.steps // run.trainer.batch_size)
+        taken = [bench_train.epochs_of(worker, epochs) for _ in range(settings.repeats)]
+    finally:
+        worker.close()
+    if settings.mode == "train":
+        return [Round(one.epochs, one.agent_steps, one.cpu_seconds, one.wall_seconds) for one in taken]
+    return [Round(one.epochs, one.agent_steps, 0.0, one.phases["rollout"]) for one in taken]
+
+
 def measure(settings: Settings) -> list[Round]:
     """The repeats, after a warm-up. A native repeat is a whole number of batch steps."""
+    if settings.mode != "env_only":
+        return measure_training(settings)
     runner: Runner | ReferenceRunner
     if settings.env_impl == "reference":
         runner, rows = ReferenceRunner(settings.worlds, settings.seed), 1
@@ -111,7 +143,7 @@ def record_of(settings: Settings, rounds: Sequence[Round]) -> dict[str, Any]:
         "settings": asked,
         "machine": machine.describe(),
         "steps_per_second": wall,
-        "steps_per_cpu_second": spread([r.per_cpu_second for r in rounds]),
+        "steps_per_cpu_second": None if settings.mode == "rollout" else spread([r.per_cpu_second for r in rounds]),
         "target": settings.target,
         "reached": None if settings.target is None else wall["mean"] >= settings.target,
         "rounds": [asdict(r) for r in rounds],
@@ -138,7 +170,7 @@ def run(settings: Settings) -> int:
     print("\n".join(machine.headline(record["machine"])) + "\n")
     names = ("min", "mean", "p50", "p95", "p99")
     found = {"per wall second": record["steps_per_second"], "per CPU second": record["steps_per_cpu_second"]}
-    rows = [(title, *(short(values[name]) for name in names)) for title, values in found.items()]
+    rows = [(title, *(short(values[name]) for name in names)) for title, values in found.items() if values]
     print("\n".join(table(("steps", *names), rows)))
     if settings.target is not None:
         share = record["steps_per_second"]["mean"] / settings.target
