@@ -366,13 +366,13 @@ def evaluate(
 
 def _played(name: str) -> Any:
     """What eval plays: a game, or a run with its game and score."""
-    from gridmill.workshop.profile import build_game
+    from gridmill import games as shipped
 
     if (Path(name) / "run.json").is_file():
         from gridmill.evaluate import run_of
 
         return run_of(Path(name))
-    return build_game(name)
+    return shipped.build(name)
 
 
 def _tail(text: str, width: int) -> str:

@@ -90,12 +90,7 @@ def test_python_imports_point_down(path: Path) -> None:
         assert FLOOR[other] < FLOOR[room], f"{path.name} ({room}) may not import {other}"
 
 
-LEARNING = {
-    "checkpoint",
-    "policy",
-    "train",
-    "workshop",
-}  # rooms that may import torch; the workshop inside functions only
+LEARNING = {"checkpoint", "policy", "train", "workshop"}  # rooms that may import torch
 
 
 def test_torch_stays_in_its_rooms() -> None:

@@ -78,7 +78,7 @@ class _Bag(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, None, None]:
         (obs,) = ctx.saved_tensors
         d_table = torch.zeros(ctx.shape)
@@ -116,7 +116,7 @@ class _Scan(torch.autograd.Function):
         return h
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, d_h: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         z, c, state, starts, h = ctx.saved_tensors
         d_z, d_c, d_state = torch.empty_like(z), torch.empty_like(c), torch.empty_like(state)
@@ -173,7 +173,7 @@ class _Lstm(torch.autograd.Function):
         return h[1:], last
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, d_out: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
         gates, h, c, weight, starts = ctx.saved_tensors
         steps, rows, size = d_out.shape

@@ -42,7 +42,7 @@ class Spec(Config):
                 kind="tokens",
                 actions=tuple(env.action_names),
                 num_tokens=env.num_tokens,
-                window=tuple(env.window),
+                window=(env.window[0], env.window[1]),
                 features=tuple(f.name for f in env.features),
                 normalizers=tuple(float(f.normalizer) for f in env.features),
                 tags=tuple(env.tags),
@@ -103,7 +103,7 @@ class Layout:
 def _amounts(feature: str) -> NDArray[np.float32]:
     """What a byte of an amount counts: small numbers matter most, 15 is about one."""
     values = np.arange(256, dtype=np.float32)
-    return (values - 128) / 32 if feature == SIGNED else np.log2(1 + values) / 4
+    return np.asarray((values - 128) / 32 if feature == SIGNED else np.log2(1 + values) / 4, np.float32)
 
 
 def _places(own: tuple[int, int], seen: tuple[int, int]) -> NDArray[np.int32]:

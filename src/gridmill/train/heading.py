@@ -15,6 +15,7 @@ from gridmill.config import flatten
 from gridmill.explain import Explanation, Machine, Reward, explain
 from gridmill.grid import Game
 from gridmill.run import Run
+from gridmill.scores import score_name
 
 WIDTH = 80
 
@@ -28,8 +29,9 @@ def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
     sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
     if not isinstance(game, Game):
         lines += _hang("game: ", f"{name}, {sizes}")
-        signal = "the game's own" if run.trainer.reward_signal == "game" else run.trainer.reward_signal
-        return [*lines, f"reward: {signal}; score: {run.score or game.score}"]
+        changed = game.diff(type(game)())
+        lines += [f"  {path}: {mine} (usually {theirs})" for path, (mine, theirs) in changed.items()]
+        return [*lines, f"score: {score_name(game, run.score)}"]
     said = explain(game)
     lines += _hang("game: ", f"{name}, {sizes}, episodes of {said.max_steps} ticks")
     lines += _costs(said, game) + _rewards(said)

@@ -94,7 +94,7 @@ def _build(config: OptimizerConfig, named: dict[str, nn.Parameter]) -> list[Any]
 def clip_norm(gradients: list[Tensor], limit: float) -> Tensor:
     """Scale gradients in place so that their common norm is at most `limit` (0 = any); the norm they had."""
     norms = torch._foreach_norm(gradients)
-    norm = torch.linalg.vector_norm(torch.stack(norms))
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(norms))
     if limit > 0:
         torch._foreach_mul_(gradients, (limit / (norm + 1e-6)).clamp(max=1.0))
     return norm

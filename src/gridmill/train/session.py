@@ -2,7 +2,8 @@
 
     runs/<name>/  run.json  metrics.jsonl  log.txt  report.html  checkpoints/  traces/  dump/
 
-Called by the command line and by people: `train(run)` begins one, `resume(folder)` goes on with one, to the bit on a CPU.
+Called by the command line and by people: `train(run)` begins one, `resume(folder)` goes on with one, to the bit on a
+CPU.
 Exit codes: 0 done, 3 checkpoints cannot be written, 4 numbers that are none, 5 stopped by the guard, 130 Ctrl-C,
 143 SIGTERM.
 """
@@ -69,9 +70,9 @@ def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fr
 
 def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = None) -> Result:
     """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change."""
-    place = checkpoint.find(Path(path))
+    place, skipped = checkpoint.find(Path(path)), list[str]()
     if place.resolve() == Path(path).resolve():  # one checkpoint was named
-        found, skipped = checkpoint.load(place), []
+        found = checkpoint.load(place)
     else:
         found, skipped = checkpoint.newest(place.parent)
     run = overrides.apply(Run.load(found.record["run"]), list(changes))
@@ -99,7 +100,9 @@ class _Session:
         self.first_steps = self.trainer.agent_steps
         _write_record(folder / "run.json", self.record())
         lines = heading(run, self.trainer.env, _recipe(run))
-        self.log = RunLog(folder, run, lines, panel, append=found is not None, from_epoch=found and found.epoch)
+        self.log = RunLog(
+            folder, run, lines, panel, append=found is not None, from_epoch=None if found is None else found.epoch
+        )
         for line in skipped:
             self.log.note(f"skipped: {line}")
         self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)

@@ -26,7 +26,7 @@ from gridmill.policy.spec import Spec
 from gridmill.run import Run
 from gridmill.train.experience import Experience
 from gridmill.train.hands import Hands
-from gridmill.train.learner import Learner
+from gridmill.train.learner import Learned, Learner
 from gridmill.train.rollout import Rollout
 from gridmill.train.schedule import Progress
 

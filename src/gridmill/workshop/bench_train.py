@@ -24,7 +24,6 @@ from gridmill.prospector.config import ProspectorConfig
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
 from gridmill.workshop import machine
 from gridmill.workshop.plain_network import NETWORK, PHASES, why_not
-from gridmill.workshop.profile import build_game
 from gridmill.workshop.statistics import Ratio, count, paired_ratio, short, summarise, table
 
 KIND = "gridmill bench train"
@@ -113,7 +112,7 @@ def rates(rounds: Sequence[Epochs], clock: Clock, phases: Sequence[str] | None =
 
 def standard(game: str) -> Run:
     """The measured run of a game when no recipe is given: the settings that published figures of trainers use."""
-    built = build_game(game)
+    built = gridmill.games.build(game)
     with gridmill.make(built, num_worlds=1) as env:
         worlds = max(8, ROWS // env.num_agents // 8 * 8)
         batch = worlds * env.num_agents * HORIZON
