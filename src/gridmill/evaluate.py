@@ -44,6 +44,13 @@ class Player(Protocol):
         """The state with the rows forgotten whose episode has ended."""
 
 
+class Trained(Player, Protocol):
+    """A player from a file: it may have learned in another game, so it is shown where it plays."""
+
+    def meet(self, env: Env, seed: int) -> None:
+        """Get ready for the words of this environment, drawing actions from this seed on."""
+
+
 @dataclass(frozen=True)
 class Mean:
     """A mean over worlds with its standard error; the median beside it, since profits are skewed."""
@@ -120,13 +127,15 @@ def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
 
 
 def _play(
-    game: AnyGame, policy: str, trained: Player | None, worlds: int, seed: int, statistic: str
+    game: AnyGame, policy: str, trained: Trained | None, worlds: int, seed: int, statistic: str
 ) -> tuple[NDArray[np.float64], Columns]:
     """Score and statistics of the first episode of each world, means over its agents."""
     env: Env = make(game, num_worlds=worlds, seed=seed, masks=trained is not None and trained.masks)
     with env:
         known = dict.fromkeys([*env.stat_names, "length"], np.zeros(0))
         score_of(game, known, statistic)  # a wrong name is refused before anything is played
+        if trained is not None:
+            trained.meet(env, seed)
         player = trained or _named(policy, env, seed)
         state, scores = None, np.zeros(worlds)
         found = {name: np.zeros(worlds) for name in known}
@@ -152,7 +161,7 @@ def _play(
 # ---- players
 
 
-def _trained(policy: str) -> Player | None:
+def _trained(policy: str) -> Trained | None:
     if not is_trained(policy):
         return None
     if not Path(policy).exists():

@@ -67,7 +67,7 @@ class PolicyConfig(Config):
     encoder: Literal["bag", "cnn", "attend", "mlp"] = "bag"
     core: Literal["none", "scan", "lstm", "gru"] = "scan"
     hidden: Annotated[int, Field(ge=16, le=4096, multiple_of=16)] = 128
-    layers: Annotated[int, Field(ge=1, le=8)] = 1  # dense layers after the encoder's first
+    layers: Annotated[int, Field(ge=0, le=8)] = 1  # dense layers after the encoder's first
     latents: Annotated[int, Field(ge=1, le=64)] = 8  # of the encoder `attend`
     heads: Annotated[int, Field(ge=1, le=64)] = 4  # of the encoder `attend`
     actor_gain: Positive = 0.01  # of the initial weights

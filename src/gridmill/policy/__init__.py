@@ -5,7 +5,7 @@ Importing this package alone does not import torch."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gridmill.policy.spec import Layout, Spec
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Layout", "Spec", "load"]
 
 
-def load(path: str | Path, **options: Any) -> Player:
+def load(path: str | Path) -> Player:
     """A trained policy from a checkpoint, a run directory, or its checkpoints directory."""
     from gridmill.policy.player import load as load_player
 
-    return load_player(Path(path), **options)
+    return load_player(Path(path))

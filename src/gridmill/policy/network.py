@@ -33,13 +33,13 @@ class Output(NamedTuple):
 
 
 class Policy(nn.Module):
-    """A network for one spec; `seen` is the spec of the environment it plays in, if that has other words."""
+    """A network for one spec."""
 
-    def __init__(self, config: PolicyConfig, spec: Spec, seed: int = 0, seen: Spec | None = None) -> None:
+    def __init__(self, config: PolicyConfig, spec: Spec, seed: int = 0) -> None:
         super().__init__()
         self.config, self.spec = config, spec
         rng = np.random.default_rng([seed, 0x9E3779B9])
-        layout = Layout.of(spec, seen) if spec.kind == "tokens" else None
+        layout = Layout.of(spec) if spec.kind == "tokens" else None
         sizes = (0, 0) if layout is None else (layout.places, layout.slots)
         self.layout = layout
         self.encoder = ENCODERS[config.encoder](config, spec, *sizes, rng)
@@ -59,6 +59,11 @@ class Policy(nn.Module):
         if self.layout is not None:
             self.encoder.tokens = Tokens(self.layout, device)
         return self.to(device)
+
+    def read(self, seen: Spec) -> None:
+        """From now on read the bytes of an environment with other words, on a CPU."""
+        if self.layout is not None:
+            self.encoder.tokens = Tokens(Layout.of(self.spec, seen), torch.device("cpu"))
 
     def forward(self, obs: Tensor, state: Tensor, starts: Tensor, masks: Tensor | None) -> Output:
         """obs [T, N, ...], state [N, state_size], starts uint8 [T, N], masks uint8 [T, N, actions] or None."""

@@ -26,10 +26,20 @@ State = NDArray[np.float32]
 class Player:
     """Plays rows of an environment. `masks` says whether it was trained with masks and wants them."""
 
-    def __init__(self, policy: Policy, masks: bool, actions: list[int] | None, seed: int) -> None:
-        self.policy, self.masks, self.seed = policy, masks, seed
-        self._actions = actions  # where each action of the environment is among the policy's; -1 = nowhere
+    def __init__(self, policy: Policy, masks: bool) -> None:
+        self.policy, self.masks, self.seed = policy, masks, 0
+        self._actions: list[int] | None = None  # where the environment's actions are among the policy's; -1 = nowhere
         self._step = 0
+
+    def meet(self, env: Env, seed: int = 0) -> None:
+        """Get ready for the words of this environment, drawing actions from this seed on."""
+        own, seen = self.policy.spec, Spec.of(env)
+        if seen.kind != own.kind or seen.obs_size != own.obs_size:
+            raise ValueError(f"the policy was trained on {_what(own)} and cannot read {_what(seen)}")
+        self.policy.read(seen)
+        places = [own.actions.index(name) if name in own.actions else -1 for name in seen.actions]
+        self._actions = None if places == list(range(len(own.actions))) else places
+        self.seed, self._step = seed, 0
 
     @torch.inference_mode()
     def act(self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None) -> tuple[Any, State]:
@@ -55,20 +65,13 @@ class Player:
         return state
 
 
-def load(path: Path, env: Env | None = None, seed: int = 0) -> Player:
-    """The newest policy under a path, ready for the bytes of `env` (default: an environment like its own)."""
+def load(path: Path) -> Player:
+    """The newest policy under a path, ready for the game it was trained on; `meet` makes it ready for another."""
     found = checkpoint.load_policy(checkpoint.find(path))
-    run, own = found.record["run"], Spec.load(found.record["spec"])
-    seen = own if env is None else Spec.of(env)
-    if seen.kind != own.kind or (seen.kind == "vector" and seen.obs_size != own.obs_size):
-        raise ValueError(
-            f"`{path.name}` was trained on {_what(own)} and cannot read {_what(seen)}; choose a game of its kind"
-        )
-    policy = Policy(PolicyConfig.load(run["policy"]), own, 0, seen)
+    run = found.record["run"]
+    policy = Policy(PolicyConfig.load(run["policy"]), Spec.load(found.record["spec"]))
     policy.load_state_dict(found.policy)
-    places = [own.actions.index(name) if name in own.actions else -1 for name in seen.actions]
-    same = places == list(range(len(own.actions)))
-    return Player(policy, bool(run["trainer"]["masks"]), None if same else places, seed)
+    return Player(policy, bool(run["trainer"]["masks"]))
 
 
 def _what(spec: Spec) -> str:
