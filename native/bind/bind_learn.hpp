@@ -45,9 +45,11 @@ class TokenBag {
 
   std::size_t table_rows() const { return static_cast<std::size_t>(places_) * static_cast<std::size_t>(slots_); }
 
-  void forward(const Cpu<const std::uint8_t, nb::ndim<3>>& obs, const Floats2& table, const Out2& out) const {
+  void forward(const Cpu<const std::uint8_t, nb::ndim<3>>& obs, const Floats2& table,
+               const Cpu<const float, nb::ndim<1>>& bias, const Out2& out) const {
     const learn::BagJob job = check(obs, table.shape(0), table.shape(1), out.size());
-    learn::best().bag_forward(job, table.data(), out.data());
+    expect_size("bias", bias.size(), table.shape(1));
+    learn::best().bag_forward(job, table.data(), bias.data(), out.data());
   }
   void backward(const Cpu<const std::uint8_t, nb::ndim<3>>& obs, const Floats2& d_out, const Out2& d_table) const {
     const learn::BagJob job = check(obs, d_table.shape(0), d_table.shape(1), d_out.size());
@@ -71,9 +73,9 @@ class TokenBag {
   std::int32_t slots_, places_ = 0;
 };
 
-inline learn::ScanShape scan_shape(const Bytes2& start, const Floats3& z) {
-  expect_size("start", start.size(), z.shape(0) * z.shape(1));
-  return {z.shape(0), z.shape(1), z.shape(2), start.data()};
+inline learn::ScanShape scan_shape(const Bytes2& start, std::size_t time, std::size_t rows, std::size_t hidden) {
+  expect_size("start", start.size(), time * rows);
+  return {time, rows, hidden, start.data()};
 }
 
 inline void bind_learn(nb::module_& m) {
@@ -87,25 +89,24 @@ inline void bind_learn(nb::module_& m) {
       .def("backward", &TokenBag::backward, Free());
   m.def(
       "scan_forward",
-      [](const Bytes2& start, const Floats3& z, const Floats3& c, const Floats2& h0, const Out3& h) {
-        const learn::ScanShape shape = scan_shape(start, z);
-        expect_size("c", c.size(), z.size());
-        expect_size("h", h.size(), z.size());
+      [](const Bytes2& start, const Out3& gates, const Floats2& h0, const Out3& h) {
+        const learn::ScanShape shape = scan_shape(start, h.shape(0), h.shape(1), h.shape(2));
+        expect_size("gates", gates.size(), 2 * h.size());
         expect_size("h0", h0.size(), shape.rows * shape.hidden);
-        learn::best().scan_forward(shape, z.data(), c.data(), h0.data(), h.data());
+        learn::best().scan_forward(shape, gates.data(), h0.data(), h.data());
       },
       Free());
   m.def(
       "scan_backward",
-      [](const Bytes2& start, const Floats3& z, const Floats3& c, const Floats2& h0, const Floats3& h,
-         const Floats3& d_h, const Out3& d_z, const Out3& d_c, const Out2& d_h0) {
-        const learn::ScanShape shape = scan_shape(start, z);
-        for (const std::size_t size : {c.size(), h.size(), d_h.size(), d_z.size(), d_c.size()})
-          expect_size("scan", size, z.size());
+      [](const Bytes2& start, const Floats3& gates, const Floats2& h0, const Floats3& h, const Floats3& d_h,
+         const Out3& d_gates, const Out2& d_h0) {
+        const learn::ScanShape shape = scan_shape(start, h.shape(0), h.shape(1), h.shape(2));
+        expect_size("gates", gates.size(), 2 * h.size());
+        expect_size("d_gates", d_gates.size(), gates.size());
+        expect_size("d_h", d_h.size(), h.size());
         expect_size("h0", h0.size(), shape.rows * shape.hidden);
         expect_size("d_h0", d_h0.size(), h0.size());
-        learn::best().scan_backward(shape, z.data(), c.data(), h0.data(), h.data(), d_h.data(), d_z.data(), d_c.data(),
-                                    d_h0.data());
+        learn::best().scan_backward(shape, gates.data(), h0.data(), h.data(), d_h.data(), d_gates.data(), d_h0.data());
       },
       Free());
   m.def(

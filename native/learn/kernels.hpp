@@ -23,7 +23,8 @@ struct BagJob {
   std::size_t rows, tokens, hidden;
 };
 
-// h = h + z (c - h) along time, h = 0 before a step that starts an episode. All but start are [time, rows, hidden].
+// h = h + z (c - h) along time, h = 0 before a step that starts an episode; z is the sigmoid of the first half of a row
+// of gates [time, rows, 2 hidden], c the tanh of the second. What else is passed is [time, rows, hidden].
 struct ScanShape {
   std::size_t time, rows, hidden;
   const std::uint8_t* start;  // [time, rows]
@@ -37,11 +38,12 @@ struct SampleJob {
 };
 
 struct Kernels {
-  void (*bag_forward)(const BagJob& job, const float* table, float* out);       // out: [rows, hidden], overwritten
-  void (*bag_backward)(const BagJob& job, const float* d_out, float* d_table);  // added to d_table
-  void (*scan_forward)(const ScanShape& s, const float* z, const float* c, const float* h0, float* h);
-  void (*scan_backward)(const ScanShape& s, const float* z, const float* c, const float* h0, const float* h,
-                        const float* d_h, float* d_z, float* d_c, float* d_h0);
+  // out [rows, hidden] becomes the larger of 0 and the sum of bias [hidden] and the rows
+  void (*bag_forward)(const BagJob& job, const float* table, const float* bias, float* out);
+  void (*bag_backward)(const BagJob& job, const float* d_out, float* d_table);        // added to d_table
+  void (*scan_forward)(const ScanShape& s, float* gates, const float* h0, float* h);  // gates become z and c
+  void (*scan_backward)(const ScanShape& s, const float* gates, const float* h0, const float* h, const float* d_h,
+                        float* d_gates, float* d_h0);
   // One step of an LSTM. gates [rows, 4 hidden] holds i, f, g, o before their functions and after, cell the state.
   void (*lstm_forward)(std::size_t rows, std::size_t hidden, float* gates, const float* cell_before, float* cell,
                        float* h);

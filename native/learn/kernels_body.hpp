@@ -48,16 +48,19 @@ inline void each_row(const BagLayout& l, const std::uint8_t* token, std::size_t 
 constexpr std::size_t kBlock = 8;
 
 template <std::size_t Lanes>
-void bag_forward_columns(const BagJob& job, const float* table, float* out, std::size_t column) {
+void bag_forward_columns(const BagJob& job, const float* table, const float* bias, float* out, std::size_t column) {
   const std::size_t stride = job.tokens * 3;
   for (std::size_t n = 0; n < job.rows; ++n) {
-    std::array<Lane, Lanes> sum{};
+    std::array<Lane, Lanes> sum;
+    for (std::size_t k = 0; k < Lanes; ++k) take(sum[k], bias + column + k * kWidth);
     each_row(job.layout, job.obs + n * stride, job.tokens, [&](std::size_t row, float weight) {
       const float* from = table + row * job.hidden + column;
       for (std::size_t k = 0; k < Lanes; ++k) add(sum[k], from + k * kWidth, weight);
     });
-    for (std::size_t k = 0; k < Lanes; ++k)
+    for (std::size_t k = 0; k < Lanes; ++k) {
+      sum[k] = sum[k] > 0.0f ? sum[k] : Lane{};
       std::memcpy(out + n * job.hidden + column + k * kWidth, &sum[k], sizeof(Lane));
+    }
   }
 }
 
@@ -74,11 +77,11 @@ void bag_backward_columns(const BagJob& job, const float* d_out, float* d_table,
   }
 }
 
-void bag_forward(const BagJob& job, const float* table, float* out) {
+void bag_forward(const BagJob& job, const float* table, const float* bias, float* out) {
   std::size_t column = 0;
   for (; column + kBlock * kWidth <= job.hidden; column += kBlock * kWidth)
-    bag_forward_columns<kBlock>(job, table, out, column);
-  for (; column < job.hidden; column += kWidth) bag_forward_columns<1>(job, table, out, column);
+    bag_forward_columns<kBlock>(job, table, bias, out, column);
+  for (; column < job.hidden; column += kWidth) bag_forward_columns<1>(job, table, bias, out, column);
 }
 
 void bag_backward(const BagJob& job, const float* d_out, float* d_table) {
@@ -86,42 +89,6 @@ void bag_backward(const BagJob& job, const float* d_out, float* d_table) {
   for (; column + kBlock * kWidth <= job.hidden; column += kBlock * kWidth)
     bag_backward_columns<kBlock>(job, d_out, d_table, column);
   for (; column < job.hidden; column += kWidth) bag_backward_columns<1>(job, d_out, d_table, column);
-}
-
-void scan_forward(const ScanShape& s, const float* z, const float* c, const float* h0, float* h) {
-  const std::size_t step = s.rows * s.hidden;
-  for (std::size_t t = 0; t < s.time; ++t)
-    for (std::size_t n = 0; n < s.rows; ++n) {
-      const std::size_t at = t * step + n * s.hidden;
-      const float* __restrict before = t == 0 ? h0 + n * s.hidden : h + at - step;
-      const float* __restrict gate = z + at, * __restrict candidate = c + at;
-      float* __restrict after = h + at;
-      const float keep = s.start[t * s.rows + n] ? 0.0f : 1.0f;
-      for (std::size_t k = 0; k < s.hidden; ++k) {
-        const float old = keep * before[k];
-        after[k] = old + gate[k] * (candidate[k] - old);
-      }
-    }
-}
-
-void scan_backward(const ScanShape& s, const float* z, const float* c, const float* h0, const float* h,
-                   const float* d_h, float* d_z, float* d_c, float* d_h0) {
-  const std::size_t step = s.rows * s.hidden;
-  std::fill(d_h0, d_h0 + step, 0.0f);  // what flows from a step to the one before it
-  for (std::size_t t = s.time; t-- > 0;)
-    for (std::size_t n = 0; n < s.rows; ++n) {
-      const std::size_t at = t * step + n * s.hidden;
-      const float* __restrict before = t == 0 ? h0 + n * s.hidden : h + at - step;
-      const float* __restrict gate = z + at, * __restrict candidate = c + at, * __restrict d_after = d_h + at;
-      float* __restrict d_gate = d_z + at, * __restrict d_candidate = d_c + at, * __restrict flow = d_h0 + n * s.hidden;
-      const float keep = s.start[t * s.rows + n] ? 0.0f : 1.0f;
-      for (std::size_t k = 0; k < s.hidden; ++k) {
-        const float d = d_after[k] + flow[k];
-        d_gate[k] = d * (candidate[k] - keep * before[k]);
-        d_candidate[k] = d * gate[k];
-        flow[k] = keep * (d - d * gate[k]);
-      }
-    }
 }
 
 // e^x to about one unit in the last place: 2^n times a polynomial on [-ln2/2, ln2/2].
@@ -144,6 +111,45 @@ inline float exponential(float x) {
 }
 inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
 inline float tanh_of(float x) { return 2.0f / (1.0f + exponential(-2.0f * x)) - 1.0f; }
+
+void scan_forward(const ScanShape& s, float* gates, const float* h0, float* h) {
+  const std::size_t step = s.rows * s.hidden;
+  for (std::size_t t = 0; t < s.time; ++t)
+    for (std::size_t n = 0; n < s.rows; ++n) {
+      const std::size_t at = t * step + n * s.hidden;
+      const float* __restrict before = t == 0 ? h0 + n * s.hidden : h + at - step;
+      float* __restrict z = gates + 2 * at, * __restrict c = gates + 2 * at + s.hidden, * __restrict after = h + at;
+      const float keep = s.start[t * s.rows + n] ? 0.0f : 1.0f;
+      for (std::size_t k = 0; k < s.hidden; ++k) {
+        z[k] = sigmoid(z[k]);
+        c[k] = tanh_of(c[k]);
+        const float old = keep * before[k];
+        after[k] = old + z[k] * (c[k] - old);
+      }
+    }
+}
+
+void scan_backward(const ScanShape& s, const float* gates, const float* h0, const float* h, const float* d_h,
+                   float* d_gates, float* d_h0) {
+  const std::size_t step = s.rows * s.hidden;
+  std::fill(d_h0, d_h0 + step, 0.0f);  // what flows from a step to the one before it
+  for (std::size_t t = s.time; t-- > 0;)
+    for (std::size_t n = 0; n < s.rows; ++n) {
+      const std::size_t at = t * step + n * s.hidden;
+      const float* __restrict before = t == 0 ? h0 + n * s.hidden : h + at - step;
+      const float* __restrict z = gates + 2 * at, * __restrict c = gates + 2 * at + s.hidden;
+      const float* __restrict d_after = d_h + at;
+      float* __restrict d_z = d_gates + 2 * at, * __restrict d_c = d_gates + 2 * at + s.hidden;
+      float* __restrict flow = d_h0 + n * s.hidden;
+      const float keep = s.start[t * s.rows + n] ? 0.0f : 1.0f;
+      for (std::size_t k = 0; k < s.hidden; ++k) {
+        const float d = d_after[k] + flow[k];
+        d_z[k] = d * (c[k] - keep * before[k]) * z[k] * (1.0f - z[k]);
+        d_c[k] = d * z[k] * (1.0f - c[k] * c[k]);
+        flow[k] = keep * (d - d * z[k]);
+      }
+    }
+}
 
 void lstm_forward(std::size_t rows, std::size_t hidden, float* gates, const float* cell_before, float* cell, float* h) {
   for (std::size_t n = 0; n < rows; ++n) {

@@ -33,8 +33,7 @@ class GatedScan(nn.Module):
         self.into = dense(hidden, 2 * hidden, 1.0, rng)
 
     def forward(self, x: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-        gate, candidate = self.into(x).chunk(2, -1)
-        h = scan(gate.sigmoid(), candidate.tanh(), state, starts)
+        h = scan(self.into(x), state, starts)
         return x + h, h[-1].detach()
 
 

@@ -33,7 +33,7 @@ class Bag(Encoder):
         self.bias = nn.Parameter(torch.zeros(config.hidden))
 
     def forward(self, obs: Tensor) -> Tensor:
-        return F.relu(bag(self.table, obs, self.tokens) + self.bias)
+        return bag(self.table, self.bias, obs, self.tokens)
 
 
 class Box(Encoder):

@@ -53,50 +53,56 @@ class Tokens:
         return place.clamp(min=0), slot.clamp(min=0), self.amount[feature, value], counts
 
 
-def bag(table: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
-    """Sums of the table's rows that each observation names: [rows, hidden]."""
+def bag(table: Tensor, bias: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
+    """ReLU of the bias and the sum of the table's rows that each observation names: [rows, hidden]."""
     if native_fits(table):
-        return _Bag.apply(table, obs, tokens)  # type: ignore[no-any-return, no-untyped-call]
-    return plain_bag(table, obs, tokens)
+        return _Bag.apply(table, bias, obs, tokens)  # type: ignore[no-any-return, no-untyped-call]
+    return plain_bag(table, bias, obs, tokens)
 
 
-def plain_bag(table: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
+def plain_bag(table: Tensor, bias: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
     place, slot, amount, counts = tokens.read(obs)
     row = place * tokens.layout.slots + slot
     there = table[row] * counts.unsqueeze(-1)
     much = table[(row + 1).clamp(max=table.shape[0] - 1)] * (amount * counts).unsqueeze(-1)
-    return (there + much).sum(1)
+    return (bias + (there + much).sum(1)).relu()
 
 
 class _Bag(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, table: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
+    def forward(ctx: Any, table: Tensor, bias: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
         out = torch.empty(obs.shape[0], table.shape[1])
-        tokens.bag.forward(obs, table.detach(), out)
-        ctx.save_for_backward(obs)
+        tokens.bag.forward(obs, table.detach(), bias.detach(), out)
+        ctx.save_for_backward(obs, out)
         ctx.tokens, ctx.shape = tokens, table.shape
         return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, None, None]:
-        (obs,) = ctx.saved_tensors
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        obs, out = ctx.saved_tensors
+        d_sum = torch.where(out > 0, d_out, 0.0)
         d_table = torch.zeros(ctx.shape)
-        ctx.tokens.bag.backward(obs, d_out.contiguous(), d_table)
-        return d_table, None, None
+        ctx.tokens.bag.backward(obs, d_sum, d_table)
+        return d_table, d_sum.sum(0), None, None
 
 
-# ---- the gated scan: h = h + z (c - h)
+# ---- the gated scan: h = h + z (c - h), z and c from the gates
 
 
-def scan(z: Tensor, c: Tensor, state: Tensor, starts: Tensor) -> Tensor:
-    """h along time, [T, N, H] from z and c of that shape, state [N, H] before it and starts uint8 [T, N]."""
-    if native_fits(z):
-        return _Scan.apply(z, c, state, starts)  # type: ignore[no-any-return, no-untyped-call]
-    return plain_scan(z, c, state, starts)
+def scan(gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+    """h along time, [T, N, H], from gates [T, N, 2H], the state [N, H] before it and starts uint8 [T, N].
+
+    The native form writes z and c over the gates: nobody else may want to read them.
+    """
+    if native_fits(gates):
+        return _Scan.apply(gates, state, starts)  # type: ignore[no-any-return, no-untyped-call]
+    return plain_scan(gates, state, starts)
 
 
-def plain_scan(z: Tensor, c: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+def plain_scan(gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+    gate, candidate = gates.chunk(2, -1)
+    z, c = gate.sigmoid(), candidate.tanh()
     keep = (1 - starts.to(z.dtype)).unsqueeze(-1)
     h, found = state.to(z.dtype), []
     for t in range(z.shape[0]):
@@ -108,20 +114,20 @@ def plain_scan(z: Tensor, c: Tensor, state: Tensor, starts: Tensor) -> Tensor:
 
 class _Scan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: FunctionCtx, z: Tensor, c: Tensor, state: Tensor, starts: Tensor) -> Tensor:
-        z, c, state = z.detach().contiguous(), c.detach().contiguous(), state.detach().contiguous()
-        h = torch.empty_like(z)
-        native.scan_forward(starts, z, c, state, h)
-        ctx.save_for_backward(z, c, state, starts, h)
+    def forward(ctx: FunctionCtx, gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+        gates, state = gates.detach(), state.detach().contiguous()
+        h = torch.empty(*gates.shape[:2], gates.shape[2] // 2)
+        native.scan_forward(starts, gates, state, h)
+        ctx.save_for_backward(gates, state, starts, h)
         return h
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_h: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        z, c, state, starts, h = ctx.saved_tensors
-        d_z, d_c, d_state = torch.empty_like(z), torch.empty_like(c), torch.empty_like(state)
-        native.scan_backward(starts, z, c, state, h, d_h.contiguous(), d_z, d_c, d_state)
-        return d_z, d_c, d_state, None
+    def backward(ctx: Any, d_h: Tensor) -> tuple[Tensor, Tensor, None]:
+        gates, state, starts, h = ctx.saved_tensors
+        d_gates, d_state = torch.empty_like(gates), torch.empty_like(state)
+        native.scan_backward(starts, gates, state, h, d_h.contiguous(), d_gates, d_state)
+        return d_gates, d_state, None
 
 
 # ---- the LSTM along time, from its input gates

@@ -70,7 +70,7 @@ class Policy(nn.Module):
         steps, rows = starts.shape
         x = self.encoder(obs.reshape(steps * rows, *obs.shape[2:]))
         for layer in self.dense:
-            x = F.relu(layer(x))
+            x = F.relu(layer(x), inplace=True)
         y, last = self.core(x.view(steps, rows, -1), state, starts)
         logits = self.actor(y).float()
         if masks is not None:

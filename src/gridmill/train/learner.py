@@ -106,7 +106,8 @@ class Learner:
             here = x.advantages.view(-1)[x.segment_steps(segments).view(-1)]
             advantages = (x.advantages - here.mean()) / (here.std() + 1e-8)
         size = self.sizes.microbatch_size // self.sizes.bptt_horizon
-        pieces = list(zip(torch.split(segments, size), torch.split(weight, size), strict=True))
+        parts = -(-len(segments) // size)  # of equal size, as far as can be
+        pieces = list(zip(segments.tensor_split(parts), weight.tensor_split(parts), strict=True))
 
         def work(piece: tuple[Tensor, Tensor]) -> tuple[list[Tensor], Tensor]:
             batch = x.minibatch(piece[0], advantages, piece[1], self.device)

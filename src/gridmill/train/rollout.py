@@ -22,7 +22,7 @@ from gridmill.policy.kernels import native
 from gridmill.train.experience import Experience
 from gridmill.train.hands import Hands
 
-PIECE = 384  # rows that one hand thinks about at a time
+MOST_ROWS, LEAST_ROWS = 1024, 128  # that one hand thinks about at a time, if there are so many
 PARTS = ("env", "copy", "act", "store")  # where the time of a rollout goes
 
 
@@ -53,7 +53,7 @@ class Rollout:
         if device.type == "cuda":
             _pin([*self.seen.values(), *([] if self.masks is None else [self.masks])])
         self.lanes = [env.rows(lane) for lane in range(env.lanes)]
-        self.pieces = [_pieces(rows, PIECE if device.type == "cpu" else sizes.lane_rows) for rows in self.lanes]
+        self.pieces = [_pieces(rows) if device.type == "cpu" else [rows] for rows in self.lanes]
         self.times = dict.fromkeys(PARTS, 0.0)
         self._log_probs = torch.zeros(sizes.rows)  # of the native sampler
 
@@ -165,10 +165,10 @@ def hash_of(*numbers: int) -> int:
     return mixed >> 1
 
 
-def _pieces(rows: slice, most: int) -> list[slice]:
-    """A lane's rows in equal pieces of at most `most`."""
+def _pieces(rows: slice) -> list[slice]:
+    """A lane's rows in equal pieces, two at least if it has rows enough; the same for any number of hands."""
     count = rows.stop - rows.start
-    parts = -(-count // most)
+    parts = max(min(2, count // LEAST_ROWS), -(-count // MOST_ROWS))
     edges = [rows.start + count * i // parts for i in range(parts + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
