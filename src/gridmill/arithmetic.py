@@ -23,7 +23,7 @@ from gridmill.run import PolicyConfig, Run
 
 MOST_THREADS = 16  # chosen by ourselves; more can be asked for
 USUAL_SEGMENT = 64
-PIECE = 2_048  # steps a thread learns from at a time, unless max_microbatch says otherwise
+PIECE = 4_096  # steps a thread learns from at a time, unless max_microbatch says otherwise
 PER_STEP = 6 * 4 + 2  # action, log-prob, reward, value, advantage, return; two ends of an episode
 COPIES = 4  # of each weight: itself, its gradient, two moments of Adam
 
@@ -82,7 +82,9 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
         line = " ".join(f"{path}={value}" for path, value in fit.items())
         raise ConfigError(f"{what}; add: {line}", f"$.trainer.{name}")
     rows, minibatches = t.num_worlds * agents, t.batch_size // t.minibatch_size
-    usual = max(1, PIECE // t.bptt_horizon) * t.bptt_horizon
+    # Two pieces at least, so that two threads have work; the same whatever the number of threads.
+    half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
+    usual = min(half, max(1, PIECE // t.bptt_horizon) * t.bptt_horizon)
     microbatch = min(t.max_microbatch or usual, t.minibatch_size)
     epochs = -(-t.total_timesteps // t.batch_size)
     return Sizes(

@@ -54,7 +54,7 @@ class Player:
             logits = known[:, self._actions].contiguous()
         allowed = None if masks is None or not self.masks else np.ascontiguousarray(masks, np.uint8)
         actions, log_probs = np.zeros(rows, np.int32), np.zeros(rows, np.float32)
-        native.sample_actions(logits, allowed, self.seed, self._step, 0, actions, log_probs)
+        native.sample_actions(logits.numpy(), allowed, self.seed, self._step, 0, actions, log_probs)
         self._step += 1
         return actions, out.state.numpy()
 

@@ -55,7 +55,6 @@ class Rollout:
         self.lanes = [env.rows(lane) for lane in range(env.lanes)]
         self.pieces = [_pieces(rows) if device.type == "cpu" else [rows] for rows in self.lanes]
         self.times = dict.fromkeys(PARTS, 0.0)
-        self._log_probs = torch.zeros(sizes.rows)  # of the native sampler
 
     def collect(self) -> None:
         """One rollout. Afterwards no lane is in flight."""
@@ -134,10 +133,10 @@ class Rollout:
         """Draw actions and store them with their log-probs."""
         kept = self.experience
         if self.device.type == "cpu":
-            log_probs, actions = self._log_probs[rows], self.seen["actions"][rows]
-            allowed = None if masks is None else masks[0]
-            native.sample_actions(logits, allowed, self.seed, self.step, rows.start, actions, log_probs)
-            kept.actions[t, rows], kept.log_probs[t, rows] = actions, log_probs
+            actions, log_probs = self.env.actions[rows], kept.log_probs[t, rows].numpy()
+            allowed = None if masks is None else masks[0].numpy()
+            native.sample_actions(logits.numpy(), allowed, self.seed, self.step, rows.start, actions, log_probs)
+            kept.actions[t, rows] = self.seen["actions"][rows]
             return
         generator = torch.Generator(self.device).manual_seed(hash_of(self.seed, self.step, rows.start))
         uniform = torch.rand(logits.shape, device=self.device, generator=generator).clamp_min(1e-10)
