@@ -234,4 +234,9 @@ class Run(Config):
             raise ConfigError(
                 f"expected encoder {fits} for {self.game.name}, got {self.policy.encoder}", "$.policy.encoder"
             )
+        if self.trainer.env_impl == "reference" and not vector:
+            raise ConfigError(
+                f"expected auto or native for {self.game.name}, got reference, which only prospector has",
+                "$.trainer.env_impl",
+            )
         return self
