@@ -145,6 +145,7 @@ class TrainerConfig(Config):
     prio_alpha: Share = 0.0  # 0 = every segment once, shuffled
     prio_beta0: Share = 0.2
     desync_episodes: bool = True
+    window_env_steps: CountOrNone = 0  # metrics per so many steps of single worlds; 0 = off
 
 
 class CheckpointConfig(Config):
