@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo       run the benchmark world, measure it, draw a picture"
+	@echo "make demo       train the default recipe for two minutes, evaluate it, write a report"
 	@echo "make test       every-change tests, native and Python, with sanitizers"
 	@echo "make test-full  the long tier: big fuzz, leaks, a million comparisons, Python under ASan"
 	@echo "make bench      the figures of docs/numbers.md (several minutes)"
@@ -33,6 +33,10 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 
 $(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE)
 	$(BIN)/pip install --quiet --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.train: pyproject.toml $(VENV)/.base
+	$(BIN)/pip install --quiet --no-build-isolation -e ".[train]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.base
@@ -60,11 +64,10 @@ peers-train: .venv-peers-train/.ready
 
 # ---- using
 
-demo: $(VENV)/.base
-	$(BIN)/gridmill bench step --worlds 64 --iterations 400 --rounds 7 --warmup 400
-	$(BIN)/gridmill show toy --steps 50
-	$(BIN)/gridmill show toy --steps 50 --png runs/demo/toy.png
-	@echo "The same world as a picture: runs/demo/toy.png. Next: gridmill --help, README.md"
+demo: $(VENV)/.train
+	$(BIN)/gridmill train arena_basic_easy_shaped run=demo trainer.total_timesteps=8_000_000 --fresh
+	$(BIN)/gridmill eval runs/demo --policy runs/demo --episodes 4
+	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
 
 test: $(VENV)/.dev native-test asan-test tsan-test
 	$(BIN)/python -m pytest -n 2 --junitxml build/tests.xml

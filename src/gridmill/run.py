@@ -145,6 +145,7 @@ class TrainerConfig(Config):
     prio_alpha: Share = 0.0  # 0 = every segment once, shuffled
     prio_beta0: Share = 0.2
     desync_episodes: bool = True
+    window_env_steps: CountOrNone = 0  # metrics per so many steps of single worlds; 0 = off
 
 
 class CheckpointConfig(Config):
@@ -233,5 +234,10 @@ class Run(Config):
             fits = "mlp" if vector else "bag, cnn or attend"
             raise ConfigError(
                 f"expected encoder {fits} for {self.game.name}, got {self.policy.encoder}", "$.policy.encoder"
+            )
+        if self.trainer.env_impl == "reference" and not vector:
+            raise ConfigError(
+                f"expected auto or native for {self.game.name}, got reference, which only prospector has",
+                "$.trainer.env_impl",
             )
         return self

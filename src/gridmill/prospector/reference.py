@@ -40,7 +40,7 @@ class ReferenceWorld(Belt):
         if seed is not None:
             self.rng.seed(seed)
         self.fuel, self.hull, self.heat, self.tool, self.alert = 1000.0, 100.0, 0.0, 100.0, 0.0
-        self.time_remaining = self.config.time_max
+        self.time_remaining, self.tick_limit = self.config.time_max, math.inf  # a batch may shorten a first episode
         self.credits = self.total_spend = self.value_lost = 0.0
         self.util_sum = self.util_count = 0.0
         self.cargo = np.zeros(6, np.float32)
@@ -72,7 +72,8 @@ class ReferenceWorld(Belt):
         stranded = self.fuel <= 0.0 and not self.at_station
         self.lost = destroyed or stranded
         self.terminated = self.terminated or self.lost
-        self.truncated = self.time_remaining <= 0.0 and not self.terminated
+        is_late = self.time_remaining <= 0.0 or self.ticks >= self.tick_limit
+        self.truncated = is_late and not self.terminated
         return self.reward(before, destroyed, stranded)
 
     def reward(self, before: tuple[float, ...], destroyed: bool, stranded: bool) -> float:

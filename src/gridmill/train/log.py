@@ -1,8 +1,9 @@
 """The log: everything a run says, to its files, the terminal and the trackers. Called by the trainer once an epoch.
 
-metrics.jsonl has one JSON object a line: an epoch's metrics, or an evaluation (key `evaluation`). log.txt is for
-reading: the heading, then one line an epoch, and notes. The terminal shows the panel where it can and the lines of
-log.txt where it cannot. Nothing that fails here stops training: it is counted, said once and tried again.
+metrics.jsonl has one JSON object a line: an epoch's metrics, an evaluation (key `evaluation`) or a window of env steps
+(key `window`). log.txt is for reading: the heading, then one line an epoch, and notes. The terminal shows the panel
+where it can and the lines of log.txt where it cannot. Nothing that fails here stops training: it is counted, said once
+and tried again.
 """
 
 from __future__ import annotations
@@ -93,6 +94,12 @@ class RunLog:
         self._write(self._metrics, json.dumps(record, allow_nan=False))
         for line in evaluation_lines(record):
             self.note(line)
+
+    def window(self, epoch: int, totals: Mapping[str, Any]) -> None:
+        """A window of env steps became full in that epoch."""
+        record = {"epoch": epoch, "window": _plain(totals)}
+        self._write(self._metrics, json.dumps(record, allow_nan=False))
+        self._tell_troubles()
 
     def note(self, text: str) -> None:
         """Something a person should know: a warning, a checkpoint."""

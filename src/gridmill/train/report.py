@@ -23,7 +23,7 @@ from gridmill.train.page_style import STYLE
 # metric -> what it is called and means
 MAIN = {
     "score": ("score", "mean over the episodes that ended in an epoch"),
-    "reward": ("reward", "mean return of those episodes"),
+    "reward": ("reward", "mean of an agent step"),
     "sps": ("speed", "agent steps per second"),
 }
 LEARNING = {

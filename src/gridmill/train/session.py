@@ -161,6 +161,8 @@ class _Session:
         metrics["time/checkpoint"] = time.monotonic() - now
         if self.saved is not None:
             metrics["last_checkpoint"] = self.saved.name
+        for window in self.trainer.full_windows:  # before the epoch: what looks for the newest reads the last lines
+            self.log.window(self.trainer.epochs, window.record())
         self.log.epoch(metrics)
         self.evaluate(metrics["seconds"])
         timed = self.run.profiler.rollout_timing

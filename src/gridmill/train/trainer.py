@@ -29,6 +29,8 @@ from gridmill.train.hands import Hands
 from gridmill.train.learner import Learned, Learner
 from gridmill.train.rollout import Rollout
 from gridmill.train.schedule import Progress
+from gridmill.train.windows import RunWindows
+from gridmill.windows import Window
 
 RECENT = 240  # agent-episodes that the running score is a mean of
 
@@ -69,6 +71,8 @@ class Trainer:
         self.recent = np.zeros(0)  # scores of the newest agent-episodes
         self.learned: Learned | None = None  # of the newest epoch
         self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
+        self.windows = RunWindows(t.window_env_steps, self.env) if t.window_env_steps else None
+        self.full_windows: list[Window] = []  # of the newest epoch
         self.env.reset()
 
     def _autocast(self) -> Callable[[], AbstractContextManager[object]]:
@@ -90,6 +94,8 @@ class Trainer:
         collected = time.perf_counter()
         episodes = self.env.take_episodes()
         self._refuse_broken_numbers()
+        if self.windows is not None:
+            self.full_windows = self.windows.add(self.experience, episodes)
         learned = self.learner.learn(self.experience, self.progress())
         self.learned = learned
         ended = time.perf_counter()
@@ -147,13 +153,18 @@ class Trainer:
         """All that changes during a run beside the policy's weights."""
         worlds = torch.frombuffer(bytearray(self.env.save()), dtype=torch.uint8)
         counters = [self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step]
-        return self.learner.tensors() | {
-            "worlds": worlds,
-            "state": self.rollout.state.cpu().clone(),
-            "starts": self.rollout.starts.clone(),
-            "recent": torch.from_numpy(self.recent.copy()),
-            "counters": torch.tensor([*counters, self.learner.in_a_row], dtype=torch.int64),
-        }
+        windows = {} if self.windows is None else self.windows.tensors()
+        return (
+            self.learner.tensors()
+            | windows
+            | {
+                "worlds": worlds,
+                "state": self.rollout.state.cpu().clone(),
+                "starts": self.rollout.starts.clone(),
+                "recent": torch.from_numpy(self.recent.copy()),
+                "counters": torch.tensor([*counters, self.learner.in_a_row], dtype=torch.int64),
+            }
+        )
 
     def weights(self) -> dict[str, Tensor]:
         """The policy's weights by name."""
@@ -163,6 +174,8 @@ class Trainer:
         """Continue where these were taken."""
         self.policy.load_state_dict(weights)
         self.learner.restore(tensors)
+        if self.windows is not None:
+            self.windows.restore(tensors)
         self.env.restore(tensors["worlds"].numpy().tobytes())
         self.rollout.state.copy_(tensors["state"])
         self.rollout.starts.copy_(tensors["starts"])
