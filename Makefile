@@ -13,8 +13,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help:
 	@echo "make demo       train the default recipe for two minutes, evaluate it, write a report"
-	@echo "make test       every-change tests, native and Python, with sanitizers"
-	@echo "make test-full  the long tier: big fuzz, leaks, a million comparisons, Python under ASan"
+	@echo "make test       every-change tests: native under ASan and UBSan, Python"
+	@echo "make test-full  the long tier: TSan, big fuzz, soaks, learning, Python under ASan"
 	@echo "make bench      the figures of docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, longest files"
 	@echo "make docs       the documentation as a site in site/"
@@ -69,10 +69,10 @@ demo: $(VENV)/.train
 	$(BIN)/gridmill eval runs/demo --policy runs/demo --episodes 4
 	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
 
-test: $(VENV)/.dev native-test asan-test tsan-test
+test: $(VENV)/.dev asan-test
 	$(BIN)/python -m pytest -n 2 --junitxml build/tests.xml
 
-test-full: test asan-python
+test-full: test native-test tsan-test asan-python
 	$(BIN)/python -m pytest -m long --timeout 7200 --junitxml build/tests-long.xml
 
 native-test asan-test tsan-test: %-test: $(VENV)/.tools

@@ -42,6 +42,7 @@ def test_S1_native_tests_under_asan_and_ubsan(record_property):
     run_native_tests("asan", record_property)
 
 
+@pytest.mark.long
 def test_S2_native_tests_under_tsan(record_property):
     """TSan build of the native tests, 8 threads: no report."""
     run_native_tests("tsan", record_property)
