@@ -89,10 +89,10 @@ class Attend(Encoder):
         key = self.key(tokens).view(split).transpose(1, 2)
         value = self.value(tokens).view(split).transpose(1, 2)
         query = self.latents.to(key.dtype).expand(rows, -1, -1).reshape(split).transpose(1, 2)
-        # A row without tokens would attend to nothing and give no number: it sees its first, empty one.
-        seen = counts | (~counts.any(1, keepdim=True) & (torch.arange(counts.shape[1], device=obs.device) == 0))
-        found = F.scaled_dot_product_attention(query, key, value, attn_mask=seen[:, None, None, :])
-        return F.relu(self.join(found.transpose(1, 2).reshape(rows, -1)))
+        # A row without tokens would attend to nothing and give no number: it may look at what does not count, in vain.
+        any_there = counts.any(1, keepdim=True)
+        found = F.scaled_dot_product_attention(query, key, value, attn_mask=(counts | ~any_there)[:, None, None, :])
+        return F.relu(self.join(found.transpose(1, 2).reshape(rows, -1) * any_there))
 
 
 class Vector(Encoder):

@@ -162,7 +162,7 @@ class _Lstm(torch.autograd.Function):
     def forward(ctx: Any, into: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
         steps, rows, wide = into.shape
         size = wide // 4
-        into, weight_t = into.detach(), weight.detach().t()
+        into, weight_t = into.detach().contiguous(), weight.detach().t()
         gates = torch.empty_like(into)
         h = torch.empty(steps + 1, rows, size)  # h[t], c[t] are the state before step t
         c = torch.empty(steps + 1, rows, size)

@@ -50,9 +50,12 @@ class Player:
         out = self.policy(torch.from_numpy(obs)[None], before, never, None)
         logits = out.logits[0]
         if self._actions is not None:
-            known = torch.cat((logits, logits.new_full((rows, 1), FORBIDDEN)), 1)
-            logits = known[:, self._actions].contiguous()
+            wider = torch.cat((logits, logits.new_full((rows, 1), FORBIDDEN)), 1)
+            logits = wider[:, self._actions].contiguous()
         allowed = None if masks is None or not self.masks else np.ascontiguousarray(masks, np.uint8)
+        if self._actions is not None:  # a logit alone leaves an action a chance, however small
+            known = np.asarray(self._actions) >= 0
+            allowed = np.tile(known, (rows, 1)).view(np.uint8) if allowed is None else allowed & known
         actions, log_probs = np.zeros(rows, np.int32), np.zeros(rows, np.float32)
         native.sample_actions(logits.numpy(), allowed, self.seed, self._step, 0, actions, log_probs)
         self._step += 1

@@ -86,12 +86,14 @@ class Layout:
         slot = np.full((len(seen.features), 256), -1, np.int32)
         amount = np.zeros((len(seen.features), 256), np.float32)
         for i, feature in enumerate(seen.features):
-            values = seen.values_of(feature)
-            if values is None:
-                slot[i] = first.get((feature, ""), -1)
-                amount[i] = _amounts(feature) * (slot[i] >= 0)
+            if feature not in own.features:
+                continue
+            values = own.values_of(feature)
+            if values is None:  # whether a number is an amount is the policy's to say, whatever its range is elsewhere
+                slot[i] = first[feature, ""]
+                amount[i] = _amounts(feature)
             else:
-                for number, value in enumerate(values[:256]):
+                for number, value in enumerate((seen.values_of(feature) or values)[:256]):
                     slot[i, number] = first.get((feature, value), -1)
         return Layout(_places(own.window, seen.window), slot, amount, own.window[0] * own.window[1] + 1, len(first))
 

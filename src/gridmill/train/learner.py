@@ -68,6 +68,7 @@ class Learner:
         self.optimizer.set_rate(rate)
         x.ratios.fill_(1.0)
         sums = torch.zeros(len(METRICS) + 1, device=self.device)
+        far = False  # from the policy that collected, by target_kl
         for round_ in range(t.update_epochs):
             if round_ == 0 or t.advantage == "vtrace":
                 self._advantages(x, rewards)
@@ -82,9 +83,10 @@ class Learner:
                 found = self._update(x, segments.to(x.device), weight.to(x.device), weights, done)
                 if found is not None:
                     sums += found
-                if done.in_a_row >= 3:
+                    far = 0 < t.target_kl < float(found[METRICS.index("kl")])
+                if far or done.in_a_row >= 3:
                     break
-            if done.in_a_row >= 3 or (t.target_kl > 0 and self._mean(sums, done)["kl"] > t.target_kl):
+            if far or done.in_a_row >= 3:
                 break
         self.optimizer.use("eval")
         self.in_a_row = done.in_a_row
@@ -104,24 +106,25 @@ class Learner:
         advantages = x.advantages
         if self.run.trainer.normalize_advantages:
             here = x.advantages.view(-1)[x.segment_steps(segments).view(-1)]
-            advantages = (x.advantages - here.mean()) / (here.std() + 1e-8)
+            advantages = (x.advantages - here.mean()) / (here.std(correction=0) + 1e-8)
         size = self.sizes.microbatch_size // self.sizes.bptt_horizon
         parts = -(-len(segments) // size)  # of equal size, as far as can be
         pieces = list(zip(segments.tensor_split(parts), weight.tensor_split(parts), strict=True))
 
-        def work(piece: tuple[Tensor, Tensor]) -> tuple[list[Tensor], Tensor]:
+        def work(piece: tuple[Tensor, Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
             batch = x.minibatch(piece[0], advantages, piece[1], self.device)
             with self.autocast():
                 out = self.forward(batch.obs, batch.state, batch.starts, batch.masks)
             share = len(piece[0]) / len(segments)
             loss, metrics, ratio = ppo(batch, out, w)
             gradients = torch.autograd.grad(loss * share, self.parameters)
-            x.ratios.view(-1)[x.segment_steps(piece[0]).view(-1)] = ratio.reshape(-1).to(x.device)
-            return list(gradients), torch.cat((metrics, loss.detach()[None])) * share
+            return list(gradients), torch.cat((metrics, loss.detach()[None])) * share, ratio
 
         results = self.hands.map(work, pieces)
-        gradients = add_up(found for found, _ in results)
-        metrics = torch.stack([found for _, found in results]).sum(0)
+        for (part, _), (_, _, ratio) in zip(pieces, results, strict=True):  # a segment may be in several pieces
+            x.ratios.view(-1)[x.segment_steps(part).view(-1)] = ratio.reshape(-1).to(x.device)
+        gradients = add_up(found for found, _, _ in results)
+        metrics = torch.stack([found for _, found, _ in results]).sum(0)
         norm = clip_norm(gradients, self.run.optimizer.max_grad_norm)
         done.trained_steps += len(segments) * self.sizes.bptt_horizon
         if not bool(torch.isfinite(norm + metrics.sum())):  # the one look at the device per minibatch
@@ -196,5 +199,5 @@ class RewardScale:
 
 def _explained(x: Experience) -> float:
     """How much of the returns' variance the critic knew: 1 all, 0 nothing, below 0 worse than a constant."""
-    spread = float(x.returns.var())
-    return 1.0 - float((x.returns - x.values).var()) / spread if spread > 0 else 0.0
+    spread = float(x.returns.var(correction=0))
+    return 1.0 - float((x.returns - x.values).var(correction=0)) / spread if spread > 0 else 0.0

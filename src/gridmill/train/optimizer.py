@@ -82,10 +82,13 @@ def _build(config: OptimizerConfig, named: dict[str, nn.Parameter]) -> list[Any]
     if config.kind == "muon":
         inner = {name: p for name, p in named.items() if p.ndim == 2 and name.startswith(("dense", "core"))}
         rest = [p for name, p in named.items() if name not in inner]
+        adamw = torch.optim.AdamW(rest, rate, betas, config.eps, config.weight_decay, **fused)
+        if not inner:  # no dense layer and no core
+            return [adamw]
         muon = torch.optim.Muon(
             list(inner.values()), rate, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
         )
-        return [muon, torch.optim.AdamW(rest, rate, betas, config.eps, config.weight_decay, **fused)]
+        return [muon, adamw]
     from schedulefree import AdamWScheduleFree  # type: ignore[import-untyped]
 
     return [AdamWScheduleFree(parameters, rate, betas, config.eps, config.weight_decay)]

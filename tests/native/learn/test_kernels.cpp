@@ -1,0 +1,153 @@
+// The portable and the wide kernels give the same bytes; what the bytes should be is tested against torch in Python.
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "check.hpp"
+#include "core/random.hpp"
+#include "learn/kernels.hpp"
+
+using namespace gridmill::learn;
+using gridmill::Stream;
+
+namespace {
+
+// Hidden sizes of one lane, several, one block, and a block with a lane after it; the last only where any size goes.
+constexpr std::array<std::size_t, 4> kHidden{16, 48, 128, 144};
+constexpr std::size_t kOdd = 37;
+
+std::vector<float> numbers(std::size_t count, std::uint32_t stream, float scale = 1.0f) {
+  const Stream draw({7, 0, 0}, 0, stream);
+  std::vector<float> found(count);
+  for (std::size_t i = 0; i < count; ++i)
+    found[i] = scale * (static_cast<float>(draw.at(i) >> 40) * 0x1p-23f - 1.0f);  // in [-1, 1)
+  return found;
+}
+
+std::vector<std::uint8_t> bytes(std::size_t count, std::uint32_t stream, std::uint32_t bound) {
+  const Stream draw({8, 0, 0}, 0, stream);
+  std::vector<std::uint8_t> found(count);
+  for (std::size_t i = 0; i < count; ++i) found[i] = static_cast<std::uint8_t>(draw.below(i, bound));
+  return found;
+}
+
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+// Runs `work` with both sets of kernels; every array it gives must be equal bytes. On a CPU without AVX-512 the second
+// set is the portable one again.
+template <class Work>
+void both(Work&& work) {
+  const auto portable = work(kPortable), best_here = work(best());
+  CHECK_EQ(portable.size(), best_here.size());
+  for (std::size_t i = 0; i < portable.size(); ++i) {
+    CHECK(same(portable[i], best_here[i]));
+    bool any = false;
+    for (const float x : portable[i]) any = any || x != 0;
+    CHECK(any);
+  }
+}
+
+using Arrays = std::vector<std::vector<float>>;
+
+void compare_bags(std::size_t hidden) {
+  constexpr std::size_t kRows = 29, kTokens = 11, kPlaces = 6, kFeatures = 3;
+  constexpr std::int32_t kSlots = 9;
+  std::vector<std::int32_t> place(256, -1), slot(kFeatures * 256, -1);
+  std::vector<float> amount = numbers(kFeatures * 256, 1);
+  for (std::size_t i = 0; i < 200; ++i) place[i] = static_cast<std::int32_t>(i % kPlaces);
+  for (std::size_t i = 0; i < slot.size(); ++i)
+    if (i % 5 != 0) slot[i] = static_cast<std::int32_t>(i % (kSlots - 1));
+  for (std::size_t i = 0; i < amount.size(); i += 2) amount[i] = 0;
+  std::vector<std::uint8_t> obs = bytes(kRows * kTokens * 3, 2, 256);
+  for (std::size_t i = 1; i < obs.size(); i += 3) obs[i] %= kFeatures + 1;  // one feature has no word
+  for (std::size_t i = 0; i < kTokens * 3; ++i) obs[i] = 255;               // a row that is empty
+  const BagJob job{{place.data(), slot.data(), amount.data(), static_cast<std::int32_t>(kFeatures), kSlots},
+                   obs.data(),
+                   kRows,
+                   kTokens,
+                   hidden};
+  const auto table = numbers(kPlaces * kSlots * hidden, 3), d_out = numbers(kRows * hidden, 4);
+  both([&](const Kernels& k) {
+    Arrays found{std::vector<float>(kRows * hidden, 9.0f), numbers(table.size(), 5)};  // gradients are added to
+    k.bag_forward(job, table.data(), found[0].data());
+    k.bag_backward(job, d_out.data(), found[1].data());
+    CHECK_EQ(found[0][0], 0.0f);
+    return found;
+  });
+}
+
+void compare_scans(std::size_t hidden) {
+  constexpr std::size_t kTime = 5, kRows = 7;
+  const std::size_t step = kRows * hidden, all = kTime * step;
+  const auto start = bytes(kTime * kRows, 6, 2);
+  const ScanShape shape{kTime, kRows, hidden, start.data()};
+  const auto z = numbers(all, 7), c = numbers(all, 8), h0 = numbers(step, 9), d_h = numbers(all, 10);
+  both([&](const Kernels& k) {
+    Arrays found{std::vector<float>(all), std::vector<float>(all), std::vector<float>(all), std::vector<float>(step)};
+    k.scan_forward(shape, z.data(), c.data(), h0.data(), found[0].data());
+    k.scan_backward(shape, z.data(), c.data(), h0.data(), found[0].data(), d_h.data(), found[1].data(), found[2].data(),
+                    found[3].data());
+    return found;
+  });
+}
+
+void compare_lstms(std::size_t hidden, float scale) {
+  constexpr std::size_t kRows = 7;
+  const std::size_t size = kRows * hidden;
+  const auto gates = numbers(4 * size, 11, scale), before = numbers(size, 12), d_h = numbers(size, 13);
+  both([&](const Kernels& k) {
+    Arrays found{gates, std::vector<float>(size), std::vector<float>(size), numbers(size, 14),
+                 std::vector<float>(4 * size)};
+    k.lstm_forward(kRows, hidden, found[0].data(), before.data(), found[1].data(), found[2].data());
+    k.lstm_backward(kRows, hidden, found[0].data(), before.data(), found[1].data(), d_h.data(), found[3].data(),
+                    found[4].data());
+    return found;
+  });
+}
+
+void compare_samples(std::size_t actions, bool masked) {
+  constexpr std::size_t kRows = 500;
+  const auto logits = numbers(kRows * actions, 15, 8.0f);
+  auto masks = bytes(kRows * actions, 16, 2);
+  for (std::size_t n = 0; n < kRows; ++n) masks[n * actions] = 1;
+  const SampleJob job{logits.data(), masked ? masks.data() : nullptr, kRows, actions, 3, (1ull << 33) + 5, 11};
+  std::vector<std::int32_t> first(kRows, -1), second(kRows, -1);
+  std::vector<float> first_log(kRows), second_log(kRows);
+  kPortable.sample(job, first.data(), first_log.data());
+  best().sample(job, second.data(), second_log.data());
+  CHECK(same(first, second));
+  CHECK(same(first_log, second_log));
+  for (std::size_t n = 0; n < kRows; ++n) {
+    CHECK(first[n] >= 0 && static_cast<std::size_t>(first[n]) < actions);
+    CHECK(!masked || masks[n * actions + static_cast<std::size_t>(first[n])]);
+    CHECK(first_log[n] <= 1e-6f);
+  }
+}
+
+}  // namespace
+
+TEST(learn_bags_are_the_same_bytes_on_every_cpu) {
+  for (const std::size_t hidden : kHidden) compare_bags(hidden);
+}
+
+TEST(learn_scans_are_the_same_bytes_on_every_cpu) {
+  for (const std::size_t hidden : kHidden) compare_scans(hidden);
+  compare_scans(kOdd);
+}
+
+TEST(learn_lstms_are_the_same_bytes_on_every_cpu) {
+  for (const std::size_t hidden : kHidden) compare_lstms(hidden, 4.0f);
+  compare_lstms(kOdd, 4.0f);
+  compare_lstms(kOdd, 200.0f);  // beyond where the exponential is cut off
+}
+
+TEST(learn_samples_are_the_same_bytes_on_every_cpu) {
+  for (const std::size_t actions : {1, 2, 9, 16, 69}) {
+    compare_samples(actions, false);
+    compare_samples(actions, true);
+  }
+}

@@ -1,0 +1,283 @@
+"""The native kernels against the plain forms in torch, forward and backward, and what they do with wrong sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_runs import WORDS, random_tokens
+from torch import Tensor
+
+from gridmill.policy.kernels import Tokens, bag, lstm, native, native_fits, plain_bag, plain_lstm, plain_scan, scan
+from gridmill.policy.spec import Layout
+
+HIDDEN = [16, 48, 128, 144]  # one lane, a few, one block, a block and a lane
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def flags(*shape: int, share: float = 0.3, seed: int = 5) -> Tensor:
+    return (torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < share).to(torch.uint8)
+
+
+def gradients(run: Callable[..., Tensor], inputs: list[Tensor], seed: int = 9) -> tuple[Tensor, list[Tensor]]:
+    """What `run` gives, and the gradients of a random sum of it."""
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    out = run(*leaves)
+    found = torch.autograd.grad((out * drawn(*out.shape, seed=seed)).sum(), leaves)
+    return out.detach(), list(found)
+
+
+def agree(one: Callable[..., Tensor], other: Callable[..., Tensor], inputs: list[Tensor]) -> None:
+    a, da = gradients(one, inputs)
+    b, db = gradients(other, inputs)
+    torch.testing.assert_close(a, b, rtol=1e-5, atol=2e-6)
+    assert float(a.abs().max()) > 0.1
+    for x, y in zip(da, db, strict=True):
+        assert float(y.abs().max()) > 0.01
+        torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5)
+
+
+# ---- the bag
+
+
+def tokens_of(layout: Layout | None = None) -> Tokens:
+    return Tokens(Layout.of(WORDS) if layout is None else layout, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_bag_is_the_plain_sum(hidden: int) -> None:
+    tokens, obs = tokens_of(), torch.from_numpy(random_tokens(23, 1))
+    table = drawn(tokens.layout.rows, hidden)
+    agree(lambda x: bag(x, obs, tokens), lambda x: plain_bag(x, obs, tokens), [table])
+
+
+def test_bag_row_by_row() -> None:
+    """Against a loop over tokens that shares no line with either form."""
+    tokens, obs = tokens_of(), random_tokens(15, 2)
+    layout, table = tokens.layout, drawn(tokens.layout.rows, 16).numpy()
+    expected = np.zeros((15, 16))
+    for row in range(15):
+        for location, feature, value in obs[row]:
+            if location == 255:
+                break
+            at = layout.place[location] * layout.slots + layout.slot[feature, value]
+            expected[row] += table[at]
+            if layout.amount[feature, value]:
+                expected[row] += layout.amount[feature, value] * table[at + 1]
+    assert not expected[0].any()  # an empty row
+    assert expected[1].any()
+    np.testing.assert_allclose(bag(torch.from_numpy(table), torch.from_numpy(obs), tokens), expected, atol=1e-5)
+
+
+def test_bag_does_not_look_at_what_has_no_word() -> None:
+    tokens, obs = tokens_of(), random_tokens(9, 3)
+    strange = obs.copy()
+    wrong = [(0, 200, 1), (0x0F, 0, 0), (0x50, 1, 3), (0, 0, 99), (254, 4, 3), (253, 1, 1)]
+    for row in range(9):
+        there = int((obs[row, :, 0] != 255).sum())
+        for k in range(there, 12):
+            strange[row, k] = wrong[k % len(wrong)]
+    table = drawn(tokens.layout.rows, 48)
+    for form in (bag, plain_bag):
+        seen = form(table, torch.from_numpy(strange), tokens)
+        torch.testing.assert_close(seen, form(table, torch.from_numpy(obs), tokens), rtol=0, atol=1e-6)
+
+
+def test_bag_stops_at_the_end_of_a_row() -> None:
+    tokens, table = tokens_of(), drawn(Layout.of(WORDS).rows, 16)
+    obs = np.full((1, 12, 3), 255, np.uint8)
+    obs[0, 0] = (0, 1, 7)
+    one = bag(table, torch.from_numpy(obs), tokens)
+    place = tokens.layout.slot[1, 7]
+    expected = table[place] + 0.75 * table[place + 1]  # log2(1 + 7) / 4
+    torch.testing.assert_close(one[0], expected)
+
+
+# ---- the scan and the LSTM
+
+
+@pytest.mark.parametrize("hidden", [*HIDDEN, 7])
+@pytest.mark.parametrize("steps", [1, 6])
+def test_scan_is_the_plain_recurrence(hidden: int, steps: int) -> None:
+    starts = flags(steps, 5)
+    inputs = [drawn(steps, 5, hidden).sigmoid(), drawn(steps, 5, hidden, seed=1), drawn(5, hidden, seed=2)]
+    agree(lambda z, c, s: scan(z, c, s, starts), lambda z, c, s: plain_scan(z, c, s, starts), inputs)
+
+
+@pytest.mark.parametrize("hidden", [*HIDDEN, 7])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_lstm_is_the_plain_recurrence(hidden: int, share: float) -> None:
+    starts, state = flags(6, 5, share=share), drawn(5, 2 * hidden, seed=2)
+    into, weight = drawn(6, 5, 4 * hidden), 0.3 * drawn(4 * hidden, hidden, seed=1)
+    if share == 1.0:  # nothing flows through the weights: only the forward can be compared by size
+        torch.testing.assert_close(lstm(into, weight, state, starts)[0], plain_lstm(into, weight, state, starts)[0])
+        assert not gradients(lambda x, w: lstm(x, w, state, starts)[0], [into, weight])[1][1].any()
+        return
+    agree(lambda x, w: lstm(x, w, state, starts)[0], lambda x, w: plain_lstm(x, w, state, starts)[0], [into, weight])
+    torch.testing.assert_close(lstm(into, weight, state, starts)[1], plain_lstm(into, weight, state, starts)[1])
+
+
+def test_lstm_of_gates_in_another_order_of_memory() -> None:
+    """Gates that were transposed: the same numbers, and the same gradients."""
+    starts, state = flags(6, 5), drawn(5, 32, seed=2)
+    weight = 0.3 * drawn(64, 16, seed=1)
+
+    def turned(form: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., Tensor]:
+        return lambda x, w: form(x.transpose(0, 1), w, state, starts)[0]
+
+    agree(turned(lstm), turned(plain_lstm), [drawn(5, 6, 64), weight])
+
+
+def test_lstm_is_torchs_own() -> None:
+    hidden, steps, rows = 16, 7, 4
+    theirs: Any = torch.nn.LSTM(hidden, hidden)
+    x, state = drawn(steps, rows, hidden), drawn(rows, 2 * hidden, seed=2)
+    h0, c0 = state.chunk(2, -1)
+    expected, (h, c) = theirs(x, (h0[None].contiguous(), c0[None].contiguous()))
+    gates = x @ theirs.weight_ih_l0.t() + theirs.bias_ih_l0 + theirs.bias_hh_l0
+    found, last = lstm(gates, theirs.weight_hh_l0, state, torch.zeros(steps, rows, dtype=torch.uint8))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(last, torch.cat((h[0], c[0]), -1), rtol=1e-5, atol=1e-6)
+    push = drawn(steps, rows, hidden, seed=3)
+    ours = torch.autograd.grad((found * push).sum(), [theirs.weight_ih_l0, theirs.weight_hh_l0, theirs.bias_hh_l0])
+    torchs = torch.autograd.grad((expected * push).sum(), [theirs.weight_ih_l0, theirs.weight_hh_l0, theirs.bias_hh_l0])
+    for a, b in zip(ours, torchs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_lstm_of_very_large_gates_saturates() -> None:
+    gates = torch.tensor([[[-1e30, -200.0, -100.0, 1e30] * 4]]).view(1, 1, 16)
+    state, starts = drawn(1, 8), torch.zeros(1, 1, dtype=torch.uint8)
+    found, expected = (form(gates, torch.zeros(16, 4), state, starts)[1] for form in (lstm, plain_lstm))
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_where_the_native_forms_run() -> None:
+    assert native_fits(torch.zeros(1))
+    assert not native_fits(torch.zeros(1, dtype=torch.bfloat16))
+    assert not native_fits(torch.zeros(1, device="meta"))
+
+
+# ---- sampling
+
+
+def sample(logits: Any, masks: Any = None, seed: int = 0, step: int = 0, first: int = 0) -> tuple[Any, Any]:
+    actions, log_probs = np.full(len(logits), -7, np.int32), np.full(len(logits), np.nan, np.float32)
+    native.sample_actions(logits, masks, seed, step, first, actions, log_probs)
+    return actions, log_probs
+
+
+def test_sampling_follows_the_probabilities() -> None:
+    count = 200_000
+    logits = np.tile(np.array([[1.0, -1.0, 0.0, 2.0, -30.0]], np.float32), (count, 1))
+    actions, log_probs = sample(logits, seed=3)
+    expected = torch.from_numpy(logits[:1]).double().log_softmax(-1)[0].numpy()
+    found = np.bincount(actions, minlength=5) / count
+    chance = np.exp(expected)
+    assert np.all(np.abs(found - chance) < 5 * np.sqrt(chance * (1 - chance) / count) + 1e-6)
+    np.testing.assert_allclose(log_probs, expected[actions], atol=2e-6)
+
+
+def test_sampling_respects_masks() -> None:
+    count = 50_000
+    logits = np.tile(np.array([[1.0, 9.0, 0.0, 2.0]], np.float32), (count, 1))
+    masks = np.tile(np.array([[1, 0, 1, 1]], np.uint8), (count, 1))
+    masks[: count // 2] = [0, 0, 1, 0]
+    actions, log_probs = sample(logits, masks, seed=4)
+    assert (actions[: count // 2] == 2).all()
+    assert not log_probs[: count // 2].any()
+    chance = np.exp([1.0, -np.inf, 0.0, 2.0]) / np.exp([1.0, -np.inf, 0.0, 2.0]).sum()
+    found = np.bincount(actions[count // 2 :], minlength=4) / (count // 2)
+    assert found[1] == 0
+    np.testing.assert_allclose(found, chance, atol=0.015)
+    np.testing.assert_allclose(log_probs[count // 2 :], np.log(chance[actions[count // 2 :]]), atol=2e-6)
+
+
+def test_sampling_is_a_function_of_seed_step_and_row() -> None:
+    logits = np.zeros((600, 7), np.float32)
+    whole, _ = sample(logits, seed=5, step=9)
+    for first, last in ((0, 1), (17, 300), (599, 600)):
+        assert np.array_equal(sample(logits[first:last], seed=5, step=9, first=first)[0], whole[first:last])
+    assert np.array_equal(sample(logits, seed=5, step=9)[0], whole)
+    for others in ({"seed": 6, "step": 9}, {"seed": 5, "step": 10}, {"seed": 5, "step": 9 + 2**32}):
+        same = (sample(logits, **others)[0] == whole).mean()
+        assert 0.05 < same < 0.25  # one in seven, by chance
+    assert 0.05 < (whole[1:] == whole[:-1]).mean() < 0.25
+
+
+def test_sampling_where_nothing_is_allowed_or_a_number() -> None:
+    """The first action, and a log-prob that the guard of the learner will see."""
+    actions, log_probs = sample(np.zeros((2, 3), np.float32), np.zeros((2, 3), np.uint8))
+    assert actions.tolist() == [0, 0]
+    assert not np.isfinite(log_probs).any()
+    actions, log_probs = sample(np.full((2, 3), np.nan, np.float32))
+    assert ((actions >= 0) & (actions < 3)).all()
+    assert np.isnan(log_probs).all()
+
+
+# ---- wrong sizes
+
+
+def f(*shape: int) -> Any:
+    return np.zeros(shape, np.float32)
+
+
+def u(*shape: int) -> Any:
+    return np.zeros(shape, np.uint8)
+
+
+def new_bag(**changes: Any) -> Any:
+    usual: dict[str, Any] = {"place": [0] * 256, "slot": [0] * 256, "amount": [1.0] * 256, "slots": 2}
+    return native.TokenBag(**(usual | changes))
+
+
+MISUSE: dict[str, Callable[[], Any]] = {
+    "bag: places": lambda: new_bag(place=[0] * 255),
+    "bag: no feature": lambda: new_bag(slot=[], amount=[]),
+    "bag: part of a feature": lambda: new_bag(slot=[0] * 300, amount=[0.0] * 300),
+    "bag: amounts": lambda: new_bag(amount=[1.0] * 255),
+    "bag: slot": lambda: new_bag(slot=[2] * 256),
+    "bag: slot of an amount": lambda: new_bag(slot=[1] * 256),
+    "bag: slots": lambda: new_bag(slots=0),
+    "bag: token": lambda: new_bag().forward(u(4, 5, 2), f(2, 16), f(4, 16)),
+    "bag: hidden": lambda: new_bag().forward(u(4, 5, 3), f(2, 17), f(4, 17)),
+    "bag: none": lambda: new_bag().forward(u(4, 5, 3), f(2, 0), f(4, 0)),
+    "bag: table": lambda: new_bag().forward(u(4, 5, 3), f(1, 16), f(4, 16)),
+    "bag: out": lambda: new_bag().forward(u(4, 5, 3), f(2, 16), f(3, 16)),
+    "bag: gradient": lambda: new_bag().backward(u(4, 5, 3), f(4, 16), f(1, 16)),
+    "scan: starts": lambda: native.scan_forward(u(2, 3), f(2, 4, 8), f(2, 4, 8), f(4, 8), f(2, 4, 8)),
+    "scan: c": lambda: native.scan_forward(u(2, 4), f(2, 4, 8), f(2, 4, 7), f(4, 8), f(2, 4, 8)),
+    "scan: state": lambda: native.scan_forward(u(2, 4), f(2, 4, 8), f(2, 4, 8), f(3, 8), f(2, 4, 8)),
+    "scan: h": lambda: native.scan_forward(u(2, 4), f(2, 4, 8), f(2, 4, 8), f(4, 8), f(1, 4, 8)),
+    "scan: gradient": lambda: native.scan_backward(
+        u(2, 4), *[f(2, 4, 8)] * 2, f(4, 8), *[f(2, 4, 8)] * 2, f(2, 4, 7), f(2, 4, 8), f(4, 8)
+    ),
+    "scan: state's": lambda: native.scan_backward(u(2, 4), *[f(2, 4, 8)] * 2, f(4, 8), *[f(2, 4, 8)] * 4, f(4, 7)),
+    "lstm: gates": lambda: native.lstm_forward(f(3, 15), f(3, 4), f(3, 4), f(3, 4)),
+    "lstm: before": lambda: native.lstm_forward(f(3, 16), f(2, 4), f(3, 4), f(3, 4)),
+    "lstm: cell": lambda: native.lstm_forward(f(3, 16), f(3, 4), f(3, 3), f(3, 4)),
+    "lstm: d_gates": lambda: native.lstm_backward(f(3, 16), f(3, 4), f(3, 4), f(3, 4), f(3, 4), f(3, 12)),
+    "lstm: d_cell": lambda: native.lstm_backward(f(3, 16), f(3, 4), f(3, 4), f(3, 4), f(2, 4), f(3, 16)),
+    "sample: masks": lambda: native.sample_actions(f(3, 4), u(3, 3), 0, 0, 0, np.zeros(3, np.int32), f(3)),
+    "sample: actions": lambda: native.sample_actions(f(3, 4), None, 0, 0, 0, np.zeros(2, np.int32), f(3)),
+    "sample: log-probs": lambda: native.sample_actions(f(3, 4), None, 0, 0, 0, np.zeros(3, np.int32), f(4)),
+}
+
+
+@pytest.mark.parametrize("name", MISUSE)
+def test_wrong_sizes_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        MISUSE[name]()
+
+
+def test_wrong_kinds_are_refused() -> None:
+    with pytest.raises(TypeError):
+        native.scan_forward(u(2, 4), f(2, 4), f(2, 4, 8), f(4, 8), f(2, 4, 8))
+    with pytest.raises(TypeError):
+        native.sample_actions(f(3, 4), None, 0, 0, 0, f(3, 1), f(3))
