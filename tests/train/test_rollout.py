@@ -19,7 +19,7 @@ from gridmill.policy.network import Policy
 from gridmill.run import PolicyConfig, Run
 from gridmill.train.experience import Experience
 from gridmill.train.hands import Hands
-from gridmill.train.rollout import Rollout, _pieces
+from gridmill.train.rollout import MOST_ROWS, Rollout, _pieces
 from gridmill.train.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -100,12 +100,12 @@ def test_a_rollout_is_what_each_row_went_through(core: str, lanes: int, masks: b
     rollout.hands.close()
 
 
-@pytest.mark.parametrize(("first", "last", "most"), [(0, 1, 384), (0, 384, 384), (10, 395, 384), (5, 1000, 7)])
-def test_pieces_are_all_rows_once(first: int, last: int, most: int) -> None:
-    pieces = _pieces(slice(first, last), most)
+@pytest.mark.parametrize(("first", "last"), [(0, 1), (0, MOST_ROWS), (10, 11 + MOST_ROWS), (5, 5000)])
+def test_pieces_are_all_rows_once(first: int, last: int) -> None:
+    pieces = _pieces(slice(first, last))
     assert [row for piece in pieces for row in range(piece.start, piece.stop)] == list(range(first, last))
     lengths = [piece.stop - piece.start for piece in pieces]
-    assert max(lengths) <= most
+    assert max(lengths) <= MOST_ROWS
     assert max(lengths) - min(lengths) <= 1
 
 
@@ -242,7 +242,7 @@ def trained(epochs: int, game: AnyGame | None = None, **settings_: Any) -> Train
     ids=["scan", "lstm", "gru-cnn", "vtrace-prio"],
 )
 def test_threads_do_not_change_a_byte(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridmill.train.rollout.PIECE", 5)  # several pieces in each lane
+    monkeypatch.setattr("gridmill.train.rollout.MOST_ROWS", 5)  # several pieces in each lane
     game = games.arena_basic_easy_shaped(num_agents=6, max_steps=40)
     usual = {"max_microbatch": 32, "update_epochs": 2, "minibatch_size": 192}
     found = {hash_of(trained(3, game, **usual, threads=threads, **more).weights()) for threads in (1, 2, 4)}
@@ -268,7 +268,9 @@ def test_lanes_do_not_change_what_happens() -> None:
 @pytest.mark.parametrize("core", ["scan", "lstm"])
 def test_microbatches_do_not_change_the_result(core: str) -> None:
     game = games.arena_basic_easy_shaped(num_agents=6, max_steps=40)
-    whole, cut = (trained(1, game, policy={"core": core}, minibatch_size=192, max_microbatch=most) for most in (0, 56))
+    whole, cut = (
+        trained(1, game, policy={"core": core}, minibatch_size=192, max_microbatch=most) for most in (192, 56)
+    )
     assert whole.sizes.microbatches == 1
     assert cut.sizes.microbatches == 4
     start = Policy(whole.run.policy, whole.spec, whole.run.seed).state_dict()

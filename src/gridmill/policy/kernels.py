@@ -119,7 +119,7 @@ def plain_scan(gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
 class _Scan(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
-        gates, state = gates.detach(), state.detach().contiguous()
+        gates, state = gates.detach().contiguous(), state.detach().contiguous()
         h = torch.empty(*gates.shape[:2], gates.shape[2] // 2)
         native.scan_forward(*arrays(starts, gates, state, h))
         ctx.save_for_backward(gates, state, starts, h)

@@ -1,4 +1,5 @@
 // The portable and the wide kernels give the same bytes; what the bytes should be is tested against torch in Python.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -71,11 +72,12 @@ void compare_bags(std::size_t hidden) {
                    kTokens,
                    hidden};
   const auto table = numbers(kPlaces * kSlots * hidden, 3), d_out = numbers(kRows * hidden, 4);
+  const auto bias = numbers(hidden, 17);
   both([&](const Kernels& k) {
     Arrays found{std::vector<float>(kRows * hidden, 9.0f), numbers(table.size(), 5)};  // gradients are added to
-    k.bag_forward(job, table.data(), found[0].data());
+    k.bag_forward(job, table.data(), bias.data(), found[0].data());
     k.bag_backward(job, d_out.data(), found[1].data());
-    CHECK_EQ(found[0][0], 0.0f);
+    CHECK_EQ(found[0][0], std::max(0.0f, bias[0]));
     return found;
   });
 }
@@ -85,12 +87,11 @@ void compare_scans(std::size_t hidden) {
   const std::size_t step = kRows * hidden, all = kTime * step;
   const auto start = bytes(kTime * kRows, 6, 2);
   const ScanShape shape{kTime, kRows, hidden, start.data()};
-  const auto z = numbers(all, 7), c = numbers(all, 8), h0 = numbers(step, 9), d_h = numbers(all, 10);
+  const auto gates = numbers(2 * all, 7, 4.0f), h0 = numbers(step, 9), d_h = numbers(all, 10);
   both([&](const Kernels& k) {
-    Arrays found{std::vector<float>(all), std::vector<float>(all), std::vector<float>(all), std::vector<float>(step)};
-    k.scan_forward(shape, z.data(), c.data(), h0.data(), found[0].data());
-    k.scan_backward(shape, z.data(), c.data(), h0.data(), found[0].data(), d_h.data(), found[1].data(), found[2].data(),
-                    found[3].data());
+    Arrays found{std::vector<float>(all), gates, std::vector<float>(2 * all), std::vector<float>(step)};
+    k.scan_forward(shape, found[1].data(), h0.data(), found[0].data());
+    k.scan_backward(shape, found[1].data(), h0.data(), found[0].data(), d_h.data(), found[2].data(), found[3].data());
     return found;
   });
 }
