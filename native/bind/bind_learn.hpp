@@ -36,11 +36,15 @@ class TokenBag {
       : place_(place), slot_(slot), amount_(amount), slots_(slots) {
     expect_size("place", place.size(), 256);
     expect_size("amount", amount.size(), slot.size());
+    if (slots > kMost) throw std::invalid_argument("slots: expected at most 32767");
     if (slots < 1 || slot.empty() || slot.size() % 256 != 0)
       throw std::invalid_argument("slot: expected 256 a feature");
-    for (const std::int32_t p : place) places_ = std::max(places_, p + 1);
+    for (const std::int32_t p : place) {
+      if (p > kMost) throw std::invalid_argument("place: expected at most 32767");
+      places_ = std::max(places_, p + 1);
+    }
     for (std::size_t i = 0; i < slot.size(); ++i)
-      if (slot[i] + (amount[i] != 0) >= slots) throw std::invalid_argument("slot: expected less than slots");
+      if (slot[i] >= slots - (amount[i] != 0)) throw std::invalid_argument("slot: expected less than slots");
   }
 
   std::size_t table_rows() const { return static_cast<std::size_t>(places_) * static_cast<std::size_t>(slots_); }
@@ -57,6 +61,8 @@ class TokenBag {
   }
 
  private:
+  static constexpr std::int32_t kMost = 32767;  // place * slots + slot is no overflow
+
   template <class Obs>
   learn::BagJob check(const Obs& obs, std::size_t table, std::size_t hidden, std::size_t out) const {
     if (obs.shape(2) != 3) throw std::invalid_argument("obs: expected tokens of 3 bytes");
@@ -85,8 +91,9 @@ inline void bind_learn(nb::module_& m) {
                     std::int32_t>(),
            nb::arg("place"), nb::arg("slot"), nb::arg("amount"), nb::arg("slots"))
       .def_prop_ro("table_rows", &TokenBag::table_rows)
-      .def("forward", &TokenBag::forward, Free())
-      .def("backward", &TokenBag::backward, Free());
+      .def("forward", &TokenBag::forward, nb::arg("obs"), nb::arg("table"), nb::arg("bias"), nb::arg("out").noconvert(),
+           Free())
+      .def("backward", &TokenBag::backward, nb::arg("obs"), nb::arg("d_out"), nb::arg("d_table").noconvert(), Free());
   m.def(
       "scan_forward",
       [](const Bytes2& start, const Out3& gates, const Floats2& h0, const Out3& h) {
@@ -95,7 +102,7 @@ inline void bind_learn(nb::module_& m) {
         expect_size("h0", h0.size(), shape.rows * shape.hidden);
         learn::best().scan_forward(shape, gates.data(), h0.data(), h.data());
       },
-      Free());
+      nb::arg("start"), nb::arg("gates").noconvert(), nb::arg("h0"), nb::arg("h").noconvert(), Free());
   m.def(
       "scan_backward",
       [](const Bytes2& start, const Floats3& gates, const Floats2& h0, const Floats3& h, const Floats3& d_h,
@@ -108,7 +115,8 @@ inline void bind_learn(nb::module_& m) {
         expect_size("d_h0", d_h0.size(), h0.size());
         learn::best().scan_backward(shape, gates.data(), h0.data(), h.data(), d_h.data(), d_gates.data(), d_h0.data());
       },
-      Free());
+      nb::arg("start"), nb::arg("gates"), nb::arg("h0"), nb::arg("h"), nb::arg("d_h"), nb::arg("d_gates").noconvert(),
+      nb::arg("d_h0").noconvert(), Free());
   m.def(
       "lstm_forward",
       [](const Out2& gates, const Floats2& cell_before, const Out2& cell, const Out2& h) {
@@ -117,6 +125,7 @@ inline void bind_learn(nb::module_& m) {
         expect_size("cell_before", cell_before.size(), h.size());
         learn::best().lstm_forward(h.shape(0), h.shape(1), gates.data(), cell_before.data(), cell.data(), h.data());
       },
+      nb::arg("gates").noconvert(), nb::arg("cell_before"), nb::arg("cell").noconvert(), nb::arg("h").noconvert(),
       Free());
   m.def(
       "lstm_backward",
@@ -129,12 +138,14 @@ inline void bind_learn(nb::module_& m) {
         learn::best().lstm_backward(d_h.shape(0), d_h.shape(1), gates.data(), cell_before.data(), cell.data(),
                                     d_h.data(), d_cell.data(), d_gates.data());
       },
-      Free());
+      nb::arg("gates"), nb::arg("cell_before"), nb::arg("cell"), nb::arg("d_h"), nb::arg("d_cell").noconvert(),
+      nb::arg("d_gates").noconvert(), Free());
   m.def(
       "sample_actions",
       [](const Floats2& logits, const std::optional<Bytes2>& masks, std::uint64_t seed, std::uint64_t step,
          std::uint64_t first_row, const Cpu<std::int32_t, nb::ndim<1>>& actions,
          const Cpu<float, nb::ndim<1>>& log_probs) {
+        if (logits.shape(1) == 0) throw std::invalid_argument("logits: expected at least one action");
         if (masks) expect_size("masks", masks->size(), logits.size());
         expect_size("actions", actions.size(), logits.shape(0));
         expect_size("log_probs", log_probs.size(), logits.shape(0));
@@ -143,7 +154,7 @@ inline void bind_learn(nb::module_& m) {
         learn::best().sample(job, actions.data(), log_probs.data());
       },
       nb::arg("logits"), nb::arg("masks").none(), nb::arg("seed"), nb::arg("step"), nb::arg("first_row"),
-      nb::arg("actions"), nb::arg("log_probs"), Free());
+      nb::arg("actions").noconvert(), nb::arg("log_probs").noconvert(), Free());
 }
 
 }  // namespace gridmill

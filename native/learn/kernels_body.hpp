@@ -58,7 +58,7 @@ void bag_forward_columns(const BagJob& job, const float* table, const float* bia
       for (std::size_t k = 0; k < Lanes; ++k) add(sum[k], from + k * kWidth, weight);
     });
     for (std::size_t k = 0; k < Lanes; ++k) {
-      sum[k] = sum[k] > 0.0f ? sum[k] : Lane{};
+      sum[k] = sum[k] < 0.0f ? Lane{} : sum[k];  // what is no number stays none
       std::memcpy(out + n * job.hidden + column + k * kWidth, &sum[k], sizeof(Lane));
     }
   }
@@ -93,7 +93,7 @@ void bag_backward(const BagJob& job, const float* d_out, float* d_table) {
 
 // e^x to about one unit in the last place: 2^n times a polynomial on [-ln2/2, ln2/2].
 inline float exponential(float x) {
-  x = std::min(88.0f, std::max(-87.0f, x));
+  x = std::min(std::max(x, -87.0f), 88.0f);  // in this order what is no number stays none
   const float n = std::floor(x * 1.44269504088896341f + 0.5f);
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = 1.0f / 5040;
