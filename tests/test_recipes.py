@@ -178,10 +178,8 @@ def test_the_trainer_gets_the_resolved_run(monkeypatch: pytest.MonkeyPatch, tmp_
         seen.append((arguments, options))
         return types.SimpleNamespace(exit_code=5)
 
-    fake: Any = types.ModuleType("gridmill.train")
-    fake.train, fake.resume = told, told
-    monkeypatch.setitem(sys.modules, "gridmill.train", fake)
-    monkeypatch.setattr("gridmill.train", fake, raising=False)
+    monkeypatch.setattr("gridmill.train.session.train", told)
+    monkeypatch.setattr("gridmill.train.session.resume", told)
     assert call("train", "ci", "seed=3", "--runs-dir", str(tmp_path), "--fresh").exit_code == 5
     ((run,), options) = seen.pop()
     assert run == presets.fill(recipes.build("ci")).replace("seed", 3)

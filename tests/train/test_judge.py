@@ -25,6 +25,8 @@ import sys, time, types
 import numpy as np
 class Still:
     masks = False
+    def meet(self, env, seed):
+        pass
     def act(self, obs, state, masks=None):
         time.sleep(PAUSE)
         return np.zeros(len(obs), np.int32), None

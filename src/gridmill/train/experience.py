@@ -65,7 +65,7 @@ class Experience:
             found = x.reshape(-1, *x.shape[2:]).index_select(0, flat)
             return found.view(*index.shape, *x.shape[2:]).to(device, non_blocking=True)
 
-        states = self.states.reshape(-1, self.states.shape[-1]).index_select(0, segments)
+        states = self.states.flatten(0, 1).index_select(0, segments)
         return Minibatch(
             obs=pick(self.obs),
             starts=pick(self.starts),

@@ -94,8 +94,8 @@ class RunLog:
         for line in evaluation_lines(record):
             self.note(line)
 
-    def note(self, text: str) -> None:
-        """Something a person should know: a warning, a checkpoint."""
+    def note(self, text: str, whole: bool = False) -> None:
+        """Something a person should know: a warning, a checkpoint. A command to be copied stays `whole`."""
         for line in text.splitlines():
             self._write(self._log, line)
             if self._panel is not None:
@@ -104,7 +104,7 @@ class RunLog:
                 except Exception as reason:
                     self._drop_panel(reason)
             else:
-                self._show(line)
+                self._show(line, whole)
         self._tell_troubles()
 
     def report(self) -> Path | None:
@@ -176,13 +176,13 @@ class RunLog:
 
     # ---- the terminal
 
-    def _show(self, line: str) -> None:
+    def _show(self, line: str, whole: bool = False) -> None:
         """A line on the terminal; when nobody is there any more, training goes on."""
         if not self._has_terminal:
             return
         try:
             shown = line.encode("ascii", "backslashreplace").decode()
-            if len(shown) > WIDTH:  # paths stay whole, so that they can be copied
+            if len(shown) > WIDTH and not whole:  # paths stay whole, so that they can be copied
                 shown = textwrap.fill(
                     shown, WIDTH, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
                 )
