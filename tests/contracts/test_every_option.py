@@ -22,7 +22,7 @@ import pytest
 import torch
 from tiny import berries, epochs_of, tiny
 
-from gridmill import dry_run
+from gridmill import dry_run, games
 from gridmill.config import Config
 from gridmill.run import Run, Schedule
 from gridmill.train import judge as judge_room
@@ -182,6 +182,8 @@ JUDGE: dict[str, Any] = {"evaluation__enabled": True, "checkpoint__epochs": 1}
 PROFILE: dict[str, Any] = {"profiler__enabled": True, "profiler__interval_epochs": 1, "profiler__wait_steps": 0}
 TRACES = {"see": files("traces/*.json"), "epochs": 6} | PROFILE | {"profiler__active_steps": 1}
 
+VECTORS: dict[str, Any] = {"game": games.prospector(), "policy__encoder": "mlp", "score": ""}
+
 TABLE: dict[str, Case] = {
     "recipe": to("other", see=log("recipe: "), run="mine"),
     "run": to("mine", see=lambda run: session(run).name == "mine"),
@@ -219,6 +221,7 @@ TABLE: dict[str, Case] = {
     "trainer.device": to("cuda", see=device),
     "trainer.compile": to("default", "reduce-overhead", "max-autotune", see=compiled),
     "trainer.precision": to("bf16"),
+    "trainer.env_impl": to("reference", see=made(lambda trainer: type(trainer.env)), **VECTORS),
     "trainer.tf32": to(False, see=on_cuda),
     "trainer.experience_device": to("cpu", see=on_cuda),
     "trainer.masks": to(False),

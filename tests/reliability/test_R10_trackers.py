@@ -37,7 +37,7 @@ def test_R10_a_full_disk_for_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     full = {"left": 8}
 
     def append(file: int, line: bytes) -> None:
-        if 0 < full["left"] and line.startswith((b"{", b"     ")) and b'"epoch": 1,' not in line:
+        if full["left"] > 0 and line.startswith((b"{", b"     ")) and b'"epoch": 1,' not in line:
             full["left"] -= 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         PLAIN_APPEND(file, line)
