@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 from tiny import process
 
+from gridmill.train.log import TITLES
+
 SOAK, TRIAL = 1_800.0, 60.0  # seconds
-SLOWER, GROWN = 0.05, 0.05  # shares that count as a leak: of speed, of memory
+SLOWER = {TRIAL: 0.3, SOAK: 0.05}  # the share of speed that counts as lost; in a minute, neighbours decide
+GROWN = 0.05  # of memory
 
 # Trains until the time is over, evaluating every few seconds; prints a look at itself every epoch.
 CODE = """
@@ -53,7 +56,7 @@ def soak(folder: Path, seconds: float) -> tuple[list[dict[str, Any]], int]:
     looks = [json.loads(line.removeprefix("LOOK ")) for line in said.splitlines() if line.startswith("LOOK ")]
     lines = (folder / "soak" / "metrics.jsonl").read_text().splitlines()
     log = (folder / "soak" / "log.txt").read_text()
-    assert "warning" not in log.replace("warning: reward", "")  # the game's heading may warn of its rewards
+    assert "warning" not in log.partition(TITLES)[2]  # the heading may warn of the game
     assert ": evaluation: " not in log  # how a failed one is told
     return looks, sum("evaluation" in json.loads(line) for line in lines)
 
@@ -69,7 +72,7 @@ def speed(looks: list[dict[str, Any]]) -> float:
     return float(np.median(steps / cpu))
 
 
-def check(looks: list[dict[str, Any]], evaluated: int, told: Callable[[str, object], None]) -> None:
+def check(looks: list[dict[str, Any]], evaluated: int, slower: float, told: Callable[[str, object], None]) -> None:
     early, late = part(looks, 0.2, 0.4), part(looks, 0.8, 1.0)
     ratio = speed(late) / speed(early)
     grown = np.median([look["rss"] for look in late]) / np.median([look["rss"] for look in early]) - 1
@@ -78,7 +81,7 @@ def check(looks: list[dict[str, Any]], evaluated: int, told: Callable[[str, obje
         f"{looks[-1]['seconds']:.0f} s, speed {ratio:.3f} of the start, memory {grown:+.1%}, {evaluated} evals",
     )
     assert evaluated >= 2
-    assert ratio > 1 - SLOWER
+    assert ratio > 1 - slower
     assert grown < GROWN
 
 
@@ -88,4 +91,4 @@ def test_S4_as_fast_at_the_end_as_at_the_start(
     seconds: float, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """A minute to try it, then half an hour: training, evaluation, checkpoints, analysis, monitor."""
-    check(*soak(tmp_path, seconds), record_property)
+    check(*soak(tmp_path, seconds), SLOWER[seconds], record_property)
