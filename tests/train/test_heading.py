@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_heading_of_prospector() -> None:
     run = Run(recipe="p", run="mine", game=ProspectorConfig(), policy=PolicyConfig(encoder="mlp", core="none"))
     lines = lines_for(run)
     assert lines[0] == "recipe: p, seed 0, run mine"
-    assert lines[-1] == "reward: the game's own; score: net_profit"
+    assert lines[-1] == "score: net_profit"
 
 
 # ---- the monitor
@@ -64,10 +65,12 @@ def test_heading_of_prospector() -> None:
 
 def test_monitor_looks_at_this_process() -> None:
     monitor.sample()
-    sum(range(200_000))
+    began = time.monotonic()
+    while time.monotonic() - began < 0.3:  # the clock of CPU time has ticks of 10 ms: a short look says nothing
+        sum(range(10_000))
     found = monitor.sample()
     assert found["memory/rss"] > 1e6
-    assert 0 <= found["cpu/util"] <= 1.5
+    assert 0 < found["cpu/util"] <= 1.1
     assert found["memory/free"] > 0
 
 

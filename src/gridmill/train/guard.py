@@ -47,6 +47,14 @@ class Guard:
         return found
 
 
+def first_not_finite(tensors: Mapping[str, torch.Tensor]) -> str:
+    """The name of a tensor that holds a number that is none; empty if all are well."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            return name
+    return ""
+
+
 def dump(folder: Path, trainer: Trainer) -> Path:
     """The last hundred steps and the minibatch that was no good, as a file of tensors; where it lies."""
     x = trainer.experience

@@ -24,6 +24,7 @@ from typing import IO, Any
 from gridmill.run import Run
 
 FAR_SEEDS = 1 << 32  # added to the run's seed: worlds that training does not play
+FIGURES = ("episodes", "score", "reward")  # of a result, what log and report show
 LIMIT = 3600.0  # seconds after which an evaluation is given up
 # `python -m gridmill` that also watches its standard input: the trainer holds the other end and never writes, so the
 # end of it is the end of the trainer, even one that was killed.
@@ -77,7 +78,7 @@ class Judge:
         return self._trial is not None
 
     def poll(self) -> list[dict[str, Any]]:
-        """What has finished since the last call: {"epoch", "score", "reward"}, or {"epoch", "error"} with one line."""
+        """What has finished since the last call: {"epoch", *FIGURES}, or {"epoch", "error"} with one line."""
         trial = self._trial
         if trial is not None:
             if trial.process.poll() is not None:
@@ -151,6 +152,6 @@ def _read(trial: _Trial) -> dict[str, Any]:
         return {"error": f"evaluation: {said[-1] if said else 'said nothing'} (exit code {code})"}
     try:
         result = json.loads(trial.out.read())["results"][0]
-        return {"score": result["score"], "reward": result["reward"]["mean"]}
+        return {name: result[name] for name in FIGURES}
     except (ValueError, KeyError, IndexError, TypeError) as reason:
         return {"error": f"evaluation: its answer cannot be read: {type(reason).__name__}: {reason}"}

@@ -101,8 +101,8 @@ class RunLog:
         self._write(self._metrics, json.dumps(record, allow_nan=False))
         self._tell_troubles()
 
-    def note(self, text: str) -> None:
-        """Something a person should know: a warning, a checkpoint."""
+    def note(self, text: str, whole: bool = False) -> None:
+        """Something a person should know: a warning, a checkpoint. A command to be copied stays `whole`."""
         for line in text.splitlines():
             self._write(self._log, line)
             if self._panel is not None:
@@ -111,7 +111,7 @@ class RunLog:
                 except Exception as reason:
                     self._drop_panel(reason)
             else:
-                self._show(line)
+                self._show(line, whole)
         self._tell_troubles()
 
     def report(self) -> Path | None:
@@ -183,13 +183,13 @@ class RunLog:
 
     # ---- the terminal
 
-    def _show(self, line: str) -> None:
+    def _show(self, line: str, whole: bool = False) -> None:
         """A line on the terminal; when nobody is there any more, training goes on."""
         if not self._has_terminal:
             return
         try:
             shown = line.encode("ascii", "backslashreplace").decode()
-            if len(shown) > WIDTH:  # paths stay whole, so that they can be copied
+            if len(shown) > WIDTH and not whole:  # paths stay whole, so that they can be copied
                 shown = textwrap.fill(
                     shown, WIDTH, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
                 )

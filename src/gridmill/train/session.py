@@ -10,9 +10,11 @@ Exit codes: 0 done, 3 checkpoints cannot be written, 4 numbers that are none, 5 
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import threading
@@ -32,12 +34,12 @@ from gridmill.arithmetic import mebibytes, plan
 from gridmill.run import Run
 from gridmill.train import monitor
 from gridmill.train.analysis import analyse
-from gridmill.train.guard import Guard, dump
+from gridmill.train.guard import Guard, dump, first_not_finite
 from gridmill.train.heading import heading
 from gridmill.train.judge import Judge
 from gridmill.train.log import RunLog
 from gridmill.train.traces import Traces
-from gridmill.train.trainer import BrokenWorld, Trainer
+from gridmill.train.trainer import BrokenNumbers, Trainer
 
 NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
 
@@ -98,11 +100,11 @@ class _Session:
             self.before = float(found.record["seconds"])
         self.began = time.monotonic()
         self.first_steps = self.trainer.agent_steps
-        _write_record(folder / "run.json", self.record())
         lines = heading(run, self.trainer.env, _recipe(run))
-        self.log = RunLog(
+        self.log = RunLog(  # first: it refuses a folder that somebody else writes
             folder, run, lines, panel, append=found is not None, from_epoch=None if found is None else found.epoch
         )
+        _write_record(folder / "run.json", self.record())
         for line in skipped:
             self.log.note(f"skipped: {line}")
         self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
@@ -111,6 +113,7 @@ class _Session:
         self.traces = Traces(run.profiler, folder / "traces")
         self.saved: Path | None = None if found is None else found.path
         self.saved_at = (self.trainer.epochs, time.monotonic())
+        self.saving = 0.0  # seconds since the newest line of metrics
         self.looked = -1e9  # when the monitor last looked
         self.signal = 0
 
@@ -122,21 +125,24 @@ class _Session:
                     code, reason = self.epoch()
                 if self.signal:
                     code, reason = 128 + self.signal, f"stopped by {signal.Signals(self.signal).name}"
-                if code not in (BROKEN, STOPPED):
-                    self.save(last=True)
-            except BrokenWorld as error:
-                self.log.note(f"stopped: {error}; dump: {dump(self.folder, self.trainer)}")
+                if code not in (BROKEN, STOPPED) and not self.save(last=True):
+                    code, reason = NOT_SAVED, "the last checkpoint could not be written"
+            except BrokenNumbers as error:
+                self.log.note(f"stopped: {error}; {self.dumped()}")
                 code, reason = BROKEN, "numbers that are none"
             except checkpoint.NotSaved as error:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
             except torch.OutOfMemoryError as error:
-                need = mebibytes(plan(self.run)[1].total)
+                need, reason = mebibytes(plan(self.run)[1].total), "out of memory"
                 raise RuntimeError(
                     f"out of memory ({str(error).splitlines()[0]}); about {need} were expected: lower "
                     f"trainer.max_microbatch (now {self.trainer.sizes.microbatch_size}) or trainer.num_worlds "
                     f"(now {self.trainer.sizes.num_worlds})"
                 ) from error
+            except BaseException as error:
+                reason = f"{type(error).__name__}: {error}"
+                raise
             finally:
                 self.close(code, reason)
         seconds = self.before + time.monotonic() - self.began
@@ -156,14 +162,14 @@ class _Session:
         if now - self.looked >= self.run.monitor.seconds:
             metrics |= monitor.sample()
             self.looked = now
-        if self.due():
-            self.save()
-        metrics["time/checkpoint"] = time.monotonic() - now
+        metrics["time/checkpoint"], self.saving = self.saving, 0.0
         if self.saved is not None:
             metrics["last_checkpoint"] = self.saved.name
         for window in self.trainer.full_windows:  # before the epoch: what looks for the newest reads the last lines
             self.log.window(self.trainer.epochs, window.record())
-        self.log.epoch(metrics)
+        self.log.epoch(metrics)  # before the checkpoint: whatever one holds, the metrics up to it are there
+        if self.due():
+            self.save()
         self.evaluate(metrics["seconds"])
         timed = self.run.profiler.rollout_timing
         if timed and self.trainer.epochs % timed == 0:
@@ -172,7 +178,7 @@ class _Session:
         for warning in warnings:
             self.log.note(f"warning: {warning}")
         if self.trainer.learner.in_a_row >= 3:
-            self.log.note(f"stopped: 3 updates in a row were no numbers; dump: {dump(self.folder, self.trainer)}")
+            self.log.note(f"stopped: 3 updates in a row were no numbers; {self.dumped()}")
             return BROKEN, "numbers that are none"
         if warnings and self.run.guard.stop:
             return STOPPED, "stopped by the guard"
@@ -187,14 +193,27 @@ class _Session:
         by_seconds = c.seconds > 0 and time.monotonic() - at >= c.seconds
         return by_epochs or by_seconds or self.saver.retry_due()
 
-    def save(self, last: bool = False) -> None:
-        t = self.trainer
+    def save(self, last: bool = False) -> bool:
+        """Write a checkpoint, unless there is one of this epoch or updates were skipped; False if the disk fails."""
+        t, began = self.trainer, time.monotonic()
         if t.learner.in_a_row or (self.saved is not None and self.saved_at[0] == t.epochs):
-            return
+            return True
+        weights, tensors = t.weights(), t.tensors()
+        if poisoned := first_not_finite(weights | tensors):
+            raise BrokenNumbers(f"`{poisoned}` is not finite after epoch {t.epochs}; expected finite numbers")
         score = float(t.recent.mean()) if len(t.recent) else None
-        path = self.saver.save(t.epochs, t.weights(), t.tensors(), self.record(), score, last)
+        path = self.saver.save(t.epochs, weights, tensors, self.record(), score, last)
         self.saved_at = (t.epochs if path is not None else self.saved_at[0], time.monotonic())
         self.saved = path or self.saved
+        self.saving += time.monotonic() - began
+        return path is not None
+
+    def dumped(self) -> str:
+        """Keep what is needed to see why a run broke, if the disk takes it; where it lies."""
+        try:
+            return f"dump: {dump(self.folder, self.trainer)}"
+        except OSError as error:
+            return f"no dump: {error}"
 
     def record(self) -> dict[str, Any]:
         """What run.json holds: all that a person or a program must know to use the weights."""
@@ -222,8 +241,8 @@ class _Session:
         self.traces.close()
         if self.judge is not None:
             self.judge.close()
-        if code in (128 + signal.SIGINT, 128 + signal.SIGTERM) or not self.trainer.done:
-            self.log.note(f"go on with: gridmill resume {self.folder}")
+        if self.saved is not None and not self.trainer.done:
+            self.log.note(f"go on with: gridmill resume {shlex.quote(str(self.folder))}", whole=True)
         self.trainer.close()
         self.log.close(reason)
 
@@ -288,6 +307,7 @@ def _write_record(path: Path, record: dict[str, Any]) -> None:
     unfinished.replace(path)
 
 
+@functools.cache
 def _commit() -> str:
     """The commit of the source the package runs from, if it has one."""
     here = Path(__file__).parent

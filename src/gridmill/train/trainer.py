@@ -7,6 +7,7 @@ It writes no files: `session.py` runs it with logs, checkpoints and signals; the
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -35,8 +36,8 @@ from gridmill.windows import Window
 RECENT = 240  # agent-episodes that the running score is a mean of
 
 
-class BrokenWorld(RuntimeError):
-    """The environment gave a number that is none: nothing learned from here on could be trusted."""
+class BrokenNumbers(RuntimeError):
+    """A reward, an observation or a part of the state is no number: nothing learned from here on could be trusted."""
 
 
 class Trainer:
@@ -50,7 +51,7 @@ class Trainer:
         self.env = _environment(run, self.sizes.threads)
         self.spec = Spec.of(self.env)
         if self.device.type == "cuda":
-            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = t.tf32
+            use_tf32(t.tf32)
         self._torch_threads = torch.get_num_threads()
         if self.device.type == "cpu":
             torch.set_num_threads(1)  # the hands are the threads
@@ -60,7 +61,7 @@ class Trainer:
         if t.compile != "off":
             forward = torch.compile(self.policy, mode=t.compile)
         autocast = self._autocast()
-        kept = torch.device("cpu") if t.experience_device == "cpu" else self.device
+        kept = experience_device(t.experience_device, self.device)
         self.experience = Experience(self.sizes, self.spec, self.policy.state_size, self.env.masks is not None, kept)
         self.rollout = Rollout(
             self.env, forward, self.sizes, self.experience, self.hands, self.device, autocast, run.seed,
@@ -115,7 +116,9 @@ class Trainer:
         }
         metrics |= {f"time/{part}": seconds for part, seconds in self.rollout.times.items()}
         metrics |= learned.metrics | self._statistics(episodes)
-        self.last = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
+        self.last = {
+            name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
+        }
         return metrics
 
     def _refuse_broken_numbers(self) -> None:
@@ -123,9 +126,10 @@ class Trainer:
         checked = {"reward": x.rewards} | ({"observation": x.obs} if x.obs.is_floating_point() else {})
         for name, numbers in checked.items():
             if not bool(torch.isfinite(numbers).all()):
-                step, row = (int(i) for i in torch.nonzero(~torch.isfinite(numbers))[0][:2])
-                raise BrokenWorld(
-                    f"{name} of row {row} (world {row // self.env.num_agents}) is {numbers[step, row].flatten()[0]} "
+                first = torch.nonzero(~torch.isfinite(numbers))[0].tolist()
+                step, row = first[:2]
+                raise BrokenNumbers(
+                    f"{name} of row {row} (world {row // self.env.num_agents}) is {float(numbers[tuple(first)])} "
                     f"at step {self.rollout.step - self.sizes.horizon + step} of the run; expected finite numbers"
                 )
 
@@ -195,6 +199,16 @@ def _device(wanted: str) -> torch.device:
     if wanted == "cuda" and not torch.cuda.is_available():
         raise ValueError("trainer.device: expected a CUDA device, found none; use auto or cpu")
     return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def use_tf32(allowed: bool) -> None:
+    """On a GPU: whether matrix products may round their inputs to 10 bits of mantissa."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
+
+
+def experience_device(wanted: str, learner: torch.device) -> torch.device:
+    """Where the rollout is stored: beside the learner, or in the memory of the host, which is larger."""
+    return torch.device("cpu") if wanted == "cpu" else learner
 
 
 def _environment(run: Run, threads: int) -> Env:

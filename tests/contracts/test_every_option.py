@@ -1,0 +1,316 @@
+"""Every setting of a Run does something: changed, it changes what can be seen.
+
+TABLE names for each path the other values, what else must be set for it to matter, and where to look: the weights after
+two epochs unless it says otherwise. A setting that is not in it fails, and so does one that nothing reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import sys
+import tempfile
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from tiny import berries, epochs_of, tiny
+
+from gridmill import dry_run, games
+from gridmill.config import Config
+from gridmill.run import Run, Schedule
+from gridmill.train import judge as judge_room
+from gridmill.train import train
+from gridmill.train import trainer as trainer_room
+from gridmill.train.schedule import Progress, number_at
+from gridmill.train.trainer import Trainer
+
+# ---- where to look
+
+
+@functools.cache
+def weights(run: Run) -> str:
+    """A hash of the policy after two epochs."""
+    trainer = Trainer(run)
+    for _ in range(2):
+        trainer.epoch()
+    found = hashlib.sha256()
+    for name, tensor in trainer.weights().items():
+        found.update(name.encode() + tensor.numpy().tobytes())
+    trainer.close()
+    return found.hexdigest()
+
+
+def session(run: Run) -> Path:
+    """A whole run; its folder."""
+    return train(run, tempfile.mkdtemp(), panel=False).folder
+
+
+def files(pattern: str) -> Callable[[Run], Any]:
+    """Names of files of the run's folder."""
+    return lambda run: (lambda folder: sorted(str(p.relative_to(folder)) for p in folder.glob(pattern)))(session(run))
+
+
+def metric(name: str) -> Callable[[Run], Any]:
+    """In which epochs a metric was written, by the beginning of its name."""
+    return lambda run: [any(key.startswith(name) for key in record) for record in epochs_of(session(run))]
+
+
+def log(words: str) -> Callable[[Run], Any]:
+    """The lines of log.txt with these words."""
+    return lambda run: [line for line in (session(run) / "log.txt").read_text().splitlines() if words in line]
+
+
+def made(look: Callable[[Trainer], Any]) -> Callable[[Run], Any]:
+    """Something of a trainer that was just made."""
+
+    def observe(run: Run) -> Any:
+        trainer = Trainer(run)
+        try:
+            return look(trainer)
+        finally:
+            trainer.close()
+
+    return observe
+
+
+def compiled(run: Run) -> Any:
+    """How the policy was given to torch's compiler, if it was."""
+    with mock.patch.object(torch, "compile", side_effect=lambda module, mode: module) as compiler:
+        Trainer(run).close()
+    return [call.kwargs for call in compiler.call_args_list]
+
+
+def learned_rows(run: Run) -> Any:
+    """How many segments the policy learns from at a time."""
+    trainer, seen = Trainer(run), set[int]()
+    plain = trainer.learner.forward
+
+    def forward(obs: Any, *rest: Any) -> Any:
+        seen.add(obs.shape[1])
+        return plain(obs, *rest)
+
+    trainer.learner.forward = forward
+    trainer.epoch()
+    trainer.close()
+    return seen
+
+
+def on_cuda(run: Run) -> Any:
+    """Where the parts of a run on a GPU would be: such a trainer cannot be made here."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    try:
+        trainer_room.use_tf32(run.trainer.tf32)
+        kept = trainer_room.experience_device(run.trainer.experience_device, torch.device("cuda"))
+        return torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32, kept.type
+    finally:
+        trainer_room.use_tf32(before)
+
+
+def device(run: Run) -> str:
+    try:
+        return made(lambda trainer: trainer.device.type)(run)  # type: ignore[no-any-return]
+    except ValueError as error:
+        return str(error)
+
+
+def evaluations(run: Run) -> list[list[str]]:
+    """The commands with which evaluations would have been started."""
+    started: list[list[str]] = []
+
+    def popen(words: list[str], **_: Any) -> Any:
+        started.append([word for word in words if not word.startswith("/")])
+        raise OSError("not now")
+
+    with mock.patch.object(judge_room, "subprocess", types.SimpleNamespace(Popen=popen, PIPE=-1)):
+        session(run)
+    return started
+
+
+def wandb(run: Run) -> Any:
+    """What W&B's and TensorBoard's packages were told; fakes stand in for them."""
+    told: list[Any] = []
+    fake: Any = types.ModuleType("wandb")
+    fake.Settings = lambda **_: None
+    quiet = types.SimpleNamespace(log=lambda *_, **__: None, finish=lambda: None)
+    fake.init = lambda project, mode, **_: (told.append((project, mode)), quiet)[1]
+    board: Any = types.ModuleType("tensorboard.summary")
+    writer = types.SimpleNamespace(add_scalar=lambda *_: None, flush=lambda: None, close=lambda: None)
+    board.Writer = lambda path: (told.append(Path(path).name), writer)[1]
+    modules = {"wandb": fake, "tensorboard": types.ModuleType("tensorboard"), "tensorboard.summary": board}
+    with mock.patch.dict(sys.modules, modules):
+        session(run)
+    return told
+
+
+def exit_code(run: Run) -> int:
+    return train(run, tempfile.mkdtemp(), panel=False).exit_code
+
+
+def shapes(run: Run) -> bool:
+    """Whether a trace tells the shapes of what it saw."""
+    (file, *_) = (session(run) / "traces").glob("*.json")
+    return any("Input Dims" in event.get("args", {}) for event in json.loads(file.read_text())["traceEvents"])
+
+
+# ---- the table
+
+
+@dataclass
+class Case:
+    """Other values than the first run's, what else is set in all of them, where to look."""
+
+    values: tuple[Any, ...]
+    see: Callable[[Run], Any] = weights
+    with_: dict[str, Any] = field(default_factory=dict)
+    epochs: int = 2
+
+
+def to(*values: Any, see: Callable[[Run], Any] = weights, epochs: int = 2, **with_: Any) -> Case:
+    return Case(values, see, with_, epochs)
+
+
+ROUNDS: dict[str, Any] = {"trainer__update_epochs": 3, "optimizer__learning_rate": 0.02}  # so that ratios leave 1
+VTRACE = ROUNDS | {"trainer__advantage": "vtrace"}
+JUDGE: dict[str, Any] = {"evaluation__enabled": True, "checkpoint__epochs": 1}
+PROFILE: dict[str, Any] = {"profiler__enabled": True, "profiler__interval_epochs": 1, "profiler__wait_steps": 0}
+TRACES = {"see": files("traces/*.json"), "epochs": 6} | PROFILE | {"profiler__active_steps": 1}
+
+VECTORS: dict[str, Any] = {"game": games.prospector(), "policy__encoder": "mlp", "score": ""}
+
+TABLE: dict[str, Case] = {
+    "recipe": to("other", see=log("recipe: "), run="mine"),
+    "run": to("mine", see=lambda run: session(run).name == "mine"),
+    "seed": to(1),
+    "game": to(berries().replace("max_steps", 10), berries().replace("rewards.0.weight", 1.0), trainer__reward="raw"),
+    "score": to("reward", see=lambda run: [record.get("score") for record in epochs_of(session(run))], epochs=4),
+    "policy.encoder": to("cnn", "attend"),
+    "policy.core": to("none", "lstm", "gru"),
+    "policy.hidden": to(32),
+    "policy.layers": to(0, 2),
+    "policy.latents": to(4, policy__encoder="attend"),
+    "policy.heads": to(2, policy__encoder="attend"),
+    "policy.actor_gain": to(0.1),
+    "losses.ppo.weight": to(0.5, Schedule(start=1.0, end=0.0)),
+    "losses.ppo.clip": to(0.01, **ROUNDS),
+    "losses.ppo.entropy_weight": to(0.1),
+    "losses.value.weight": to(0.1),
+    "losses.value.clip": to(0.01, **ROUNDS),
+    "optimizer.kind": to("adamw", "muon", "schedule_free", optimizer__weight_decay=0.1),
+    "optimizer.learning_rate": to(0.002, Schedule(start=1e-3, end=0.0)),
+    "optimizer.beta1": to(0.5),
+    "optimizer.beta2": to(0.9),
+    "optimizer.eps": to(1e-2),
+    "optimizer.weight_decay": to(0.1),
+    "optimizer.max_grad_norm": to(0.0, 0.001, optimizer__eps=1e-2),
+    "trainer.total_timesteps": to(384, see=lambda run: len(epochs_of(session(run)))),
+    "trainer.num_worlds": to(8),
+    "trainer.threads": to(2, see=made(lambda trainer: (trainer.hands.count, trainer.env.threads))),
+    "trainer.async_factor": to(1, 4, see=made(lambda trainer: len(trainer.rollout.lanes))),
+    "trainer.batch_size": to(256),
+    "trainer.minibatch_size": to(64, 128),
+    "trainer.max_microbatch": to(8, 32, see=learned_rows),
+    "trainer.bptt_horizon": to(16),
+    "trainer.update_epochs": to(2),
+    "trainer.device": to("cuda", see=device),
+    "trainer.compile": to("default", "reduce-overhead", "max-autotune", see=compiled),
+    "trainer.precision": to("bf16"),
+    "trainer.env_impl": to("reference", see=made(lambda trainer: type(trainer.env)), **VECTORS),
+    "trainer.tf32": to(False, see=on_cuda),
+    "trainer.experience_device": to("cpu", see=on_cuda),
+    "trainer.masks": to(False),
+    "trainer.advantage": to("vtrace", **ROUNDS),
+    "trainer.gamma": to(0.9),
+    "trainer.gae_lambda": to(0.5),
+    "trainer.rho_clip": to(0.5, **VTRACE),
+    "trainer.c_clip": to(0.5, **VTRACE),
+    "trainer.target_kl": to(1e-9, **ROUNDS),
+    "trainer.normalize_advantages": to(False),
+    "trainer.reward": to("raw", "centered", trainer__normalize_advantages=False),
+    "trainer.prio_alpha": to(0.8),
+    "trainer.prio_beta0": to(0.9, trainer__prio_alpha=0.8),
+    "trainer.desync_episodes": to(False),
+    "checkpoint.epochs": to(1, see=files("checkpoints/*"), epochs=3),
+    "checkpoint.seconds": to(1e-6, see=files("checkpoints/*"), epochs=3),
+    "checkpoint.keep": to(2, see=files("checkpoints/*"), epochs=6, checkpoint__epochs=1, score="length"),
+    "evaluation.enabled": to(True, see=evaluations, checkpoint__epochs=1),
+    "evaluation.epochs": to(2, see=evaluations, epochs=4, **JUDGE),
+    "evaluation.seconds": to(1e6, see=evaluations, epochs=4, **JUDGE),
+    "evaluation.episodes": to(3, see=evaluations, **JUDGE),
+    "analysis.gradient_epochs": to(1, 2, see=metric("gradient/")),
+    "analysis.weight_epochs": to(1, 2, see=metric("weight/")),
+    "monitor.seconds": to(1e-6, see=metric("memory/")),
+    "profiler.enabled": to(True, see=files("traces/*.json"), epochs=6),
+    "profiler.interval_epochs": to(4, **TRACES),
+    "profiler.wait_steps": to(1, **TRACES),
+    "profiler.warmup_steps": to(2, **TRACES),
+    "profiler.active_steps": to(2, **TRACES),
+    "profiler.record_shapes": to(True, see=shapes, **PROFILE),
+    "profiler.rollout_timing": to(1, 2, see=lambda run: len(log("env wait")(run))),
+    "track.tensorboard": to(True, see=wandb),
+    "track.wandb": to("offline", "online", see=wandb),
+    "track.project": to("mine", see=wandb, track__wandb="offline"),
+    "guard.max_kl": to(1e-12, see=log("warning: KL")),
+    "guard.min_entropy": to(100.0, see=log("warning: entropy")),
+    "guard.min_explained_variance": to(2.0, see=log("warning: explained variance")),
+    "guard.stop": to(True, see=exit_code, guard__max_kl=1e-12),
+}
+
+
+def paths(kind: type[Config], start: str = "") -> list[str]:
+    """Every setting of a record; a game is one setting here, its own are tested with the engine."""
+    found: list[str] = []
+    for name, about in kind.model_fields.items():
+        inner = about.annotation
+        if isinstance(inner, type) and issubclass(inner, Config):
+            found += paths(inner, f"{start}{name}.")
+        else:
+            found.append(f"{start}{name}")
+    return found
+
+
+def test_every_setting_is_in_the_table() -> None:
+    assert set(TABLE) == set(paths(Run))
+
+
+@pytest.mark.parametrize("path", TABLE)
+def test_it_changes_what_can_be_seen(path: str) -> None:
+    case = TABLE[path]
+    base = tiny(case.epochs, **case.with_)
+    runs = [base, *(base.replace(path, value) for value in case.values)]
+    assert len(set(runs)) == len(runs)
+    seen = [repr(case.see(run)) for run in runs]
+    assert repr(case.see(base)) == seen[0]  # what is looked at does not change by itself
+    assert len(set(seen)) == len(seen), seen
+
+
+# ---- schedules
+
+HALF = Progress(500, 1_000, 3, 10, {"score": 2.0})
+SCHEDULES: dict[str, tuple[Schedule, Any]] = {
+    "start": (Schedule(start=1.0, end=0.0), 2.0),
+    "end": (Schedule(start=1.0, end=0.0), 0.5),
+    "shape": (Schedule(start=1.0, end=0.0, until=2_000), "cosine"),
+    "over": (Schedule(start=1.0, end=0.0), "epochs"),
+    "begin": (Schedule(start=1.0, end=0.0), 250.0),
+    "until": (Schedule(start=1.0, end=0.0), 750.0),
+    "stairs": (Schedule(start=1.0, end=0.0, until=900, shape="stairs"), 3),
+}
+
+
+@pytest.mark.parametrize("name", Schedule.model_fields)
+def test_every_part_of_a_schedule_changes_the_number(name: str) -> None:
+    schedule, value = SCHEDULES[name]
+    assert number_at(schedule, HALF) != number_at(schedule.replace(name, value), HALF)
+
+
+def test_the_plan_shows_every_setting() -> None:
+    shown = dry_run.page(tiny(), tiny(), "none")
+    for path in set(TABLE) - {"game", "recipe"}:
+        assert f" {path} = " in shown

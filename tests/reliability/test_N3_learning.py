@@ -1,0 +1,71 @@
+"""N3: learning works. Two quick recipes reach their score within a budget of steps; no clock is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tiny import berries, tiny
+
+from gridmill import recipes
+from gridmill.run import OptimizerConfig, PolicyConfig, Schedule, TrainerConfig
+from gridmill.train import train
+
+HEARTS = 4.0  # per agent and episode; random play makes 1.4
+BERRIES = 5.0  # random play makes 1.97 (512 episodes)
+
+
+def test_N3_the_arena_is_learned_from_scratch(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """The first 3 M agent-steps of arena_basic_easy_shaped, in smaller minibatches."""
+    run = recipes.build("arena_basic_easy_shaped")
+    whole = float(run.trainer.total_timesteps)
+    run = run.replace_all(
+        [
+            ("run", "mine"),
+            ("trainer.total_timesteps", 3_000_000),
+            ("trainer.device", "cpu"),
+            ("trainer.minibatch_size", 2_200),  # more updates for few steps
+            ("optimizer.learning_rate.until", whole),  # as far along as the whole run would be
+            ("losses.ppo.entropy_weight.until", whole),
+        ]
+    )
+    result = train(run, tmp_path, panel=False)
+    record_property("figure", f"heart.get {result.score:.2f}, {result.agent_steps:,} steps, {result.seconds:.0f} s")
+    assert result.exit_code == 0
+    assert result.score is not None
+    assert result.score >= HEARTS
+
+
+@pytest.mark.parametrize("core", ["none", "scan", "lstm"])
+def test_N3_a_small_game_is_learned_in_seconds(
+    core: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Berries, for every core: twice what random play picks."""
+    run = tiny(1, core).replace_all(
+        [
+            ("run", "mine"),
+            ("game", berries()),
+            ("policy", PolicyConfig.load({"core": core, "hidden": 32})),
+            ("optimizer", OptimizerConfig(learning_rate=Schedule(start=5e-3, end=5e-4), max_grad_norm=2.0)),
+            (
+                "trainer",
+                TrainerConfig(
+                    total_timesteps=80_000,
+                    num_worlds=64,
+                    threads=1,
+                    batch_size=2_560,
+                    minibatch_size=640,
+                    bptt_horizon=20,
+                    update_epochs=2,
+                    gamma=0.9,
+                    device="cpu",
+                    reward="scaled",
+                ),
+            ),
+        ]
+    )
+    result = train(run, tmp_path, panel=False)
+    record_property("figure", f"{core}: berry.get {result.score:.2f}, {result.seconds:.1f} s")
+    assert result.score is not None
+    assert result.score >= BERRIES

@@ -1,0 +1,94 @@
+"""S4: training with evaluation for a long time is as fast at its end as at its start and needs no more memory.
+
+Speed is steps per second of the process's own CPU time, so that neighbours on the machine do not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import process
+
+from gridmill.train.log import TITLES
+
+SOAK, TRIAL = 1_800.0, 60.0  # seconds
+SLOWER = {TRIAL: 0.3, SOAK: 0.05}  # the share of speed that counts as lost; in a minute, neighbours decide
+GROWN = 0.05  # of memory
+
+# Trains until the time is over, evaluating every few seconds; prints a look at itself every epoch.
+CODE = """
+import json, resource, signal, sys, time
+import psutil
+from gridmill import recipes
+from gridmill.train import session
+folder, seconds = sys.argv[1], float(sys.argv[2])
+run = recipes.build("ci").replace_all([
+    ("run", "soak"), ("trainer.total_timesteps", 10**12), ("trainer.device", "cpu"),
+    ("checkpoint.seconds", seconds / 40), ("evaluation.enabled", True), ("evaluation.episodes", 2),
+    ("analysis.gradient_epochs", 10), ("analysis.weight_epochs", 10), ("monitor.seconds", 1.0),
+])
+began, process = time.monotonic(), psutil.Process()
+plain = session._Session.epoch
+def epoch(self):
+    found = plain(self)
+    used = process.cpu_times()
+    look = {"seconds": time.monotonic() - began, "cpu": used.user + used.system, "rss": process.memory_info().rss}
+    print("LOOK " + json.dumps(look | {"steps": self.trainer.agent_steps}), flush=True)
+    if look["seconds"] > seconds:
+        self.signal = signal.SIGINT
+    return found
+session._Session.epoch = epoch
+sys.exit(session.train(run, folder, panel=False).exit_code)
+"""
+
+
+def soak(folder: Path, seconds: float) -> tuple[list[dict[str, Any]], int]:
+    """What a run said of itself at every epoch, and how often it was evaluated."""
+    with process(CODE, str(folder), str(seconds)) as child:
+        assert child.stdout is not None
+        said = child.stdout.read()
+    assert child.returncode == 130, said
+    looks = [json.loads(line.removeprefix("LOOK ")) for line in said.splitlines() if line.startswith("LOOK ")]
+    lines = (folder / "soak" / "metrics.jsonl").read_text().splitlines()
+    log = (folder / "soak" / "log.txt").read_text()
+    assert "warning" not in log.partition(TITLES)[2]  # the heading may warn of the game
+    assert ": evaluation: " not in log  # how a failed one is told
+    return looks, sum("evaluation" in json.loads(line) for line in lines)
+
+
+def part(looks: list[dict[str, Any]], begin: float, end: float) -> list[dict[str, Any]]:
+    last = looks[-1]["seconds"]
+    return [look for look in looks if begin * last <= look["seconds"] <= end * last]
+
+
+def speed(looks: list[dict[str, Any]]) -> float:
+    """The median over epochs, steps per CPU second."""
+    steps, cpu = np.diff([look["steps"] for look in looks]), np.diff([look["cpu"] for look in looks])
+    return float(np.median(steps / cpu))
+
+
+def check(looks: list[dict[str, Any]], evaluated: int, slower: float, told: Callable[[str, object], None]) -> None:
+    early, late = part(looks, 0.2, 0.4), part(looks, 0.8, 1.0)
+    ratio = speed(late) / speed(early)
+    grown = np.median([look["rss"] for look in late]) / np.median([look["rss"] for look in early]) - 1
+    told(
+        "figure",
+        f"{looks[-1]['seconds']:.0f} s, speed {ratio:.3f} of the start, memory {grown:+.1%}, {evaluated} evals",
+    )
+    assert evaluated >= 2
+    assert ratio > 1 - slower
+    assert grown < GROWN
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [TRIAL, SOAK])
+def test_S4_as_fast_at_the_end_as_at_the_start(
+    seconds: float, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """A minute to try it, then half an hour: training, evaluation, checkpoints, analysis, monitor."""
+    check(*soak(tmp_path, seconds), SLOWER[seconds], record_property)
