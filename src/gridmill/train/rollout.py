@@ -141,8 +141,8 @@ class Rollout:
         generator = torch.Generator(self.device).manual_seed(hash_of(self.seed, self.step, rows.start))
         uniform = torch.rand(logits.shape, device=self.device, generator=generator).clamp_min(1e-10)
         chosen = (logits - (-uniform.log()).log()).argmax(-1)  # the Gumbel trick
-        log_probs = logits.log_softmax(-1).gather(-1, chosen[:, None]).squeeze(-1)
-        kept.actions[t, rows], kept.log_probs[t, rows] = chosen.int(), log_probs
+        kept.actions[t, rows] = chosen.int()
+        kept.log_probs[t, rows] = logits.log_softmax(-1).gather(-1, chosen[:, None]).squeeze(-1)
         self.seen["actions"][rows].copy_(chosen.int())  # waits for the device: the one synchronisation
 
     @torch.inference_mode()
