@@ -55,9 +55,12 @@ class TokenBag {
     expect_size("bias", bias.size(), table.shape(1));
     learn::best().bag_forward(job, table.data(), bias.data(), out.data());
   }
-  void backward(const Cpu<const std::uint8_t, nb::ndim<3>>& obs, const Floats2& d_out, const Out2& d_table) const {
+  void backward(const Cpu<const std::uint8_t, nb::ndim<3>>& obs, const Floats2& out, const Floats2& d_out,
+                const Out2& d_table, const Cpu<float, nb::ndim<1>>& d_bias) const {
     const learn::BagJob job = check(obs, d_table.shape(0), d_table.shape(1), d_out.size());
-    learn::best().bag_backward(job, d_out.data(), d_table.data());
+    expect_size("out", out.size(), d_out.size());
+    expect_size("d_bias", d_bias.size(), d_table.shape(1));
+    learn::best().bag_backward(job, out.data(), d_out.data(), d_table.data(), d_bias.data());
   }
 
  private:
@@ -93,7 +96,8 @@ inline void bind_learn(nb::module_& m) {
       .def_prop_ro("table_rows", &TokenBag::table_rows)
       .def("forward", &TokenBag::forward, nb::arg("obs"), nb::arg("table"), nb::arg("bias"), nb::arg("out").noconvert(),
            Free())
-      .def("backward", &TokenBag::backward, nb::arg("obs"), nb::arg("d_out"), nb::arg("d_table").noconvert(), Free());
+      .def("backward", &TokenBag::backward, nb::arg("obs"), nb::arg("out"), nb::arg("d_out"),
+           nb::arg("d_table").noconvert(), nb::arg("d_bias").noconvert(), Free());
   m.def(
       "scan_forward",
       [](const Bytes2& start, const Out3& gates, const Floats2& h0, const Out3& h) {

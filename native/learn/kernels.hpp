@@ -40,7 +40,8 @@ struct SampleJob {
 struct Kernels {
   // out [rows, hidden] becomes the larger of 0 and the sum of bias [hidden] and the rows
   void (*bag_forward)(const BagJob& job, const float* table, const float* bias, float* out);
-  void (*bag_backward)(const BagJob& job, const float* d_out, float* d_table);        // added to d_table
+  // added to d_table and d_bias, where out was above 0
+  void (*bag_backward)(const BagJob& job, const float* out, const float* d_out, float* d_table, float* d_bias);
   void (*scan_forward)(const ScanShape& s, float* gates, const float* h0, float* h);  // gates become z and c
   void (*scan_backward)(const ScanShape& s, const float* gates, const float* h0, const float* h, const float* d_h,
                         float* d_gates, float* d_h0);

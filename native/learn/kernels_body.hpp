@@ -65,16 +65,25 @@ void bag_forward_columns(const BagJob& job, const float* table, const float* bia
 }
 
 template <std::size_t Lanes>
-void bag_backward_columns(const BagJob& job, const float* d_out, float* d_table, std::size_t column) {
+void bag_backward_columns(const BagJob& job, const float* out, const float* d_out, float* d_table, float* d_bias,
+                          std::size_t column) {
   const std::size_t stride = job.tokens * 3;
+  std::array<Lane, Lanes> sum{};
   for (std::size_t n = 0; n < job.rows; ++n) {
     std::array<Lane, Lanes> d;
-    for (std::size_t k = 0; k < Lanes; ++k) take(d[k], d_out + n * job.hidden + column + k * kWidth);
+    for (std::size_t k = 0; k < Lanes; ++k) {
+      Lane was;
+      take(was, out + n * job.hidden + column + k * kWidth);
+      take(d[k], d_out + n * job.hidden + column + k * kWidth);
+      d[k] = was > 0.0f ? d[k] : Lane{};
+      sum[k] += d[k];
+    }
     each_row(job.layout, job.obs + n * stride, job.tokens, [&](std::size_t row, float weight) {
       float* to = d_table + row * job.hidden + column;
       for (std::size_t k = 0; k < Lanes; ++k) add_to(to + k * kWidth, d[k], weight);
     });
   }
+  for (std::size_t k = 0; k < Lanes; ++k) add_to(d_bias + column + k * kWidth, sum[k], 1.0f);
 }
 
 void bag_forward(const BagJob& job, const float* table, const float* bias, float* out) {
@@ -84,11 +93,11 @@ void bag_forward(const BagJob& job, const float* table, const float* bias, float
   for (; column < job.hidden; column += kWidth) bag_forward_columns<1>(job, table, bias, out, column);
 }
 
-void bag_backward(const BagJob& job, const float* d_out, float* d_table) {
+void bag_backward(const BagJob& job, const float* out, const float* d_out, float* d_table, float* d_bias) {
   std::size_t column = 0;
   for (; column + kBlock * kWidth <= job.hidden; column += kBlock * kWidth)
-    bag_backward_columns<kBlock>(job, d_out, d_table, column);
-  for (; column < job.hidden; column += kWidth) bag_backward_columns<1>(job, d_out, d_table, column);
+    bag_backward_columns<kBlock>(job, out, d_out, d_table, d_bias, column);
+  for (; column < job.hidden; column += kWidth) bag_backward_columns<1>(job, out, d_out, d_table, d_bias, column);
 }
 
 // e^x to about one unit in the last place: 2^n times a polynomial on [-ln2/2, ln2/2].

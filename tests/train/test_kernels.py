@@ -263,7 +263,7 @@ MISUSE: dict[str, Callable[[], Any]] = {
     "bag: table": lambda: new_bag().forward(u(4, 5, 3), f(1, 16), f(16), f(4, 16)),
     "bag: bias": lambda: new_bag().forward(u(4, 5, 3), f(2, 16), f(15), f(4, 16)),
     "bag: out": lambda: new_bag().forward(u(4, 5, 3), f(2, 16), f(16), f(3, 16)),
-    "bag: gradient": lambda: new_bag().backward(u(4, 5, 3), f(4, 16), f(1, 16)),
+    "bag: gradient": lambda: new_bag().backward(u(4, 5, 3), f(4, 16), f(4, 16), f(1, 16), f(16)),
     "scan: starts": lambda: native.scan_forward(u(2, 3), f(2, 4, 16), f(4, 8), f(2, 4, 8)),
     "scan: gates": lambda: native.scan_forward(u(2, 4), f(2, 4, 15), f(4, 8), f(2, 4, 8)),
     "scan: state": lambda: native.scan_forward(u(2, 4), f(2, 4, 16), f(3, 8), f(2, 4, 8)),

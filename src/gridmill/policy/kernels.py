@@ -85,10 +85,9 @@ class _Bag(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, Tensor, None, None]:
         obs, out = ctx.saved_tensors
-        d_sum = torch.where(out > 0, d_out, 0.0)
-        d_table = torch.zeros(ctx.shape)
-        ctx.tokens.bag.backward(*arrays(obs, d_sum, d_table))
-        return d_table, d_sum.sum(0), None, None
+        d_table, d_bias = torch.zeros(ctx.shape), torch.zeros(ctx.shape[1])
+        ctx.tokens.bag.backward(*arrays(obs, out, d_out.contiguous(), d_table, d_bias))
+        return d_table, d_bias, None, None
 
 
 # ---- the gated scan: h = h + z (c - h), z and c from the gates

@@ -16,15 +16,15 @@ def arena_basic_easy_shaped() -> Run:
         policy=PolicyConfig(encoder="bag", core="scan", hidden=128),
         losses=Losses(
             ppo=PPO(clip=0.2, entropy_weight=Schedule(start=0.02, end=0.004)),
-            value=Value(weight=0.5),
+            value=Value(weight=1.0),
         ),
         optimizer=OptimizerConfig(learning_rate=Schedule(start=2e-3, end=2e-4), eps=1e-5, max_grad_norm=2.0),
         trainer=TrainerConfig(
             total_timesteps=50_000_000,
-            num_worlds=22,  # 528 rows x 100 ticks
-            batch_size=52_800,
-            minibatch_size=4_400,
-            bptt_horizon=100,
+            num_worlds=64,  # 1 536 rows x 64 ticks
+            batch_size=98_304,
+            minibatch_size=4_096,
+            bptt_horizon=64,
             gamma=0.998,
             gae_lambda=0.95,
             reward="scaled",

@@ -11,9 +11,9 @@ def ci() -> Run:
     return arena_basic_easy_shaped().replace_all(
         [
             ("recipe", "ci"),
-            ("trainer.num_worlds", 2),  # 48 rows x 200 ticks
-            ("trainer.batch_size", 9_600),
-            ("trainer.minibatch_size", 2_400),
-            ("trainer.total_timesteps", 1_920_000),
+            ("trainer.num_worlds", 2),  # 48 rows x 192 ticks
+            ("trainer.batch_size", 9_216),
+            ("trainer.minibatch_size", 2_304),
+            ("trainer.total_timesteps", 1_843_200),
         ]
     )

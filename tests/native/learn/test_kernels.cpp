@@ -74,9 +74,10 @@ void compare_bags(std::size_t hidden) {
   const auto table = numbers(kPlaces * kSlots * hidden, 3), d_out = numbers(kRows * hidden, 4);
   const auto bias = numbers(hidden, 17);
   both([&](const Kernels& k) {
-    Arrays found{std::vector<float>(kRows * hidden, 9.0f), numbers(table.size(), 5)};  // gradients are added to
+    Arrays found{std::vector<float>(kRows * hidden, 9.0f), numbers(table.size(), 5),
+                 numbers(hidden, 18)};  // gradients are added to
     k.bag_forward(job, table.data(), bias.data(), found[0].data());
-    k.bag_backward(job, d_out.data(), found[1].data());
+    k.bag_backward(job, found[0].data(), d_out.data(), found[1].data(), found[2].data());
     CHECK_EQ(found[0][0], std::max(0.0f, bias[0]));
     return found;
   });
