@@ -80,7 +80,7 @@ def evaluate(game: str | AnyGame | Run, policy: str, episodes: int, seed: int, l
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
     statistic = game.score if isinstance(game, Run) else ""
-    played = games.build(game) if isinstance(game, str) else game.game if isinstance(game, Run) else game
+    played = games.build(game) if isinstance(game, str) else game_of(game) if isinstance(game, Run) else game
     trained = _trained(policy)
     parts = [_play(played, policy, trained, count, seed + first, statistic) for first, count in _chunks(episodes)]
     scores = _mean(np.concatenate([score for score, _ in parts]))
@@ -107,6 +107,11 @@ def run_of(folder: Path) -> Run:
     if not isinstance(record, dict) or "run" not in record:
         raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
     return Run.load(record["run"])
+
+
+def game_of(run: Run) -> AnyGame:
+    """The game a run is judged in: its own, but Prospector's frozen one, whatever reward it was trained with."""
+    return ProspectorConfig() if isinstance(run.game, ProspectorConfig) else run.game
 
 
 def baselines(game: AnyGame | Run) -> list[str]:

@@ -1,29 +1,52 @@
 """Prospector, trained on profit.
 
-The game's own reward is frozen and pays for ending at once, so it is not what is learned from here: every step pays the
-change of the ship's worth instead. Evaluation shows the frozen return, profit and survival side by side.
+The game's own reward is frozen and pays for ending at once, so it is not what is learned from here. The same game with
+other weights is: credits earned, a little for what is mined, a fine for losing the ship, and nothing else. Episodes are
+cut after 2 000 ticks instead of 20 000, so that ships that are stuck do not fill the batch. Evaluation plays the frozen
+game and shows its return, profit and survival side by side.
 """
 
 from __future__ import annotations
 
 from gridmill import games
+from gridmill.prospector.config import ProspectorConfig
 from gridmill.run import PPO, Losses, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
+
+
+def for_profit() -> ProspectorConfig:
+    """The game to learn in."""
+    return games.prospector(
+        time_max=2_000.0,
+        alpha_extract=0.05,
+        beta_fuel=0.0,
+        gamma_time=0.0,
+        delta_wear=0.0,
+        epsilon_heat=0.0,
+        zeta_damage=0.0,
+        kappa_pirate=0.0,
+        scan_cost=0.0,
+        invalid_pen=0.01,
+        stranded_pen=1.0,
+        destroyed_pen=1.0,
+        terminal_bonus=0.0,
+    )
 
 
 def prospector() -> Run:
     """One ship, two dense layers of 128, learning from profit instead of the frozen reward."""
     return Run(
         recipe="prospector",
-        game=games.prospector(),
-        policy=PolicyConfig(encoder="mlp", core="none", hidden=128, layers=2),
-        losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.002)), value=Value(weight=0.5)),
-        optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=1.0),
+        game=for_profit(),
+        policy=PolicyConfig(encoder="mlp", core="none", hidden=128, layers=1),
+        losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.002)), value=Value(weight=1.0)),
+        optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
-            total_timesteps=20_000_000,
-            num_worlds=512,  # 512 rows x 64 ticks
+            total_timesteps=50_000_000,
+            num_worlds=1_024,  # 1 024 rows x 32 ticks
             batch_size=32_768,
             minibatch_size=4_096,
-            gamma=0.998,
+            bptt_horizon=32,
+            gamma=0.995,
             reward="scaled",
         ),
     )
