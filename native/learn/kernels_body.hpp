@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "core/random.hpp"
 #include "learn/kernels.hpp"
@@ -201,15 +202,17 @@ void lstm_backward(std::size_t rows, std::size_t hidden, const float* gates, con
 
 // Inverts the distribution at one uniform number per row, which is a function of (seed, step, row) alone.
 void sample(const SampleJob& job, std::int32_t* actions, float* log_probs) {
+  std::vector<float> weight(job.actions);
   for (std::size_t n = 0; n < job.rows; ++n) {
     const float* logits = job.logits + n * job.actions;
     const std::uint8_t* mask = job.masks ? job.masks + n * job.actions : nullptr;
     float top = -std::numeric_limits<float>::infinity();
     for (std::size_t a = 0; a < job.actions; ++a)
       if (!mask || mask[a]) top = std::max(top, logits[a]);
+    for (std::size_t a = 0; a < job.actions; ++a) weight[a] = exponential(logits[a] - top);
     float total = 0;
     for (std::size_t a = 0; a < job.actions; ++a)
-      if (!mask || mask[a]) total += exponential(logits[a] - top);
+      if (!mask || mask[a]) total += weight[a];
     const Key key{job.seed, static_cast<std::uint32_t>(job.first_row + n), static_cast<std::uint32_t>(job.step >> 32)};
     const std::uint64_t bits = Stream(key, static_cast<std::uint32_t>(job.step), 0).at(0);
     float left = static_cast<float>(static_cast<double>(bits >> 11) * 0x1p-53) * total;
@@ -217,7 +220,7 @@ void sample(const SampleJob& job, std::int32_t* actions, float* log_probs) {
     for (std::size_t a = 0; a < job.actions; ++a) {
       if (mask && !mask[a]) continue;
       chosen = static_cast<std::int32_t>(a);
-      left -= exponential(logits[a] - top);
+      left -= weight[a];
       if (left < 0) break;
     }
     // No action allowed, or logits that are no numbers: the guard above sees them; here it is the first action.
