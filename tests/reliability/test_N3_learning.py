@@ -17,7 +17,7 @@ BERRIES = 5.0  # random play makes 1.97 (512 episodes)
 
 
 def test_N3_the_arena_is_learned_from_scratch(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """The first 3 M agent-steps of arena_basic_easy_shaped, in smaller minibatches."""
+    """The first 3 M agent-steps of arena_basic_easy_shaped."""
     run = recipes.build("arena_basic_easy_shaped")
     whole = float(run.trainer.total_timesteps)
     run = run.replace_all(
@@ -25,7 +25,6 @@ def test_N3_the_arena_is_learned_from_scratch(tmp_path: Path, record_property: C
             ("run", "mine"),
             ("trainer.total_timesteps", 3_000_000),
             ("trainer.device", "cpu"),
-            ("trainer.minibatch_size", 2_200),  # more updates for few steps
             ("optimizer.learning_rate.until", whole),  # as far along as the whole run would be
             ("losses.ppo.entropy_weight.until", whole),
         ]
