@@ -71,7 +71,7 @@ def test_every_preset_fits_games_of_one_to_four_agents(name: str, preset: str) -
 def test_the_plan_marks_what_differs() -> None:
     text = call("train", "ci", "seed=3", "game.max_steps=500", "optimizer.learning_rate.end=0", "--dry-run").stdout
     marked = {line[2:].split(" =")[0] for line in text.splitlines() if line.startswith("* ")}
-    assert marked == {"seed", "game", "optimizer.learning_rate", "trainer.device"}
+    assert marked == {"seed", "game", "optimizer.learning_rate", "trainer.device", "trainer.async_factor"}
     assert "optimizer.learning_rate = 0.002 -> 0, linear over steps" in text
 
 
@@ -155,7 +155,10 @@ def test_what_is_wrong_in_a_file_is_one_line(source: str, said: str, tmp_path: P
         (["train", "arena_basic"], "unknown recipe `arena_basic`, but a game: `gridmill train arena game=arena_basic`"),
         (["train", "nowhere.py"], "no recipe file `nowhere.py`"),
         (["train", "ci", "total_timesteps=1"], "did you mean `trainer.total_timesteps`?"),
-        (["train", "ci", "trainer.num_worlds=3"], "num_worlds = 3 is not a multiple of async_factor = 2; add: "),
+        (
+            ["train", "ci", "trainer.num_worlds=3", "trainer.async_factor=2"],
+            "is not a multiple of async_factor = 2; add: ",
+        ),
         (["train", "ci", "trainer.num_worlds=1e9"], "not enough memory: "),
         (["train", "ci", "game.num_agents=4096"], "free cells for agents and objects"),
         (["train", "ci", "--preset", "latop"], "did you mean `laptop`?"),

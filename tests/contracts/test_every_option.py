@@ -62,6 +62,12 @@ def metric(name: str) -> Callable[[Run], Any]:
     return lambda run: [any(key.startswith(name) for key in record) for record in epochs_of(session(run))]
 
 
+def windows(run: Run) -> list[str]:
+    """The lines of metrics.jsonl about windows."""
+    lines = (session(run) / "metrics.jsonl").read_text().splitlines()
+    return [line for line in lines if '"window": ' in line]
+
+
 def log(words: str) -> Callable[[Run], Any]:
     """The lines of log.txt with these words."""
     return lambda run: [line for line in (session(run) / "log.txt").read_text().splitlines() if words in line]
@@ -233,8 +239,10 @@ TABLE: dict[str, Case] = {
     "trainer.target_kl": to(1e-9, **ROUNDS),
     "trainer.normalize_advantages": to(False),
     "trainer.reward": to("raw", "centered", trainer__normalize_advantages=False),
+    "trainer.team_share": to(0.5),
     "trainer.prio_alpha": to(0.8),
     "trainer.prio_beta0": to(0.9, trainer__prio_alpha=0.8),
+    "trainer.window_env_steps": to(10, 50, see=windows),
     "trainer.desync_episodes": to(False),
     "checkpoint.epochs": to(1, see=files("checkpoints/*"), epochs=3),
     "checkpoint.seconds": to(1e-6, see=files("checkpoints/*"), epochs=3),

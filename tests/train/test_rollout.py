@@ -41,8 +41,9 @@ def scripted_rollout(rows: int, lanes: int, core: Any, masks: bool, hands: int =
     experience = Experience(sizes, env.spec, policy.state_size, masks, CPU)
     acting: Any = env
     rollout = Rollout(
-        acting, policy, sizes, experience, Hands(hands), CPU, contextlib.nullcontext, 7, policy.state_size
-    )
+        acting, policy, sizes, experience, Hands(hands), CPU, contextlib.nullcontext, 7, policy.state_size,
+        policy.encoder.hold,
+    )  # fmt: skip
     return env, policy, rollout
 
 

@@ -23,17 +23,40 @@ class Encoder(nn.Module):
 
     tokens: Tokens
 
+    def hold(self, still: bool) -> None:
+        """While weights hold still, forwards without gradients may share what depends on weights alone."""
+
 
 class Bag(Encoder):
-    """The sum of one embedding per (place, feature, value): no dense grid, and cost by the tokens that are there."""
+    """The sum of one embedding per (place, feature, value): no dense grid, and cost by the tokens that are there.
+
+    An embedding is the sum of three: of the place, of its row and of its column. What was learned about a mine two
+    cells north is so known in part of all mines north; without it every place is learned alone.
+    """
 
     def __init__(self, config: PolicyConfig, spec: Spec, places: int, slots: int, rng: np.random.Generator) -> None:
         super().__init__()
+        self.window, self.slots = spec.window, slots
         self.table = table(places * slots, config.hidden, TABLE_SCALE, rng)
+        self.rows = nn.Parameter(torch.zeros(spec.window[0] * slots, config.hidden))
+        self.columns = nn.Parameter(torch.zeros(spec.window[1] * slots, config.hidden))
         self.bias = nn.Parameter(torch.zeros(config.hidden))
+        self._joined: Tensor | None = None
+
+    def hold(self, still: bool) -> None:
+        with torch.no_grad():
+            self._joined = self.joined() if still else None
+
+    def joined(self) -> Tensor:
+        """The three tables as one: [places * slots, hidden]."""
+        height, width = self.window
+        inside = self.table[: height * width * self.slots].view(height, width, self.slots, -1)
+        inside = inside + self.rows.view(height, 1, self.slots, -1) + self.columns.view(1, width, self.slots, -1)
+        return torch.cat((inside.view(height * width * self.slots, -1), self.table[height * width * self.slots :]))
 
     def forward(self, obs: Tensor) -> Tensor:
-        return bag(self.table, self.bias, obs, self.tokens)
+        known = self._joined if not torch.is_grad_enabled() else None
+        return bag(self.joined() if known is None else known, self.bias, obs, self.tokens)
 
 
 class Box(Encoder):

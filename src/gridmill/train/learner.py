@@ -62,7 +62,7 @@ class Learner:
     def learn(self, x: Experience, now: Progress) -> Learned:
         """All updates of one epoch."""
         t, done = self.run.trainer, Learned(in_a_row=self.in_a_row)
-        rewards = self.scale(x)
+        rewards = shared(self.scale(x), self.sizes.num_agents, t.team_share)
         weights, rate = weights_at(self.run.losses, now), number_at(self.run.optimizer.learning_rate, now)
         self.optimizer.use("train")
         self.optimizer.set_rate(rate)
@@ -154,6 +154,14 @@ class Learner:
     def restore(self, tensors: dict[str, Tensor]) -> None:
         self.optimizer.restore(tensors)
         self.scale.restore(tensors)
+
+
+def shared(rewards: Tensor, num_agents: int, share: float) -> Tensor:
+    """Rewards [T, B] of which a share is the same for all agents of a world: their mean."""
+    if share == 0:
+        return rewards
+    mean = rewards.view(len(rewards), -1, num_agents).mean(-1, keepdim=True).expand(-1, -1, num_agents)
+    return (1 - share) * rewards + share * mean.reshape(rewards.shape)
 
 
 class RewardScale:

@@ -40,9 +40,11 @@ class Rollout:
         autocast: Callable[[], AbstractContextManager[object]],
         seed: int,
         state_size: int,
+        hold: Callable[[bool], None],
     ) -> None:
         self.env, self.policy, self.sizes, self.experience = env, policy, sizes, experience
         self.hands, self.device, self.autocast, self.seed = hands, device, autocast, seed
+        self.hold = hold  # tells the encoder that weights hold still
         self.step = 0  # steps of every row so far: with the seed and the row, all that drawing an action depends on
         self.state = torch.zeros(sizes.rows, state_size, device=device)
         self.starts = torch.ones(sizes.rows, dtype=torch.uint8)
@@ -59,6 +61,7 @@ class Rollout:
     def collect(self) -> None:
         """One rollout. Afterwards no lane is in flight."""
         self.times = dict.fromkeys(PARTS, 0.0)
+        self.hold(True)
         for t in range(self.sizes.horizon):
             for lane, rows in enumerate(self.lanes):
                 if t > 0:
@@ -69,6 +72,7 @@ class Rollout:
         for lane, rows in enumerate(self.lanes):
             self._receive(lane, rows, self.sizes.horizon - 1)
         self.hands.map(self._look_ahead, [piece for pieces in self.pieces for piece in pieces])
+        self.hold(False)
 
     # ---- one lane, one step
 
