@@ -30,7 +30,7 @@ def small(core: str = "lstm") -> Run:
     sizes = {"num_worlds": 8, "batch_size": 32, "minibatch_size": 16, "bptt_horizon": 4, "threads": 1}
     for name, value in sizes.items():
         run = run.replace(f"trainer.{name}", value)
-    return run.replace("policy.hidden", 8)
+    return run.replace("policy.hidden", 16)
 
 
 # ---- the arithmetic
@@ -124,8 +124,8 @@ def test_acting_step_by_step_is_what_learning_replays(core: str) -> None:
 
 
 def test_weights_are_counted_without_biases() -> None:
-    parts = plain_network.build(small(), 5, 3)  # hidden 8, one dense layer after the first
-    assert plain_network.num_weights(parts) == 5 * 8 + 8 * 8 + 2 * 4 * 8 * 8 + 8 * 3 + 8
+    parts = plain_network.build(small(), 5, 3)  # hidden 16, one dense layer after the first
+    assert plain_network.num_weights(parts) == 5 * 16 + 16 * 16 + 2 * 4 * 16 * 16 + 16 * 3 + 16
 
 
 def test_an_epoch_of_the_pieces_learns_and_times_every_phase() -> None:
@@ -199,7 +199,8 @@ def test_another_python_finds_the_package_and_nothing_else() -> None:
         assert [entry.name for entry in folder.iterdir()] == ["gridmill"]
         code = "import gridmill, gridmill._native as n; print(gridmill.__file__, n.__file__)"
         path = [str(folder), *(entry for entry in sys.path if entry.endswith("site-packages"))]
-        command = ["env", f"PYTHONPATH={':'.join(path)}", sys.executable, "-c", code]
+        # -S: without the hook of an editable install, which another environment does not have
+        command = ["env", f"PYTHONPATH={':'.join(path)}", sys.executable, "-S", "-c", code]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
         assert all(file.startswith(str(folder)) for file in done.stdout.split())
 
