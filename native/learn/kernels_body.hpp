@@ -139,6 +139,20 @@ void scan_forward(const ScanShape& s, float* gates, const float* h0, float* h) {
     }
 }
 
+// Rows are functions of their own: only as parameters are the arrays known not to overlap, which vectors need.
+#define GRIDMILL_ROW __attribute__((noinline)) void
+
+GRIDMILL_ROW scan_backward_row(std::size_t hidden, const float* __restrict z, const float* __restrict c,
+                               const float* __restrict before, const float* __restrict d_after, float keep,
+                               float* __restrict d_z, float* __restrict d_c, float* __restrict flow) {
+  for (std::size_t k = 0; k < hidden; ++k) {
+    const float d = d_after[k] + flow[k];
+    d_z[k] = d * (c[k] - keep * before[k]) * z[k] * (1.0f - z[k]);
+    d_c[k] = d * z[k] * (1.0f - c[k] * c[k]);
+    flow[k] = keep * (d - d * z[k]);
+  }
+}
+
 void scan_backward(const ScanShape& s, const float* gates, const float* h0, const float* h, const float* d_h,
                    float* d_gates, float* d_h0) {
   const std::size_t step = s.rows * s.hidden;
@@ -146,59 +160,62 @@ void scan_backward(const ScanShape& s, const float* gates, const float* h0, cons
   for (std::size_t t = s.time; t-- > 0;)
     for (std::size_t n = 0; n < s.rows; ++n) {
       const std::size_t at = t * step + n * s.hidden;
-      const float* __restrict before = t == 0 ? h0 + n * s.hidden : h + at - step;
-      const float* __restrict z = gates + 2 * at, * __restrict c = gates + 2 * at + s.hidden;
-      const float* __restrict d_after = d_h + at;
-      float* __restrict d_z = d_gates + 2 * at, * __restrict d_c = d_gates + 2 * at + s.hidden;
-      float* __restrict flow = d_h0 + n * s.hidden;
-      const float keep = s.start[t * s.rows + n] ? 0.0f : 1.0f;
-      for (std::size_t k = 0; k < s.hidden; ++k) {
-        const float d = d_after[k] + flow[k];
-        d_z[k] = d * (c[k] - keep * before[k]) * z[k] * (1.0f - z[k]);
-        d_c[k] = d * z[k] * (1.0f - c[k] * c[k]);
-        flow[k] = keep * (d - d * z[k]);
-      }
+      const float* before = t == 0 ? h0 + n * s.hidden : h + at - step;
+      scan_backward_row(s.hidden, gates + 2 * at, gates + 2 * at + s.hidden, before, d_h + at,
+                        s.start[t * s.rows + n] ? 0.0f : 1.0f, d_gates + 2 * at, d_gates + 2 * at + s.hidden,
+                        d_h0 + n * s.hidden);
     }
+}
+
+GRIDMILL_ROW lstm_forward_row(std::size_t hidden, float* __restrict i, float* __restrict f, float* __restrict g,
+                              float* __restrict o, const float* __restrict before, float* __restrict after,
+                              float* __restrict out) {
+  for (std::size_t k = 0; k < hidden; ++k) {
+    i[k] = sigmoid(i[k]);
+    f[k] = sigmoid(f[k]);
+    g[k] = tanh_of(g[k]);
+    o[k] = sigmoid(o[k]);
+    after[k] = f[k] * before[k] + i[k] * g[k];
+    out[k] = o[k] * tanh_of(after[k]);
+  }
 }
 
 void lstm_forward(std::size_t rows, std::size_t hidden, float* gates, const float* cell_before, float* cell, float* h) {
   for (std::size_t n = 0; n < rows; ++n) {
-    float* __restrict i = gates + n * 4 * hidden;
-    float* __restrict f = i + hidden, * __restrict g = f + hidden, * __restrict o = g + hidden;
-    const float* __restrict before = cell_before + n * hidden;
-    float* __restrict after = cell + n * hidden, * __restrict out = h + n * hidden;
-    for (std::size_t k = 0; k < hidden; ++k) {
-      i[k] = sigmoid(i[k]);
-      f[k] = sigmoid(f[k]);
-      g[k] = tanh_of(g[k]);
-      o[k] = sigmoid(o[k]);
-      after[k] = f[k] * before[k] + i[k] * g[k];
-      out[k] = o[k] * tanh_of(after[k]);
-    }
+    float* row = gates + n * 4 * hidden;
+    const std::size_t at = n * hidden;
+    lstm_forward_row(hidden, row, row + hidden, row + 2 * hidden, row + 3 * hidden, cell_before + at, cell + at,
+                     h + at);
+  }
+}
+
+GRIDMILL_ROW lstm_backward_row(std::size_t hidden, const float* __restrict i, const float* __restrict f,
+                               const float* __restrict g, const float* __restrict o, const float* __restrict before,
+                               const float* __restrict after, const float* __restrict d_out, float* __restrict d_state,
+                               float* __restrict d_i, float* __restrict d_f, float* __restrict d_g,
+                               float* __restrict d_o) {
+  for (std::size_t k = 0; k < hidden; ++k) {
+    const float bent = tanh_of(after[k]);
+    const float d = d_state[k] + d_out[k] * o[k] * (1.0f - bent * bent);
+    d_o[k] = d_out[k] * bent * o[k] * (1.0f - o[k]);
+    d_i[k] = d * g[k] * i[k] * (1.0f - i[k]);
+    d_f[k] = d * before[k] * f[k] * (1.0f - f[k]);
+    d_g[k] = d * i[k] * (1.0f - g[k] * g[k]);
+    d_state[k] = d * f[k];
   }
 }
 
 void lstm_backward(std::size_t rows, std::size_t hidden, const float* gates, const float* cell_before,
                    const float* cell, const float* d_h, float* d_cell, float* d_gates) {
   for (std::size_t n = 0; n < rows; ++n) {
-    const float* __restrict i = gates + n * 4 * hidden;
-    const float* __restrict f = i + hidden, * __restrict g = f + hidden, * __restrict o = g + hidden;
-    float* __restrict d_i = d_gates + n * 4 * hidden;
-    float* __restrict d_f = d_i + hidden, * __restrict d_g = d_f + hidden, * __restrict d_o = d_g + hidden;
-    const float* __restrict before = cell_before + n * hidden, * __restrict after = cell + n * hidden;
-    const float* __restrict d_out = d_h + n * hidden;
-    float* __restrict d_state = d_cell + n * hidden;
-    for (std::size_t k = 0; k < hidden; ++k) {
-      const float bent = tanh_of(after[k]);
-      const float d = d_state[k] + d_out[k] * o[k] * (1.0f - bent * bent);
-      d_o[k] = d_out[k] * bent * o[k] * (1.0f - o[k]);
-      d_i[k] = d * g[k] * i[k] * (1.0f - i[k]);
-      d_f[k] = d * before[k] * f[k] * (1.0f - f[k]);
-      d_g[k] = d * i[k] * (1.0f - g[k] * g[k]);
-      d_state[k] = d * f[k];
-    }
+    const float* row = gates + n * 4 * hidden;
+    float* d_row = d_gates + n * 4 * hidden;
+    const std::size_t at = n * hidden;
+    lstm_backward_row(hidden, row, row + hidden, row + 2 * hidden, row + 3 * hidden, cell_before + at, cell + at,
+                      d_h + at, d_cell + at, d_row, d_row + hidden, d_row + 2 * hidden, d_row + 3 * hidden);
   }
 }
+#undef GRIDMILL_ROW
 
 // Inverts the distribution at one uniform number per row, which is a function of (seed, step, row) alone.
 void sample(const SampleJob& job, std::int32_t* actions, float* log_probs) {
