@@ -17,7 +17,7 @@ def for_profit() -> ProspectorConfig:
     """The game to learn in."""
     return games.prospector(
         time_max=2_000.0,
-        alpha_extract=0.05,
+        alpha_extract=0.005,
         beta_fuel=0.0,
         gamma_time=0.0,
         delta_wear=0.0,
@@ -41,7 +41,7 @@ def prospector() -> Run:
         losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.002)), value=Value(weight=1.0)),
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
-            total_timesteps=50_000_000,
+            total_timesteps=20_000_000,
             num_worlds=1_024,  # 1 024 rows x 32 ticks
             batch_size=32_768,
             minibatch_size=4_096,
