@@ -43,6 +43,24 @@ def test_sizes_words_and_what_is_seen() -> None:
     assert shown["last_reward"] == 128
 
 
+def test_what_was_configured_for_the_team_bears_its_tag() -> None:
+    env = quiet_make(games.cogsguard(), num_worlds=1, seed=1)
+    env.reset()
+    elements, gear = sorted(ELEMENTS), sorted(("aligner", "scrambler", "miner", "scout"))
+    types = ["agent", "c:hub", *(f"c:{name}" for name in gear), *(f"{name}_extractor" for name in elements)]
+    assert env.tags == sorted(["collective:cogs", *(f"type:{name}" for name in (*types, "junction", "wall"))])
+    assert len(env.tags) == 13
+    for thing in env.inspect(0)["objects"]:
+        assert ("collective:cogs" in thing["tags"]) == (thing["collective"] == "cogs")
+
+
+def test_alignment_leaves_the_tag_as_it_was() -> None:
+    env = small("@J", {"hp": 90, "heart": 2, "aligner": 1, "influence": 20})
+    assert bump(env, "east")
+    (junction,) = (o for o in env.inspect(0)["objects"] if o["type"] == "junction")
+    assert (junction["collective"], junction["tags"]) == ("cogs", ["type:junction"])
+
+
 def test_the_compound() -> None:
     env = quiet_make(games.cogsguard(), num_worlds=1, seed=3)
     env.reset()

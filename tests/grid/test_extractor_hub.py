@@ -173,6 +173,53 @@ def test_every_agent_is_paid_its_share() -> None:
     assert env.rewards.tolist() == [0.5, 0.5]
 
 
+def test_easy_mode_costs_one_of_each_and_carries_more() -> None:
+    one_of_each = dict.fromkeys(PARTS, 1)
+    env = small("A@T", one_of_each, easy_mode=True)
+    do(env, "change_vibe_heart")
+    assert bump(env, "west")
+    assert held(env) == {"heart": 1, "energy": 100 + 2 - 2 + 2 - 1}
+    env = small("G@", {"germanium": 254}, easy_mode=True)
+    assert bump(env, "west")
+    assert held(env)["germanium"] == 255
+    easy, plain = games.extractor_hub(easy_mode=True), games.extractor_hub()
+    assert easy.map == plain.map
+    assert easy.rewards[0] == plain.rewards[0]
+
+
+def test_easy_mode_pays_for_every_kind_that_is_held() -> None:
+    """Energy is the first kind; what is held no more is paid back."""
+    env = small("A@G\n.C.", easy_mode=True)
+    paid = []
+    for direction in ("east", "east", "south"):
+        assert bump(env, direction)
+        paid.append(round(float(env.rewards[0]), 4))
+    assert paid == [0.17, 0.0, 0.18]
+    env = small("A@", dict.fromkeys(PARTS, 1), easy_mode=True)
+    do(env, "change_vibe_heart")
+    assert env.rewards.tolist() == [0.0]  # what it starts with pays nothing
+    assert bump(env, "west")
+    assert env.rewards[0] == pytest.approx(1 - 0.18 - 0.60 - 0.97)  # a heart for four elements: five kinds, then two
+
+
+def test_easy_mode_pays_for_hearts_one_by_one() -> None:
+    """Stored: the objective and 1 of shaping. Fetched: both back, and 1 for a heart gained: any heart counts."""
+    env = small("@T", {"heart": 2, "carbon": 1, "oxygen": 1, "germanium": 1}, easy_mode=True)
+    do(env, "change_vibe_deposit")
+    assert bump(env, "east")
+    assert env.rewards.tolist() == [2.0]
+    assert held(env)["heart"] == 1
+    do(env, "change_vibe_withdraw")
+    assert bump(env, "east")
+    assert env.rewards.tolist() == [-1.0]
+    do(env, "change_vibe_deposit")
+    assert bump(env, "east")
+    assert bump(env, "east")
+    assert env.rewards[0] == pytest.approx(2.0 - 0.97)  # the last heart was the fifth kind
+    assert bump(env, "east")  # no heart left: elements follow
+    assert "carbon" not in held(env)
+
+
 def test_sizes_are_checked() -> None:
     with pytest.raises(ValueError, match=r"^num_agents: expected 1 to 8, got 9$"):
         games.extractor_hub(num_agents=9)

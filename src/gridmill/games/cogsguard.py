@@ -57,6 +57,7 @@ GEAR = tuple(GEAR_COSTS)
 HEART_COST = dict.fromkeys(ELEMENTS, 10)
 CARGO = dict.fromkeys(ELEMENTS, 100)  # the most of each that one bump hands over
 REACH = 10  # how far hub and junctions act, in cells of the larger of the two distances
+TEAM_TAG = "collective:cogs"  # of everything that is the team's from the start, and stays when alignment changes
 MOST_AGENTS = 20  # as many pads stand around the hub
 
 
@@ -168,6 +169,7 @@ def _agent() -> AgentType:
             Limit(resources=("heart",), base=0, max=10, bonus={"hp": 100}),
         ),
         collectives=("cogs",),
+        tags=(TEAM_TAG,),
         on_tick=(
             Rule(name="wear", then=(Take(amounts={"hp": 1, "influence": 1}),)),
             Rule(name="sun", then=(Add(resource="energy", value=Inventory(resource="solar")),)),
@@ -189,6 +191,9 @@ def _objects(hearts: int) -> dict[str, ObjectType]:
         "c:hub": hub("cogs", CARGO, on_use=_heart_rules(), areas=(friend,), inventory={"heart": hearts}),
     }
     objects |= {f"c:{gear}": ObjectType(collective="cogs", on_use=(_change_gear(gear),)) for gear in GEAR}
+    for name, kind in objects.items():
+        if kind.collective == "cogs":
+            objects[name] = kind.replace("tags", (TEAM_TAG,))
     return objects | {f"{element}_extractor": _extractor(element) for element in ELEMENTS}
 
 
