@@ -2,13 +2,16 @@
 #pragma once
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 
+#include <array>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "learn/kernels.hpp"
+#include "learn/lstm.hpp"
 
 namespace gridmill {
 
@@ -87,6 +90,40 @@ inline learn::ScanShape scan_shape(const Bytes2& start, std::size_t time, std::s
   return {time, rows, hidden, start.data()};
 }
 
+inline learn::LstmShape lstm_shape(const Bytes2& start, const Floats2& weight, std::size_t gates, std::size_t cell) {
+  const std::size_t time = start.shape(0), rows = start.shape(1), hidden = weight.shape(1);
+  expect_size("weight", weight.shape(0), 4 * hidden);
+  expect_size("gates", gates, 4 * time * rows * hidden);
+  expect_size("cell", cell, (time + 1) * rows * hidden);
+  return {time, rows, hidden, start.data()};
+}
+
+using Floats1 = Cpu<const float, nb::ndim<1>>;
+using Out1 = Cpu<float, nb::ndim<1>>;
+
+inline void ppo_loss(const Floats2& logits, const Floats1& values, const Cpu<const std::int32_t, nb::ndim<1>>& actions,
+                     const std::array<Floats1, 5>& rows, const std::array<float, 5>& numbers, const Out2& d_logits,
+                     const Out1& d_values, const Out1& ratios, const Cpu<double, nb::ndim<1>>& means) {
+  const auto& [log_probs, advantages, returns, old_values, weights] = rows;
+  const std::size_t count = logits.shape(0), num_actions = logits.shape(1);
+  for (const std::size_t size : {values.size(), actions.size(), log_probs.size(), advantages.size(), returns.size(),
+                                 old_values.size(), d_values.size(), ratios.size()})
+    expect_size("rows", size, count);
+  expect_size("d_logits", d_logits.size(), logits.size());
+  expect_size("means", means.size(), 5);
+  if (weights.size() == 0 || count % weights.size() != 0)
+    throw std::invalid_argument("weights: expected one for each segment");
+  for (std::size_t n = 0; n < count; ++n)
+    if (actions.data()[n] < 0 || static_cast<std::size_t>(actions.data()[n]) >= num_actions)
+      throw std::invalid_argument("actions: expected 0 to " + std::to_string(num_actions - 1) + ", got " +
+                                  std::to_string(actions.data()[n]));
+  const auto [policy, clip, entropy, value, value_clip] = numbers;
+  learn::best().ppo(
+      {count, num_actions, weights.size(), logits.data(), actions.data(), values.data(), log_probs.data(),
+       advantages.data(), returns.data(), old_values.data(), weights.data(), policy, clip, entropy, value, value_clip},
+      d_logits.data(), d_values.data(), ratios.data(), means.data());
+}
+
 inline void bind_learn(nb::module_& m) {
   using Free = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TokenBag>(m, "TokenBag")
@@ -123,26 +160,23 @@ inline void bind_learn(nb::module_& m) {
       nb::arg("d_h0").noconvert(), Free());
   m.def(
       "lstm_forward",
-      [](const Out2& gates, const Floats2& cell_before, const Out2& cell, const Out2& h) {
-        expect_size("gates", gates.size(), 4 * h.size());
-        expect_size("cell", cell.size(), h.size());
-        expect_size("cell_before", cell_before.size(), h.size());
-        learn::best().lstm_forward(h.shape(0), h.shape(1), gates.data(), cell_before.data(), cell.data(), h.data());
+      [](const Bytes2& start, const Floats2& weight, const Out3& gates, const Out3& h, const Out3& cell) {
+        const learn::LstmShape shape = lstm_shape(start, weight, gates.size(), cell.size());
+        expect_size("h", h.size(), cell.size());
+        learn::best_lstm().forward(shape, weight.data(), gates.data(), h.data(), cell.data());
       },
-      nb::arg("gates").noconvert(), nb::arg("cell_before"), nb::arg("cell").noconvert(), nb::arg("h").noconvert(),
-      Free());
+      nb::arg("start"), nb::arg("weight"), nb::arg("gates").noconvert(), nb::arg("h").noconvert(),
+      nb::arg("cell").noconvert(), Free());
   m.def(
       "lstm_backward",
-      [](const Floats2& gates, const Floats2& cell_before, const Floats2& cell, const Floats2& d_h, const Out2& d_cell,
-         const Out2& d_gates) {
-        expect_size("gates", gates.size(), 4 * d_h.size());
+      [](const Bytes2& start, const Floats2& weight, const Floats3& gates, const Floats3& cell, const Floats3& d_h,
+         const Out3& d_gates) {
+        const learn::LstmShape shape = lstm_shape(start, weight, gates.size(), cell.size());
         expect_size("d_gates", d_gates.size(), gates.size());
-        for (const std::size_t size : {cell_before.size(), cell.size(), d_cell.size()})
-          expect_size("cell", size, d_h.size());
-        learn::best().lstm_backward(d_h.shape(0), d_h.shape(1), gates.data(), cell_before.data(), cell.data(),
-                                    d_h.data(), d_cell.data(), d_gates.data());
+        expect_size("d_h", 4 * d_h.size(), gates.size());
+        learn::best_lstm().backward(shape, weight.data(), gates.data(), cell.data(), d_h.data(), d_gates.data());
       },
-      nb::arg("gates"), nb::arg("cell_before"), nb::arg("cell"), nb::arg("d_h"), nb::arg("d_cell").noconvert(),
+      nb::arg("start"), nb::arg("weight"), nb::arg("gates"), nb::arg("cell"), nb::arg("d_h"),
       nb::arg("d_gates").noconvert(), Free());
   m.def(
       "sample_actions",
@@ -159,6 +193,9 @@ inline void bind_learn(nb::module_& m) {
       },
       nb::arg("logits"), nb::arg("masks").none(), nb::arg("seed"), nb::arg("step"), nb::arg("first_row"),
       nb::arg("actions").noconvert(), nb::arg("log_probs").noconvert(), Free());
+  m.def("ppo_loss", &ppo_loss, nb::arg("logits"), nb::arg("values"), nb::arg("actions"), nb::arg("rows"),
+        nb::arg("numbers"), nb::arg("d_logits").noconvert(), nb::arg("d_values").noconvert(),
+        nb::arg("ratios").noconvert(), nb::arg("means").noconvert(), Free());
 }
 
 }  // namespace gridmill

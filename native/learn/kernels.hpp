@@ -1,6 +1,7 @@
-// What torch has no fast form of on a CPU: sums of token embeddings, the gated scan, an LSTM's gates, and drawing
-// actions. Plain loops over rows with no threads of their own: who calls them splits the rows. Results are the same
-// bits on every instruction set; the slow and obvious forms stand in src/gridmill/policy/ and tests hold them equal.
+// What torch has no fast form of on a CPU: sums of token embeddings, the gated scan, drawing actions, and the loss
+// with its gradient. Plain loops over rows with no threads of their own: who calls them splits the rows. Results are
+// the same bits on every instruction set; the slow and obvious forms stand in src/gridmill/policy/ and tests hold them
+// equal.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,17 @@ struct SampleJob {
   std::uint64_t seed, step, first_row;
 };
 
+// PPO's clipped surrogate, entropy bonus and critic for rows of segments that lie side by side: row n is of segment
+// n % segments. `losses.py` has the formulas in plain torch.
+struct PpoJob {
+  std::size_t rows, num_actions, segments;
+  const float* logits;  // [rows, num_actions], of forbidden actions far below all others
+  const std::int32_t* actions;
+  const float *values, *log_probs, *advantages, *returns, *old_values;  // [rows]
+  const float* weights;                                                 // [segments]
+  float policy, clip, entropy, value, value_clip;
+};
+
 struct Kernels {
   // out [rows, hidden] becomes the larger of 0 and the sum of bias [hidden] and the rows
   void (*bag_forward)(const BagJob& job, const float* table, const float* bias, float* out);
@@ -45,13 +57,10 @@ struct Kernels {
   void (*scan_forward)(const ScanShape& s, float* gates, const float* h0, float* h);  // gates become z and c
   void (*scan_backward)(const ScanShape& s, const float* gates, const float* h0, const float* h, const float* d_h,
                         float* d_gates, float* d_h0);
-  // One step of an LSTM. gates [rows, 4 hidden] holds i, f, g, o before their functions and after, cell the state.
-  void (*lstm_forward)(std::size_t rows, std::size_t hidden, float* gates, const float* cell_before, float* cell,
-                       float* h);
-  // d_h and d_cell come from the step after; d_gates is written, d_cell becomes that of the step before.
-  void (*lstm_backward)(std::size_t rows, std::size_t hidden, const float* gates, const float* cell_before,
-                        const float* cell, const float* d_h, float* d_cell, float* d_gates);
   void (*sample)(const SampleJob& job, std::int32_t* actions, float* log_probs);
+  // Gradients of the loss by logits and values, the ratio of every row, and the means of: policy loss, value loss,
+  // entropy, Schulman's estimate of the KL divergence, ratios beyond the clip.
+  void (*ppo)(const PpoJob& job, float* d_logits, float* d_values, float* ratios, double* means);
 };
 
 extern const Kernels kPortable, kWide;

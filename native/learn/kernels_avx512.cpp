@@ -3,6 +3,6 @@
 
 namespace gridmill::learn {
 
-const Kernels kWide{bag_forward, bag_backward, scan_forward, scan_backward, lstm_forward, lstm_backward, sample};
+const Kernels kWide{bag_forward, bag_backward, scan_forward, scan_backward, sample, ppo};
 
 }  // namespace gridmill::learn

@@ -1,24 +1,17 @@
 // The kernels of kernels.hpp; compiled once per instruction set by the two files that include it.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "core/random.hpp"
 #include "learn/kernels.hpp"
+#include "learn/lanes.hpp"
 
 namespace gridmill::learn {
 namespace {
 
-using Lane = float __attribute__((vector_size(64)));
-constexpr std::size_t kWidth = 16;
-
-// Sums and copies of a lane at a place in memory; lanes are no arguments or results, whose form depends on the CPU.
-inline void take(Lane& to, const float* from) { std::memcpy(&to, from, sizeof to); }
 inline void add(Lane& to, const float* from, float weight) {
   Lane lane;
   std::memcpy(&lane, from, sizeof lane);
@@ -101,27 +94,6 @@ void bag_backward(const BagJob& job, const float* out, const float* d_out, float
   for (; column < job.hidden; column += kWidth) bag_backward_columns<1>(job, out, d_out, d_table, d_bias, column);
 }
 
-// e^x to about one unit in the last place: 2^n times a polynomial on [-ln2/2, ln2/2].
-inline float exponential(float x) {
-  x = std::min(std::max(x, -87.0f), 88.0f);  // in this order what is no number stays none
-  const float n = std::floor(x * 1.44269504088896341f + 0.5f);
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  const std::int32_t bits = (static_cast<std::int32_t>(n) + 127) << 23;
-  float scale;
-  std::memcpy(&scale, &bits, sizeof scale);
-  return p * scale;
-}
-inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
-inline float tanh_of(float x) { return 2.0f / (1.0f + exponential(-2.0f * x)) - 1.0f; }
-
 void scan_forward(const ScanShape& s, float* gates, const float* h0, float* h) {
   const std::size_t step = s.rows * s.hidden;
   for (std::size_t t = 0; t < s.time; ++t)
@@ -138,9 +110,6 @@ void scan_forward(const ScanShape& s, float* gates, const float* h0, float* h) {
       }
     }
 }
-
-// Rows are functions of their own: only as parameters are the arrays known not to overlap, which vectors need.
-#define GRIDMILL_ROW __attribute__((noinline)) void
 
 GRIDMILL_ROW scan_backward_row(std::size_t hidden, const float* __restrict z, const float* __restrict c,
                                const float* __restrict before, const float* __restrict d_after, float keep,
@@ -166,56 +135,6 @@ void scan_backward(const ScanShape& s, const float* gates, const float* h0, cons
                         d_h0 + n * s.hidden);
     }
 }
-
-GRIDMILL_ROW lstm_forward_row(std::size_t hidden, float* __restrict i, float* __restrict f, float* __restrict g,
-                              float* __restrict o, const float* __restrict before, float* __restrict after,
-                              float* __restrict out) {
-  for (std::size_t k = 0; k < hidden; ++k) {
-    i[k] = sigmoid(i[k]);
-    f[k] = sigmoid(f[k]);
-    g[k] = tanh_of(g[k]);
-    o[k] = sigmoid(o[k]);
-    after[k] = f[k] * before[k] + i[k] * g[k];
-    out[k] = o[k] * tanh_of(after[k]);
-  }
-}
-
-void lstm_forward(std::size_t rows, std::size_t hidden, float* gates, const float* cell_before, float* cell, float* h) {
-  for (std::size_t n = 0; n < rows; ++n) {
-    float* row = gates + n * 4 * hidden;
-    const std::size_t at = n * hidden;
-    lstm_forward_row(hidden, row, row + hidden, row + 2 * hidden, row + 3 * hidden, cell_before + at, cell + at,
-                     h + at);
-  }
-}
-
-GRIDMILL_ROW lstm_backward_row(std::size_t hidden, const float* __restrict i, const float* __restrict f,
-                               const float* __restrict g, const float* __restrict o, const float* __restrict before,
-                               const float* __restrict after, const float* __restrict d_out, float* __restrict d_state,
-                               float* __restrict d_i, float* __restrict d_f, float* __restrict d_g,
-                               float* __restrict d_o) {
-  for (std::size_t k = 0; k < hidden; ++k) {
-    const float bent = tanh_of(after[k]);
-    const float d = d_state[k] + d_out[k] * o[k] * (1.0f - bent * bent);
-    d_o[k] = d_out[k] * bent * o[k] * (1.0f - o[k]);
-    d_i[k] = d * g[k] * i[k] * (1.0f - i[k]);
-    d_f[k] = d * before[k] * f[k] * (1.0f - f[k]);
-    d_g[k] = d * i[k] * (1.0f - g[k] * g[k]);
-    d_state[k] = d * f[k];
-  }
-}
-
-void lstm_backward(std::size_t rows, std::size_t hidden, const float* gates, const float* cell_before,
-                   const float* cell, const float* d_h, float* d_cell, float* d_gates) {
-  for (std::size_t n = 0; n < rows; ++n) {
-    const float* row = gates + n * 4 * hidden;
-    float* d_row = d_gates + n * 4 * hidden;
-    const std::size_t at = n * hidden;
-    lstm_backward_row(hidden, row, row + hidden, row + 2 * hidden, row + 3 * hidden, cell_before + at, cell + at,
-                      d_h + at, d_cell + at, d_row, d_row + hidden, d_row + 2 * hidden, d_row + 3 * hidden);
-  }
-}
-#undef GRIDMILL_ROW
 
 // Inverts the distribution at one uniform number per row, which is a function of (seed, step, row) alone.
 void sample(const SampleJob& job, std::int32_t* actions, float* log_probs) {
@@ -244,6 +163,61 @@ void sample(const SampleJob& job, std::int32_t* actions, float* log_probs) {
     actions[n] = std::max(0, chosen);
     log_probs[n] = logits[actions[n]] - top - std::log(total);
   }
+}
+
+// The larger of the two squared errors counts, and its slope; where both are one, they agree.
+inline void critic_row(const PpoJob& job, std::size_t n, double& loss, float& d_value) {
+  const float error = job.values[n] - job.returns[n], weight = job.weights[n % job.segments];
+  float worst = error, slope = 1.0f;
+  if (job.value_clip > 0) {
+    const float moved = job.values[n] - job.old_values[n];
+    const float near = job.old_values[n] + std::min(std::max(moved, -job.value_clip), job.value_clip) - job.returns[n];
+    if (near * near > error * error) {
+      worst = near;
+      slope = std::abs(moved) > job.value_clip ? 0.0f : 1.0f;
+    }
+  }
+  loss += 0.5 * static_cast<double>(worst * worst * weight);
+  d_value = job.value / static_cast<float>(job.rows) * worst * slope * weight;
+}
+
+// With z the logits, p their softmax and H its entropy: d log p[a] / d z[j] = [a = j] - p[j], d H / d z[j] = -p[j] (log
+// p[j] + H). A ratio beyond the clip in the direction of its advantage has no slope.
+void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, double* means) {
+  std::array<double, 5> sum{};
+  std::vector<float> log_p(job.num_actions), p(job.num_actions);
+  const float share = job.policy / static_cast<float>(job.rows);
+  for (std::size_t n = 0; n < job.rows; ++n) {
+    const float* logits = job.logits + n * job.num_actions;
+    float top = -std::numeric_limits<float>::infinity(), total = 0, entropy = 0;
+    for (std::size_t a = 0; a < job.num_actions; ++a) top = std::max(top, logits[a]);
+    for (std::size_t a = 0; a < job.num_actions; ++a)  // a forbidden action has no part in anything
+      p[a] = logits[a] - top < -87.0f ? 0.0f : exponential(logits[a] - top);
+    for (std::size_t a = 0; a < job.num_actions; ++a) total += p[a];
+    const float whole = std::log(total), part = 1.0f / total;
+    for (std::size_t a = 0; a < job.num_actions; ++a) {
+      p[a] *= part;
+      log_p[a] = logits[a] - top - whole;
+    }
+    for (std::size_t a = 0; a < job.num_actions; ++a) entropy -= p[a] * log_p[a];
+    const std::size_t chosen = static_cast<std::size_t>(job.actions[n]);
+    const float log_ratio = log_p[chosen] - job.log_probs[n], ratio = std::exp(log_ratio);
+    const float advantage = job.advantages[n], weight = job.weights[n % job.segments];
+    const float free = advantage * ratio;
+    const float held = advantage * std::min(std::max(ratio, 1.0f - job.clip), 1.0f + job.clip);
+    const float slope = held < free ? 0.0f : share * weight * free;
+    float* d = d_logits + n * job.num_actions;
+    for (std::size_t a = 0; a < job.num_actions; ++a)
+      d[a] = p[a] * (slope + share * job.entropy * (log_p[a] + entropy));
+    d[chosen] -= slope;
+    ratios[n] = ratio;
+    sum[0] -= static_cast<double>((held < free ? held : free) * weight);
+    critic_row(job, n, sum[1], d_values[n]);
+    sum[2] += static_cast<double>(entropy);
+    sum[3] += static_cast<double>(ratio - 1.0f - log_ratio);
+    sum[4] += std::abs(ratio - 1.0f) > job.clip ? 1.0 : 0.0;
+  }
+  for (std::size_t k = 0; k < sum.size(); ++k) means[k] = sum[k] / static_cast<double>(job.rows);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 namespace gridmill::learn {
 
-const Kernels kPortable{bag_forward, bag_backward, scan_forward, scan_backward, lstm_forward, lstm_backward, sample};
+const Kernels kPortable{bag_forward, bag_backward, scan_forward, scan_backward, sample, ppo};
 
 const Kernels& best() {
 #if defined(__x86_64__)

@@ -128,11 +128,17 @@ def test_lstm_is_the_plain_recurrence(hidden: int, share: float) -> None:
     starts, state = flags(6, 5, share=share), drawn(5, 2 * hidden, seed=2)
     into, weight = drawn(6, 5, 4 * hidden), 0.3 * drawn(4 * hidden, hidden, seed=1)
     if share == 1.0:  # nothing flows through the weights: only the forward can be compared by size
-        torch.testing.assert_close(lstm(into, weight, state, starts)[0], plain_lstm(into, weight, state, starts)[0])
-        assert not gradients(lambda x, w: lstm(x, w, state, starts)[0], [into, weight])[1][1].any()
+        torch.testing.assert_close(
+            lstm(into.clone(), weight, state, starts)[0], plain_lstm(into, weight, state, starts)[0]
+        )
+        assert not gradients(lambda x, w: lstm(x.clone(), w, state, starts)[0], [into, weight])[1][1].any()
         return
-    agree(lambda x, w: lstm(x, w, state, starts)[0], lambda x, w: plain_lstm(x, w, state, starts)[0], [into, weight])
-    torch.testing.assert_close(lstm(into, weight, state, starts)[1], plain_lstm(into, weight, state, starts)[1])
+    agree(
+        lambda x, w: lstm(x.clone(), w, state, starts)[0],
+        lambda x, w: plain_lstm(x, w, state, starts)[0],
+        [into, weight],
+    )
+    torch.testing.assert_close(lstm(into.clone(), weight, state, starts)[1], plain_lstm(into, weight, state, starts)[1])
 
 
 def test_lstm_of_gates_in_another_order_of_memory() -> None:
@@ -141,7 +147,7 @@ def test_lstm_of_gates_in_another_order_of_memory() -> None:
     weight = 0.3 * drawn(64, 16, seed=1)
 
     def turned(form: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., Tensor]:
-        return lambda x, w: form(x.transpose(0, 1), w, state, starts)[0]
+        return lambda x, w: form(x.clone().transpose(0, 1), w, state, starts)[0]
 
     agree(turned(lstm), turned(plain_lstm), [drawn(5, 6, 64), weight])
 
@@ -166,7 +172,7 @@ def test_lstm_is_torchs_own() -> None:
 def test_lstm_of_very_large_gates_saturates() -> None:
     gates = torch.tensor([[[-1e30, -200.0, -100.0, 1e30] * 4]]).view(1, 1, 16)
     state, starts = drawn(1, 8), torch.zeros(1, 1, dtype=torch.uint8)
-    found, expected = (form(gates, torch.zeros(16, 4), state, starts)[1] for form in (lstm, plain_lstm))
+    found, expected = (form(gates.clone(), torch.zeros(16, 4), state, starts)[1] for form in (lstm, plain_lstm))
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
@@ -249,6 +255,15 @@ def new_bag(**changes: Any) -> Any:
     return native.TokenBag(**(usual | changes))
 
 
+def loss(actions: Any = (0, 1, 2, 0), **changes: Any) -> None:
+    """A loss of four rows and three actions in two segments."""
+    usual: dict[str, Any] = {
+        "logits": f(4, 3), "values": f(4), "actions": np.array(actions, np.int32), "rows": [f(4)] * 4 + [f(2)],
+        "numbers": [1.0] * 5, "d_logits": f(4, 3), "d_values": f(4), "ratios": f(4), "means": np.zeros(5),
+    }  # fmt: skip
+    native.ppo_loss(**(usual | changes))
+
+
 MISUSE: dict[str, Callable[[], Any]] = {
     "bag: places": lambda: new_bag(place=[0] * 255),
     "bag: no feature": lambda: new_bag(slot=[], amount=[]),
@@ -277,11 +292,21 @@ MISUSE: dict[str, Callable[[], Any]] = {
     "scan: d_state": lambda: native.scan_backward(
         u(2, 4), f(2, 4, 16), f(4, 8), f(2, 4, 8), f(2, 4, 8), f(2, 4, 16), f(4, 7)
     ),
-    "lstm: gates": lambda: native.lstm_forward(f(3, 15), f(3, 4), f(3, 4), f(3, 4)),
-    "lstm: before": lambda: native.lstm_forward(f(3, 16), f(2, 4), f(3, 4), f(3, 4)),
-    "lstm: cell": lambda: native.lstm_forward(f(3, 16), f(3, 4), f(3, 3), f(3, 4)),
-    "lstm: d_gates": lambda: native.lstm_backward(f(3, 16), f(3, 4), f(3, 4), f(3, 4), f(3, 4), f(3, 12)),
-    "lstm: d_cell": lambda: native.lstm_backward(f(3, 16), f(3, 4), f(3, 4), f(3, 4), f(2, 4), f(3, 16)),
+    "lstm: weight": lambda: native.lstm_forward(u(2, 3), f(12, 4), f(2, 3, 16), f(3, 3, 4), f(3, 3, 4)),
+    "lstm: gates": lambda: native.lstm_forward(u(2, 3), f(16, 4), f(2, 3, 15), f(3, 3, 4), f(3, 3, 4)),
+    "lstm: h": lambda: native.lstm_forward(u(2, 3), f(16, 4), f(2, 3, 16), f(2, 3, 4), f(3, 3, 4)),
+    "lstm: cell": lambda: native.lstm_forward(u(2, 3), f(16, 4), f(2, 3, 16), f(3, 3, 4), f(2, 3, 4)),
+    "lstm: starts": lambda: native.lstm_forward(u(2, 2), f(16, 4), f(2, 3, 16), f(3, 3, 4), f(3, 3, 4)),
+    "lstm: d_h": lambda: native.lstm_backward(u(2, 3), f(16, 4), f(2, 3, 16), f(3, 3, 4), f(3, 3, 4), f(2, 3, 16)),
+    "lstm: d_gates": lambda: native.lstm_backward(u(2, 3), f(16, 4), f(2, 3, 16), f(3, 3, 4), f(2, 3, 4), f(2, 3, 15)),
+    "loss: actions": lambda: loss(actions=[0, 3, 0, 0]),
+    "loss: no action": lambda: loss(actions=[0, -1, 0, 0]),
+    "loss: values": lambda: loss(values=f(3)),
+    "loss: segments": lambda: loss(rows=[f(4)] * 4 + [f(3)]),
+    "loss: rows": lambda: loss(rows=[f(5)] * 4 + [f(2)]),
+    "loss: no segment": lambda: loss(rows=[f(4)] * 4 + [f(0)]),
+    "loss: means": lambda: loss(means=np.zeros(4)),
+    "loss: gradient": lambda: loss(d_logits=f(4, 2)),
     "sample: masks": lambda: native.sample_actions(f(3, 4), u(3, 3), 0, 0, 0, np.zeros(3, np.int32), f(3)),
     "sample: actions": lambda: native.sample_actions(f(3, 4), None, 0, 0, 0, np.zeros(2, np.int32), f(3)),
     "sample: log-probs": lambda: native.sample_actions(f(3, 4), None, 0, 0, 0, np.zeros(3, np.int32), f(4)),

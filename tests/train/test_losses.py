@@ -14,7 +14,7 @@ from torch import Tensor
 from gridmill.policy.network import FORBIDDEN, Output
 from gridmill.run import PPO, Losses, OptimizerConfig, Schedule, Value
 from gridmill.train.learner import RewardScale, shared
-from gridmill.train.losses import METRICS, Minibatch, Weights, ppo, value, weights_at
+from gridmill.train.losses import METRICS, Minibatch, Weights, plain_ppo, ppo, value, weights_at
 from gridmill.train.schedule import Progress
 from gridmill.train.trainer import Trainer
 
@@ -63,6 +63,34 @@ def test_the_clipped_surrogate_by_hand() -> None:
     (pull,) = torch.autograd.grad(loss, out.logits)
     assert pull[0].any(-1).tolist() == [False, True, True, False, True]
     assert float(pull[0, 4, 0]) == pytest.approx(-1.1 * 0.45 / 5, rel=1e-5)
+
+
+@pytest.mark.parametrize("value_clip", [0.0, 0.3])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_native_loss_is_the_plain_one(value_clip: float, masked: bool) -> None:
+    """Ratios on both sides of the clip, advantages of both signs, weights of segments, actions that are forbidden."""
+    draw = torch.Generator().manual_seed(3)
+    steps, segments, actions = 7, 5, 6
+    logits, values = torch.randn(steps, segments, actions, generator=draw), torch.randn(steps, segments, generator=draw)
+    if masked:
+        logits[:, ::2, 4:] = FORBIDDEN
+    rows = [torch.randn(steps, segments, generator=draw) for _ in range(4)]
+    chosen = torch.randint(0, 4, (steps, segments), generator=draw, dtype=torch.int32)
+    old = logits.log_softmax(-1).gather(-1, chosen.long()[..., None])[..., 0] + 0.3 * rows[0]
+    batch = Minibatch(
+        obs=EMPTY, starts=EMPTY, masks=None, state=EMPTY, actions=chosen, log_probs=old, advantages=rows[1],
+        returns=rows[2], values=rows[3], weights=torch.rand(segments, generator=draw) + 0.5,
+    )  # fmt: skip
+    weights = Weights(policy=0.7, clip=0.2, entropy=0.03, value=1.3, value_clip=value_clip)
+    found = []
+    for form in (ppo, plain_ppo):
+        leaves = [logits.clone().requires_grad_(), values.clone().requires_grad_()]
+        loss, metrics, ratio = form(batch, Output(*leaves, EMPTY, EMPTY), weights)
+        found.append([loss.detach(), metrics, ratio, *torch.autograd.grad(3 * loss, leaves)])
+    assert 0 < float(found[1][1][METRICS.index("clip_fraction")]) < 1
+    for native, plain in zip(*found, strict=True):
+        assert float(plain.abs().max()) > 1e-3
+        torch.testing.assert_close(native, plain, rtol=1e-5, atol=1e-7)
 
 
 def test_entropy_by_hand() -> None:

@@ -137,7 +137,10 @@ class _Scan(torch.autograd.Function):
 
 
 def lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-    """h [T, N, H] and the last (h, c) as [N, 2H]; gates [T, N, 4H] are x W + b, weight [4H, H] the recurrent one."""
+    """h [T, N, H] and the last (h, c) as [N, 2H]; gates [T, N, 4H] are x W + b, weight [4H, H] the recurrent one.
+
+    The native form writes the gates' functions over them, as the scan does.
+    """
     if native_fits(gates):
         return _Lstm.apply(gates, weight, state, starts)  # type: ignore[no-any-return, no-untyped-call]
     return plain_lstm(gates, weight, state, starts)
@@ -158,48 +161,28 @@ def plain_lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> 
 
 class _Lstm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, into: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-        steps, rows, wide = into.shape
-        size = wide // 4
-        into, weight_t = into.detach().contiguous(), weight.detach().t()
-        gates = torch.empty_like(into)
-        h = torch.empty(steps + 1, rows, size)  # h[t], c[t] are the state before step t
-        c = torch.empty(steps + 1, rows, size)
+    def forward(ctx: Any, gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
+        gates, weight = gates.detach().contiguous(), weight.detach().contiguous()
+        steps, rows, size = *gates.shape[:2], weight.shape[1]
+        h, c = (
+            torch.empty(steps + 1, rows, size),
+            torch.empty(steps + 1, rows, size),
+        )  # before step t, after it at t + 1
         h[0], c[0] = state.detach().chunk(2, -1)
-        resets = starts.any(1).tolist()
-        befores: dict[int, tuple[Tensor, Tensor]] = {}
-        for t in range(steps):
-            h_before, c_before = h[t], c[t]
-            if resets[t]:
-                keep = (1 - starts[t].float()).unsqueeze(-1)
-                h_before, c_before = befores[t] = (h_before * keep, c_before * keep)
-            torch.addmm(into[t], h_before, weight_t, out=gates[t])
-            native.lstm_forward(*arrays(gates[t], c_before, c[t + 1], h[t + 1]))
+        native.lstm_forward(*arrays(starts, weight, gates, h, c))
         ctx.save_for_backward(gates, h, c, weight, starts)
-        ctx.befores = befores
         last = torch.cat((h[steps], c[steps]), -1)
         ctx.mark_non_differentiable(last)
         return h[1:], last
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_out: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, d_h: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
         gates, h, c, weight, starts = ctx.saved_tensors
-        steps, rows, size = d_out.shape
-        weight = weight.detach()
         d_gates = torch.empty_like(gates)
-        d_h, d_c = torch.zeros(rows, size), torch.zeros(rows, size)
-        for t in range(steps - 1, -1, -1):
-            d_h += d_out[t]
-            c_before = ctx.befores[t][1] if t in ctx.befores else c[t]
-            native.lstm_backward(*arrays(gates[t], c_before, c[t + 1], d_h, d_c, d_gates[t]))
-            torch.mm(d_gates[t], weight, out=d_h)
-            if t in ctx.befores:
-                keep = (1 - starts[t].float()).unsqueeze(-1)
-                d_h *= keep
-                d_c *= keep
+        native.lstm_backward(*arrays(starts, weight, gates, c, d_h.contiguous(), d_gates))
         before = h[:-1]
-        if ctx.befores:
+        if starts.any():
             before = before * (1 - starts.float()).unsqueeze(-1)
-        d_weight = d_gates.view(-1, 4 * size).t() @ before.reshape(-1, size)
+        d_weight = d_gates.view(-1, d_gates.shape[-1]).t() @ before.reshape(-1, weight.shape[1])
         return d_gates, d_weight, None, None

@@ -6,11 +6,13 @@ the epoch is over.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from gridmill.policy.kernels import arrays, native, native_fits
 from gridmill.policy.network import Output
 from gridmill.run import Losses
 from gridmill.train.schedule import Progress, number_at
@@ -56,6 +58,42 @@ METRICS = ("loss/policy", "loss/value", "loss/entropy", "kl", "clip_fraction")
 
 def ppo(batch: Minibatch, out: Output, w: Weights) -> tuple[Tensor, Tensor, Tensor]:
     """The clipped surrogate with entropy bonus and critic; metrics in the order of METRICS, and the ratios [T, N]."""
+    if native_fits(out.logits):
+        return _Ppo.apply(out.logits, out.values, batch, w)  # type: ignore[no-any-return, no-untyped-call]
+    return plain_ppo(batch, out, w)
+
+
+class _Ppo(torch.autograd.Function):
+    """Loss and gradients in one pass over the rows."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, values: Tensor, x: Minibatch, w: Weights) -> tuple[Tensor, Tensor, Tensor]:
+        rows = values.numel()
+        d_logits, d_values, ratios = torch.empty(logits.shape), torch.empty(values.shape), torch.empty(values.shape)
+        means = torch.empty(len(METRICS), dtype=torch.float64)
+        flat = [t.contiguous().view(-1) for t in (x.log_probs, x.advantages, x.returns, x.values, x.weights)]
+        native.ppo_loss(
+            *arrays(logits.contiguous().view(rows, -1), values.contiguous().view(-1), x.actions.contiguous().view(-1)),
+            arrays(*flat),
+            [w.policy, w.clip, w.entropy, w.value, w.value_clip],
+            *arrays(d_logits.view(rows, -1), d_values.view(-1), ratios.view(-1), means),
+        )
+        ctx.save_for_backward(d_logits, d_values)
+        policy_loss, value_loss, entropy = means[:3]
+        loss = w.policy * (policy_loss - w.entropy * entropy) + w.value * value_loss
+        metrics = means.float()
+        ctx.mark_non_differentiable(metrics, ratios)
+        return loss.float(), metrics, ratios
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_loss: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        d_logits, d_values = ctx.saved_tensors
+        return d_logits * d_loss, d_values * d_loss, None, None
+
+
+def plain_ppo(batch: Minibatch, out: Output, w: Weights) -> tuple[Tensor, Tensor, Tensor]:
+    """The same, a formula a line."""
     log_all = out.logits.log_softmax(-1)
     log_ratio = log_all.gather(-1, batch.actions.long().unsqueeze(-1)).squeeze(-1) - batch.log_probs
     ratio = log_ratio.exp()
