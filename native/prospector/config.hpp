@@ -52,7 +52,7 @@ struct Config {
          market_noise = 0.03, sales_decay_ticks = 14, inventory_decay = 0.998;
   double credit_scale = 1000, alpha_extract = 0.02, beta_fuel = 0.10, gamma_time = 0.001, delta_wear = 0.05,
          epsilon_heat = 0.20, zeta_damage = 1, kappa_pirate = 1, scan_cost = 0.005, invalid_pen = 0.01,
-         heat_safe_frac = 0.70, stranded_pen = 50, destroyed_pen = 100, terminal_bonus = 0.002;
+         heat_safe_frac = 0.70, stranded_pen = 50, destroyed_pen = 100, terminal_bonus = 0.002, spend_again = 0;
 
   static auto fields() {
     const Allowed share = between(0, 1), rate = between(0, 1000), factor = between(0, 100), weight = between(-100, 100),
@@ -104,7 +104,8 @@ struct Config {
         field("heat_safe_frac", &C::heat_safe_frac, share, "heat up to here costs nothing"),
         field("stranded_pen", &C::stranded_pen, reward, "penalty for running dry"),
         field("destroyed_pen", &C::destroyed_pen, reward, "penalty for losing the ship"),
-        field("terminal_bonus", &C::terminal_bonus, reward, "reward per scaled credit brought home")};
+        field("terminal_bonus", &C::terminal_bonus, reward, "reward per scaled credit brought home"),
+        field("spend_again", &C::spend_again, reward, "penalty per scaled credit spent, beside the credit")};
   }
 };
 

@@ -62,6 +62,8 @@ double reward_of(const Program& p, const State& s, bool destroyed, bool stranded
   sum += scanned ? -c.scan_cost : 0.0;
   sum += s.invalid ? -c.invalid_pen : 0.0;
   sum += -c.kappa_pirate * (not_negative(s.value_lost - b.lost) / c.credit_scale);
+  sum +=
+      -c.spend_again * (not_negative(b.credits - s.credits) / c.credit_scale);  // 0 in the frozen game: no bit changes
   return sum + terminal;
 }
 

@@ -28,7 +28,7 @@ FLOORS = [
     {"evaluate", "dry_run"},
     {"train"},
     {"workshop"},
-    {"cli_train"},
+    {"cli_speed", "cli_train"},
     {"cli"},
     {"__main__"},
 ]

@@ -62,6 +62,7 @@ def strange() -> ProspectorConfig:
         credit_scale=0.001,
         invalid_pen=-3.0,
         terminal_bonus=-1e6,
+        spend_again=0.7,
     )
 
 

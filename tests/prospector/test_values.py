@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gridmill.prospector import ProspectorEnv
+from gridmill.prospector.bots import Bot
 from gridmill.prospector.config import ProspectorConfig
 from gridmill.prospector.draws import Pcg32
 from gridmill.prospector.reference import ReferenceWorld
@@ -112,3 +113,23 @@ def test_no_seed_means_seed_0_and_reset_goes_on(impl: str) -> None:
     assert short_hash(first) != WORLDS[0][2]  # the constructor has made the first world already
     assert short_hash(other.reset(seed=0)[0]) == WORLDS[0][2]
     assert short_hash(other.reset(seed=2**64)[0]) == WORLDS[0][2]  # seeds are taken modulo 2**64
+
+
+def test_what_is_spent_can_count_twice() -> None:
+    """With `spend_again` at 1 and no other weight the reward adds up to the statistic net_profit."""
+    weights = dict.fromkeys(
+        ("alpha_extract", "beta_fuel", "gamma_time", "delta_wear", "epsilon_heat", "zeta_damage", "kappa_pirate",
+         "scan_cost", "invalid_pen", "stranded_pen", "destroyed_pen", "terminal_bonus"), 0.0
+    )  # fmt: skip
+    for impl in ("reference", "native"):
+        env = ProspectorEnv(ProspectorConfig(**weights, spend_again=1.0), seed=3, impl=impl)
+        bot, paid, spent = Bot("shuttle", 1), 0.0, False
+        obs, _ = env.reset(seed=3)
+        for _ in range(400):
+            obs, reward, ended, cut, info = env.step(int(bot.act(obs[None])[0]))
+            paid += reward
+            spent = spent or info["net_profit"] < info["credits"]
+            assert 1000 * paid == pytest.approx(info["net_profit"], abs=1e-6)
+            if ended or cut:
+                break
+        assert spent

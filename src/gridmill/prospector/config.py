@@ -113,3 +113,4 @@ class ProspectorConfig(Config):
     stranded_pen: Reward = 50.0
     destroyed_pen: Reward = 100.0
     terminal_bonus: Reward = 0.002
+    spend_again: Reward = 0.0  # 1: a credit spent counts twice, as in the statistic net_profit

@@ -97,6 +97,7 @@ class ReferenceWorld(Belt):
             + (-c.scan_cost if self.action in SCANS else 0.0)
             + (-c.invalid_pen if self.invalid else 0.0)
             + -c.kappa_pirate * (max(0.0, self.value_lost - lost) / c.credit_scale)
+            + -c.spend_again * (max(0.0, credits - self.credits) / c.credit_scale)
             + terminal
         )
 
