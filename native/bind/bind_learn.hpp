@@ -12,6 +12,7 @@
 
 #include "learn/kernels.hpp"
 #include "learn/lstm.hpp"
+#include "learn/sight.hpp"
 
 namespace gridmill {
 
@@ -193,6 +194,20 @@ inline void bind_learn(nb::module_& m) {
       },
       nb::arg("logits"), nb::arg("masks").none(), nb::arg("seed"), nb::arg("step"), nb::arg("first_row"),
       nb::arg("actions").noconvert(), nb::arg("log_probs").noconvert(), Free());
+  m.def(
+      "sum_in_sight",
+      [](const Cpu<const std::uint8_t, nb::ndim<4>>& obs, std::uint8_t feature, std::size_t num_agents,
+         const Floats2& numbers, const Out2& out) {
+        if (obs.shape(3) != 3) throw std::invalid_argument("obs: expected tokens of 3 bytes");
+        if (num_agents == 0 || obs.shape(1) % num_agents != 0)
+          throw std::invalid_argument("num_agents: expected a divisor of the rows");
+        expect_size("numbers", numbers.size(), obs.shape(0) * obs.shape(1));
+        expect_size("out", out.size(), numbers.size());
+        learn::sum_in_sight({obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, num_agents}, numbers.data(),
+                            out.data());
+      },
+      nb::arg("obs"), nb::arg("feature"), nb::arg("num_agents"), nb::arg("numbers"), nb::arg("out").noconvert(),
+      Free());
   m.def("ppo_loss", &ppo_loss, nb::arg("logits"), nb::arg("values"), nb::arg("actions"), nb::arg("rows"),
         nb::arg("numbers"), nb::arg("d_logits").noconvert(), nb::arg("d_values").noconvert(),
         nb::arg("ratios").noconvert(), nb::arg("means").noconvert(), Free());

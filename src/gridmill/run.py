@@ -142,7 +142,7 @@ class TrainerConfig(Config):
     target_kl: NotNegative = 0.0  # 0 = off; an epoch's remaining minibatches are skipped above it
     normalize_advantages: bool = True
     reward: Literal["raw", "scaled", "centered"] = "raw"
-    team_share: Share = 0.0  # of each reward, replaced by the mean of all agents of the world
+    sight_share: NotNegative = 0.0  # of the advantages of all agents that an agent sees, added to its own
     prio_alpha: Share = 0.0  # 0 = every segment once, shuffled
     prio_beta0: Share = 0.2
     desync_episodes: bool = True

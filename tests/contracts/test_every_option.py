@@ -239,7 +239,7 @@ TABLE: dict[str, Case] = {
     "trainer.target_kl": to(1e-9, **ROUNDS),
     "trainer.normalize_advantages": to(False),
     "trainer.reward": to("raw", "centered", trainer__normalize_advantages=False),
-    "trainer.team_share": to(0.5),
+    "trainer.sight_share": to(0.5),
     "trainer.prio_alpha": to(0.8),
     "trainer.prio_beta0": to(0.9, trainer__prio_alpha=0.8),
     "trainer.window_env_steps": to(10, 50, see=windows),

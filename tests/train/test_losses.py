@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gridmill.policy.network import FORBIDDEN, Output
 from gridmill.run import PPO, Losses, OptimizerConfig, Schedule, Value
-from gridmill.train.learner import RewardScale, shared
+from gridmill.train.learner import RewardScale
 from gridmill.train.losses import METRICS, Minibatch, Weights, plain_ppo, ppo, value, weights_at
 from gridmill.train.schedule import Progress
 from gridmill.train.trainer import Trainer
@@ -245,10 +245,3 @@ def test_rewards_of_nothing_are_not_divided_by_nothing() -> None:
     x: Any = Batch(0)
     x.rewards = torch.zeros(6, 4)
     assert not RewardScale(small_run(reward="scaled"), 4)(x).any()
-
-
-def test_a_share_of_rewards_is_the_mean_of_the_world() -> None:
-    """Two worlds of two agents: a quarter of 3 and 1 is their mean 2, and the other world is not asked."""
-    rewards = torch.tensor([[3.0, 1.0, 0.0, -8.0]])
-    torch.testing.assert_close(shared(rewards, 2, 0.25), torch.tensor([[2.75, 1.25, -1.0, -7.0]]))
-    assert shared(rewards, 2, 0.0) is rewards

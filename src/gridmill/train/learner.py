@@ -24,6 +24,7 @@ from gridmill.train.hands import Hands
 from gridmill.train.losses import METRICS, Minibatch, Weights, ppo, weights_at
 from gridmill.train.optimizer import Optimizer, add_up, clip_norm
 from gridmill.train.schedule import Progress, number_at
+from gridmill.train.sight import Sight
 
 
 @dataclass
@@ -57,12 +58,13 @@ class Learner:
         self.parameters = list(policy.parameters())
         self.optimizer = Optimizer(run.optimizer, policy)
         self.scale = RewardScale(run, sizes.rows)
+        self.sight = Sight(policy.spec, sizes.num_agents) if run.trainer.sight_share > 0 else None
         self.in_a_row = 0  # skipped updates, over epochs
 
     def learn(self, x: Experience, now: Progress) -> Learned:
         """All updates of one epoch."""
         t, done = self.run.trainer, Learned(in_a_row=self.in_a_row)
-        rewards = shared(self.scale(x), self.sizes.num_agents, t.team_share)
+        rewards = self.scale(x)
         weights, rate = weights_at(self.run.losses, now), number_at(self.run.optimizer.learning_rate, now)
         self.optimizer.use("train")
         self.optimizer.set_rate(rate)
@@ -100,6 +102,8 @@ class Learner:
         else:
             x.advantages = gae(path, t.gamma, t.gae_lambda)
         x.returns = x.advantages + x.values
+        if self.sight is not None:
+            x.advantages = x.advantages + t.sight_share * self.sight.sums(x.obs, x.advantages)
 
     def _update(self, x: Experience, segments: Tensor, weight: Tensor, w: Weights, done: Learned) -> Tensor | None:
         """One minibatch; its metrics, or None if it was skipped."""
@@ -154,14 +158,6 @@ class Learner:
     def restore(self, tensors: dict[str, Tensor]) -> None:
         self.optimizer.restore(tensors)
         self.scale.restore(tensors)
-
-
-def shared(rewards: Tensor, num_agents: int, share: float) -> Tensor:
-    """Rewards [T, B] of which a share is the same for all agents of a world: their mean."""
-    if share == 0:
-        return rewards
-    mean = rewards.view(len(rewards), -1, num_agents).mean(-1, keepdim=True).expand(-1, -1, num_agents)
-    return (1 - share) * rewards + share * mean.reshape(rewards.shape)
 
 
 class RewardScale:

@@ -1,0 +1,52 @@
+"""Whom an agent sees, read from its own tokens: every agent in its window shows its index.
+
+Where rewards are each agent's own, nobody cares what becomes of what it leaves behind or takes from others. An agent to
+whose advantage those of the agents around it are added learns to: its gradient is that of the sum of their returns,
+and every agent's own critic has taken out what could be foreseen. The whole world as a team drowns in noise; those
+in sight are few, and they are the ones that an action reaches.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gridmill.config import ConfigError
+from gridmill.policy.kernels import arrays, native
+from gridmill.policy.spec import Spec
+
+FEATURE = "agent:id"
+MOST_AGENTS = 256  # the index is one byte
+
+
+class Sight:
+    """Of one environment with `num_agents` in each world."""
+
+    def __init__(self, spec: Spec, num_agents: int) -> None:
+        if FEATURE not in spec.features or num_agents > MOST_AGENTS:
+            what = f"worlds of {num_agents} agents" if FEATURE in spec.features else f"no feature `{FEATURE}`"
+            raise ConfigError(
+                f"expected agents that see each other's index, at most {MOST_AGENTS} in a world, got {what}; "
+                "set it to 0",
+                "$.trainer.sight_share",
+            )
+        self.feature, self.num_agents = spec.features.index(FEATURE), num_agents
+
+    def sums(self, obs: Tensor, numbers: Tensor) -> Tensor:
+        """Numbers [T, B] of all agents in sight, added up for each; obs uint8 [T, B, tokens, 3]."""
+        if obs.device.type == "cpu":
+            found = torch.empty(numbers.shape)
+            obs_, numbers_, found_ = arrays(obs, numbers.contiguous(), found)
+            native.sum_in_sight(obs_, self.feature, self.num_agents, numbers_, found_)
+            return found
+        return self.plain_sums(obs, numbers)
+
+    def plain_sums(self, obs: Tensor, numbers: Tensor) -> Tensor:
+        """The same in torch, a step at a time."""
+        found = torch.zeros_like(numbers)
+        for t in range(len(obs)):
+            there = (obs[t, ..., 0] != 255) & (obs[t, ..., 1] == self.feature) & (obs[t, ..., 2] < self.num_agents)
+            row, token = there.nonzero(as_tuple=True)
+            other = row // self.num_agents * self.num_agents + obs[t, row, token, 2].long()
+            found[t].index_add_(0, row, numbers[t, other] * (other != row))
+        return found
