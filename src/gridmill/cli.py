@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -114,6 +116,7 @@ def evaluate(
     episodes: Annotated[int, typer.Option(help="Episodes of each policy on each game.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the worlds.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
+    replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the first episode, to `show` it.")] = None,
 ) -> None:
     """Play games with policies: means with standard errors.
 
@@ -122,9 +125,11 @@ def evaluate(
     from gridmill import evaluate as room
 
     asked = policy or ["random"]
+    if replay is not None and (len(game) > 1 or len(asked) > 1):
+        raise ValueError("--replay goes with one game and one policy")
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
-        results = [room.evaluate(_played(g), p, episodes, seed, g) for g in game for p in asked]
+        results = [room.evaluate(_played(g), p, episodes, seed, g, replay) for g in game for p in asked]
         typer.echo(_as_json(room.as_record(results, seed)))
         return
     from gridmill.workshop.statistics import count, table
@@ -133,11 +138,14 @@ def evaluate(
     for name in game:
         others = room.baselines(_played(name)) if any(map(room.is_trained, asked)) else []
         players = list(dict.fromkeys([*asked, *others]))
-        rows = room.rows_of([room.evaluate(_played(name), p, episodes, seed, name) for p in players])
+        saved = {asked[0]: replay}
+        rows = room.rows_of([room.evaluate(_played(name), p, episodes, seed, name, saved.get(p)) for p in players])
         wide = max(12, 42 - max(len(row[0]) for row in rows))
         rows = [(title, _tail(player, wide), *figures) for title, player, *figures in rows]
         typer.echo(f"\n{_tail(name, 80)}")
         typer.echo("\n".join(table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)))
+    if replay is not None:
+        typer.echo(f"\nwrote {replay}")
 
 
 def _played(name: str) -> Any:
@@ -201,9 +209,13 @@ def diff(
 def _grid_game(name: str) -> Any:
     """A game that has a map and tokens to speak of."""
     from gridmill import games
+
+    return _with_a_map(games.build(name), name)
+
+
+def _with_a_map(game: Any, name: str) -> Any:
     from gridmill.grid import Game
 
-    game = games.build(name)
     if not isinstance(game, Game):
         raise ValueError(f"expected a game of the grid engine, got `{name}`, which has no map")
     return game
@@ -227,33 +239,52 @@ def _as_json(record: Any) -> str:
 
 @app.command()
 def show(
-    game: Annotated[str, typer.Argument(help="A game's name, or path/to/file.py[:function].")],
+    game: Annotated[str, typer.Argument(help="A game's name, path/to/file.py[:function], or a .replay file.")],
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture instead of text.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
-    steps: Annotated[int, typer.Option(help="Random steps to take first.")] = 0,
+    steps: Annotated[int, typer.Option(help="Random steps to take first; of a replay, its own.")] = 0,
     world: Annotated[int, typer.Option(help="Which world of the batch.")] = 0,
     scale: Annotated[int, typer.Option(help="Pixels per cell of the picture.")] = 16,
 ) -> None:
-    """Show a world as text, or as a PNG file."""
+    """Show a world, or a moment of a replay, as text or as a PNG file."""
     for name, value, least in (("--steps", steps, 0), ("--world", world, 0), ("--scale", scale, 1)):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
-    import numpy as np
-
-    import gridmill
     from gridmill import render
 
-    with gridmill.make(_grid_game(game), num_worlds=world + 1, seed=seed) as env:
-        env.reset()
-        rng = np.random.default_rng(seed)
-        for _ in range(steps):
-            env.step(rng.integers(0, env.num_actions, size=env.num_rows, dtype=np.int32))
+    with _shown(game, seed, steps, world) as env:
         if png is None:
             typer.echo(render.ascii(env, world))
         else:
             png.parent.mkdir(parents=True, exist_ok=True)
             render.write_png(png, render.rgb(env, world, scale))
             typer.echo(f"wrote {png}")
+
+
+@contextmanager
+def _shown(game: str, seed: int, steps: int, world: int) -> Iterator[Any]:
+    """An env at the moment that is asked for."""
+    import gridmill
+    from gridmill import replay
+
+    if game.endswith(replay.SUFFIX):
+        if seed or world:
+            raise ValueError("--seed and --world are for games; a replay has its own world")
+        tape = replay.read(Path(game))
+        _with_a_map(tape.game, game)
+        if steps >= len(tape.actions):
+            raise ValueError(f"--steps must be below {len(tape.actions)}, the ticks of the replay, got {steps}")
+        with closing(tape.play()) as moments:
+            yield next(islice(moments, steps, None))
+        return
+    import numpy as np
+
+    with gridmill.make(_grid_game(game), num_worlds=world + 1, seed=seed) as env:
+        env.reset()
+        rng = np.random.default_rng(seed)
+        for _ in range(steps):
+            env.step(rng.integers(0, env.num_actions, size=env.num_rows, dtype=np.int32))
+        yield env
 
 
 @app.command()

@@ -24,6 +24,7 @@ from gridmill.env import ProspectorBatchEnv, make
 from gridmill.games import AnyGame
 from gridmill.prospector.bots import BOTS, Bot
 from gridmill.prospector.config import ProspectorConfig
+from gridmill.replay import Recorder
 from gridmill.run import Run
 from gridmill.scores import HEADS, beside, score_name, score_of
 from gridmill.scripts import make_script, script_for
@@ -75,14 +76,25 @@ class Result:
     beside: tuple[str, ...]  # statistics a table shows under score and reward
 
 
-def evaluate(game: str | AnyGame | Run, policy: str, episodes: int, seed: int, label: str = "") -> Result:
-    """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score."""
+def evaluate(
+    game: str | AnyGame | Run, policy: str, episodes: int, seed: int, label: str = "", replay: Path | None = None
+) -> Result:
+    """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score.
+
+    The first of them goes into the file `replay`.
+    """
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
     statistic = game.score if isinstance(game, Run) else ""
     played = games.build(game) if isinstance(game, str) else game_of(game) if isinstance(game, Run) else game
     trained = _trained(policy)
-    parts = [_play(played, policy, trained, count, seed + first, statistic) for first, count in _chunks(episodes)]
+    tape = Recorder(played, policy, seed) if replay is not None else None
+    parts = [
+        _play(played, policy, trained, count, seed + first, statistic, tape if first == 0 else None)
+        for first, count in _chunks(episodes)
+    ]
+    if tape is not None and replay is not None:
+        tape.write(replay)
     scores = _mean(np.concatenate([score for score, _ in parts]))
     stats = {name: _mean(np.concatenate([columns[name] for _, columns in parts])) for name in parts[0][1]}
     return Result(
@@ -132,7 +144,13 @@ def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
 
 
 def _play(
-    game: AnyGame, policy: str, trained: Trained | None, worlds: int, seed: int, statistic: str
+    game: AnyGame,
+    policy: str,
+    trained: Trained | None,
+    worlds: int,
+    seed: int,
+    statistic: str,
+    tape: Recorder | None,
 ) -> tuple[NDArray[np.float64], Columns]:
     """Score and statistics of the first episode of each world, means over its agents."""
     env: Env = make(game, num_worlds=worlds, seed=seed, masks=trained is not None and trained.masks)
@@ -148,7 +166,11 @@ def _play(
         env.reset()
         while missing.any():
             actions, state = player.act(env.obs, state, env.masks)
+            if tape is not None:
+                tape.before(env, actions)
             env.step(actions)
+            if tape is not None:
+                tape.after(env)
             ended = env.terminals | env.truncations
             if not ended.any():
                 continue

@@ -142,7 +142,7 @@ class TrainerConfig(Config):
     target_kl: NotNegative = 0.0  # 0 = off; an epoch's remaining minibatches are skipped above it
     normalize_advantages: bool = True
     reward: Literal["raw", "scaled", "centered"] = "raw"
-    sight_share: NotNegative = 0.0  # of the advantages of all agents that an agent sees, added to its own
+    sight_share: Number = 0.0  # of the advantages of all agents that an agent sees, added to its own
     prio_alpha: Share = 0.0  # 0 = every segment once, shuffled
     prio_beta0: Share = 0.2
     desync_episodes: bool = True
@@ -164,6 +164,7 @@ class EvaluationConfig(Config):
     epochs: CountOrNone = 0
     seconds: NotNegative = 0.0
     episodes: Count = 10
+    replays_every_epochs: CountOrNone = 0  # an evaluation so long after the last one saves its first episode; 0 = none
 
 
 class AnalysisConfig(Config):

@@ -251,6 +251,7 @@ TABLE: dict[str, Case] = {
     "evaluation.epochs": to(2, see=evaluations, epochs=4, **JUDGE),
     "evaluation.seconds": to(1e6, see=evaluations, epochs=4, **JUDGE),
     "evaluation.episodes": to(3, see=evaluations, **JUDGE),
+    "evaluation.replays_every_epochs": to(1, 2, see=evaluations, epochs=4, **JUDGE),
     "analysis.gradient_epochs": to(1, 2, see=metric("gradient/")),
     "analysis.weight_epochs": to(1, 2, see=metric("weight/")),
     "monitor.seconds": to(1e-6, see=metric("memory/")),

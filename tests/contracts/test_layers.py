@@ -22,7 +22,7 @@ FLOORS = [
     {"games"},
     {"batch"},
     {"env"},
-    {"render", "differences", "explain", "windows", "scores", "scripts", "run"},
+    {"render", "differences", "explain", "windows", "scores", "scripts", "run", "replay"},
     {"faces", "faces_puffer", "faces_world", "faces_zoo", "checks", "overrides", "arithmetic", "checkpoint"},
     {"recipes", "presets", "policy"},
     {"evaluate", "dry_run"},

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gridmill import games
+from gridmill import games, replay
 from gridmill.run import EvaluationConfig, Run
 from gridmill.train import judge as room
 from gridmill.train.judge import Judge
@@ -92,6 +92,21 @@ def test_a_result_has_epoch_score_and_reward(tmp_path: Path, monkeypatch: pytest
         assert result == {"epoch": 9, "episodes": 3, "score": nothing, "reward": nothing}
         assert not Path(f"/proc/{pid}").exists()  # waited for: no zombie
         assert judge.poll() == []
+
+
+def test_replays_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every second epoch: of three evaluations the second saves an episode, which plays again."""
+    run = a_run(replays_every_epochs=2)
+    checkpoints = a_folder(tmp_path / "run", run, 1, 2, 3)
+    with_policy(monkeypatch)
+    with Judge(run, tmp_path / "run") as judge:
+        for epoch, checkpoint in enumerate(checkpoints, 1):
+            assert judge.start_when_due(epoch, 0.0, checkpoint)
+            (found,) = wait_for(judge.poll)
+            assert "error" not in found
+    (file,) = (tmp_path / "run" / "replays").iterdir()
+    assert file.name == "epoch-00000002.replay"
+    assert len(list(replay.read(file).play())) == 20
 
 
 def test_it_is_due_by_epochs_by_seconds_or_with_every_checkpoint(tmp_path: Path) -> None:

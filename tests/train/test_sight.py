@@ -68,7 +68,7 @@ def test_advantages_are_shared_and_returns_are_not() -> None:
     own, shared = (Trainer(run.replace("trainer.sight_share", share)) for share in (0.0, 0.5))
     for trainer in (own, shared):
         trainer.rollout.collect()
-        trainer.learner._advantages(trainer.experience, trainer.experience.rewards)
+        trainer.learner._advantages(trainer.experience, trainer.experience.rewards, trainer.run.trainer.sight_share)
     assert torch.equal(own.experience.obs, shared.experience.obs)
     assert torch.equal(own.experience.returns, shared.experience.returns)
     alone = own.experience.advantages

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from gridmill.replay import SUFFIX
 from gridmill.run import Run
 
 FAR_SEEDS = 1 << 32  # added to the run's seed: worlds that training does not play
@@ -57,7 +58,7 @@ class Judge:
         self.folder = folder
         self._trial: _Trial | None = None
         self._results: list[dict[str, Any]] = []
-        self._last_epoch, self._last_seconds = 0, 0.0
+        self._last_epoch, self._last_seconds, self._last_replay = 0, 0.0, 0
         self._judged: Path | None = None
 
     def start_when_due(self, epoch: int, seconds: float, checkpoint: Path | None) -> bool:
@@ -111,6 +112,10 @@ class Judge:
     def _start(self, epoch: int, checkpoint: Path) -> _Trial:
         words = ["eval", str(self.folder), "--policy", str(checkpoint), "--json"]
         words += ["--episodes", str(self.run.evaluation.episodes), "--seed", str(self.run.seed + FAR_SEEDS)]
+        often = self.run.evaluation.replays_every_epochs
+        if often > 0 and epoch - self._last_replay >= often:
+            self._last_replay = epoch
+            words += ["--replay", str(self.folder / "replays" / f"epoch-{epoch:08d}{SUFFIX}")]
         # Files, not pipes: nobody reads before the end, and a full pipe would stop the writer for good.
         with ExitStack() as files:
             out, err = (files.enter_context(tempfile.TemporaryFile()) for _ in range(2))

@@ -58,7 +58,7 @@ class Learner:
         self.parameters = list(policy.parameters())
         self.optimizer = Optimizer(run.optimizer, policy)
         self.scale = RewardScale(run, sizes.rows)
-        self.sight = Sight(policy.spec, sizes.num_agents) if run.trainer.sight_share > 0 else None
+        self.sight = Sight(policy.spec, sizes.num_agents) if run.trainer.sight_share != 0 else None
         self.in_a_row = 0  # skipped updates, over epochs
 
     def learn(self, x: Experience, now: Progress) -> Learned:
@@ -73,7 +73,7 @@ class Learner:
         far = False  # from the policy that collected, by target_kl
         for round_ in range(t.update_epochs):
             if round_ == 0 or t.advantage == "vtrace":
-                self._advantages(x, rewards)
+                self._advantages(x, rewards, number_at(t.sight_share, now))
             rng = np.random.default_rng([self.run.seed, now.epochs, round_])
             ones = torch.ones(self.sizes.minibatch_segments)
             if t.prio_alpha > 0:
@@ -95,15 +95,15 @@ class Learner:
         done.metrics = self._mean(sums, done) | {"learning_rate": rate, "explained_variance": _explained(x)}
         return done
 
-    def _advantages(self, x: Experience, rewards: Tensor) -> None:
+    def _advantages(self, x: Experience, rewards: Tensor, sight_share: float) -> None:
         t, path = self.run.trainer, x.trajectory(rewards)
         if t.advantage == "vtrace":
             x.advantages = vtrace(path, x.ratios, t.gamma, t.gae_lambda, t.rho_clip, t.c_clip)
         else:
             x.advantages = gae(path, t.gamma, t.gae_lambda)
         x.returns = x.advantages + x.values
-        if self.sight is not None:
-            x.advantages = x.advantages + t.sight_share * self.sight.sums(x.obs, x.advantages)
+        if self.sight is not None and sight_share != 0:
+            x.advantages = x.advantages + sight_share * self.sight.sums(x.obs, x.advantages)
 
     def _update(self, x: Experience, segments: Tensor, weight: Tensor, w: Weights, done: Learned) -> Tensor | None:
         """One minibatch; its metrics, or None if it was skipped."""
