@@ -17,12 +17,14 @@ BERRIES = 5.0  # random play makes 1.97 (512 episodes)
 
 
 def test_N3_the_arena_is_learned_from_scratch(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """The first 3 M agent-steps of arena_basic_easy_shaped."""
-    run = recipes.build("arena_basic_easy_shaped")
-    whole = float(run.trainer.total_timesteps)
+    """The recipe `ci` in 64 worlds: the first 3 M agent-steps of a run of 50 M."""
+    run, whole = recipes.build("ci"), 50e6
     run = run.replace_all(
         [
             ("run", "mine"),
+            ("trainer.num_worlds", 64),
+            ("trainer.batch_size", 98_304),
+            ("trainer.minibatch_size", 4_096),
             ("trainer.total_timesteps", 3_000_000),
             ("trainer.device", "cpu"),
             ("optimizer.learning_rate.until", whole),  # as far along as the whole run would be

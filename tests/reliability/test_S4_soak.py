@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tiny import process
 
+from gridmill.replay import read
 from gridmill.train.log import TITLES
 
 SOAK, TRIAL = 1_800.0, 60.0  # seconds
@@ -30,6 +31,7 @@ folder, seconds = sys.argv[1], float(sys.argv[2])
 run = recipes.build("ci").replace_all([
     ("run", "soak"), ("trainer.total_timesteps", 10**12), ("trainer.device", "cpu"),
     ("checkpoint.seconds", seconds / 40), ("evaluation.enabled", True), ("evaluation.episodes", 2),
+    ("evaluation.replays_every_epochs", 1),
     ("analysis.gradient_epochs", 10), ("analysis.weight_epochs", 10), ("monitor.seconds", 1.0),
 ])
 began, process = time.monotonic(), psutil.Process()
@@ -58,7 +60,11 @@ def soak(folder: Path, seconds: float) -> tuple[list[dict[str, Any]], int]:
     log = (folder / "soak" / "log.txt").read_text()
     assert "warning" not in log.partition(TITLES)[2]  # the heading may warn of the game
     assert ": evaluation: " not in log  # how a failed one is told
-    return looks, sum("evaluation" in json.loads(line) for line in lines)
+    evaluated = sum("evaluation" in json.loads(line) for line in lines)
+    replays = sorted((folder / "soak" / "replays").glob("*.replay"))
+    assert len(replays) >= evaluated  # one more if the last evaluation was not waited for
+    assert sum(1 for _ in read(replays[-1]).play()) == len(read(replays[-1]).actions)
+    return looks, evaluated
 
 
 def part(looks: list[dict[str, Any]], begin: float, end: float) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The arena with lasers, where only hearts pay: the settings of the easy one, for longer."""
+"""The arena with lasers, where only hearts pay: the settings of the easy one, for longer, each agent for itself."""
 
 from __future__ import annotations
 
@@ -10,5 +10,10 @@ from gridmill.run import Run
 def arena() -> Run:
     """Hearts among agents who may shoot; the settings of arena_basic_easy_shaped."""
     return arena_basic_easy_shaped().replace_all(
-        [("recipe", "arena"), ("game", games.arena()), ("trainer.total_timesteps", 200_000_000)]
+        [
+            ("recipe", "arena"),
+            ("game", games.arena()),
+            ("trainer.total_timesteps", 200_000_000),
+            ("trainer.sight_share", 0.0),
+        ]
     )

@@ -1,6 +1,7 @@
-"""The arena to learn in. Rewards are small, so returns are scaled. A discount of 0.99 is about the length of the chain
-from ore to heart. It and lambda were chosen by the first 14 M steps of one seed, out of several settings that are
-not shown to differ; docs/numbers.md has them all.
+"""The arena to learn in. Rewards are small, so returns are scaled, and the critic has a large share of the loss.
+
+Agents who learn for themselves alone come to guard what they put into a machine, and wait beside it. So, once they can
+make hearts, the advantages of those in sight count as much as their own. docs/numbers.md has the measurements.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ def arena_basic_easy_shaped() -> Run:
         game=games.arena_basic_easy_shaped(),
         policy=PolicyConfig(encoder="bag", core="scan", hidden=128),
         losses=Losses(
-            ppo=PPO(clip=0.2, entropy_weight=Schedule(start=0.02, end=0.002)),
-            value=Value(weight=1.0),
+            ppo=PPO(clip=0.2, entropy_weight=Schedule(start=0.02, end=0.001, until=24e6)),
+            value=Value(weight=2.0),
         ),
         optimizer=OptimizerConfig(learning_rate=Schedule(start=2e-3, end=2e-4), eps=1e-5, max_grad_norm=2.0),
         trainer=TrainerConfig(
             total_timesteps=50_000_000,
-            num_worlds=64,  # 1 536 rows x 64 ticks
-            batch_size=98_304,
-            minibatch_size=4_096,
-            bptt_horizon=64,
-            gamma=0.99,
-            gae_lambda=0.97,
+            num_worlds=21,  # 504 rows x 100 ticks
+            batch_size=50_400,
+            minibatch_size=4_200,
+            bptt_horizon=100,
+            gamma=0.998,
+            gae_lambda=0.95,
             reward="scaled",
+            sight_share=Schedule(start=0.0, end=1.0, begin=3e6, until=10e6),
         ),
     )
