@@ -1,9 +1,10 @@
 """Prospector, trained on profit.
 
 The game's own reward is frozen and pays for ending at once, so it is not what is learned from here. The same game with
-other weights is: credits earned, a little for what is mined, a fine for losing the ship, and nothing else. Episodes are
-cut after 2 000 ticks instead of 20 000, so that ships that are stuck do not fill the batch. Evaluation plays the frozen
-game and shows its return, profit and survival side by side.
+other weights is: net profit as the game counts it (what is spent counts twice), a little for what is mined, a fine for
+losing the ship worth the profit of a whole trip through the world, and so little for time that nobody stays for
+nothing. Fuel and repairs pay much later, hence the long view (gamma, lambda). Evaluation plays the frozen game and
+shows its return, profit and survival side by side.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from gridmill.run import PPO, Losses, OptimizerConfig, PolicyConfig, Run, Schedu
 def for_profit() -> ProspectorConfig:
     """The game to learn in."""
     return games.prospector(
-        time_max=2_000.0,
         alpha_extract=0.005,
         beta_fuel=0.0,
-        gamma_time=0.0,
+        gamma_time=0.00005,
         delta_wear=0.0,
         epsilon_heat=0.0,
         zeta_damage=0.0,
         kappa_pirate=0.0,
         scan_cost=0.0,
         invalid_pen=0.01,
-        stranded_pen=1.0,
-        destroyed_pen=1.0,
+        stranded_pen=6.5,
+        destroyed_pen=6.5,
         terminal_bonus=0.0,
+        spend_again=1.0,
     )
 
 
@@ -38,15 +39,16 @@ def prospector() -> Run:
         recipe="prospector",
         game=for_profit(),
         policy=PolicyConfig(encoder="mlp", core="none", hidden=128, layers=1),
-        losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.002)), value=Value(weight=1.0)),
+        losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.001)), value=Value(weight=1.0)),
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
-            total_timesteps=20_000_000,
+            total_timesteps=36_000_000,
             num_worlds=1_024,  # 1 024 rows x 32 ticks
             batch_size=32_768,
             minibatch_size=4_096,
             bptt_horizon=32,
-            gamma=0.995,
+            gamma=0.9995,
+            gae_lambda=0.98,
             reward="scaled",
         ),
     )
