@@ -395,3 +395,23 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     message = "trained on token observations and cannot read vectors of"
     with make("prospector", num_worlds=1) as env, pytest.raises(ValueError, match=message):
         player.meet(env)
+
+
+def test_the_bags_tables_are_joined_as_written() -> None:
+    """Against the sum in plain torch, forward and backward, places outside of the window included."""
+    policy = Policy(PolicyConfig(encoder="bag", core="none", hidden=16), WORDS, seed=1)
+    bag: Any = policy.encoder
+    height, width = bag.window
+    with torch.no_grad():
+        for table in (bag.rows, bag.columns):
+            table.copy_(torch.randn(table.shape, generator=torch.Generator().manual_seed(2)))
+    leaves = [bag.table, bag.rows, bag.columns]
+    inside = bag.table[: height * width * bag.slots].view(height, width, bag.slots, 16)
+    inside = inside + bag.rows.view(height, 1, bag.slots, 16) + bag.columns.view(1, width, bag.slots, 16)
+    plain = torch.cat((inside.reshape(-1, 16), bag.table[height * width * bag.slots :]))
+    assert len(plain) > height * width * bag.slots
+    push = torch.randn(plain.shape, generator=torch.Generator().manual_seed(3))
+    torch.testing.assert_close(bag.joined(), plain)
+    ours, theirs = (torch.autograd.grad((x * push).sum(), leaves) for x in (bag.joined(), plain))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)

@@ -22,11 +22,11 @@ def arena_basic_easy_shaped() -> Run:
         ),
         optimizer=OptimizerConfig(learning_rate=Schedule(start=2e-3, end=2e-4), eps=1e-5, max_grad_norm=2.0),
         trainer=TrainerConfig(
-            total_timesteps=50_000_000,
-            num_worlds=21,  # 504 rows x 100 ticks
+            total_timesteps=48_000_000,
+            num_worlds=42,  # 1 008 rows x 50 ticks
             batch_size=50_400,
             minibatch_size=4_200,
-            bptt_horizon=100,
+            bptt_horizon=50,
             gamma=0.998,
             gae_lambda=0.95,
             reward="scaled",
