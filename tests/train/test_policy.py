@@ -406,9 +406,7 @@ def test_the_bags_tables_are_joined_as_written() -> None:
         for table in (bag.rows, bag.columns):
             table.copy_(torch.randn(table.shape, generator=torch.Generator().manual_seed(2)))
     leaves = [bag.table, bag.rows, bag.columns]
-    inside = bag.table[: height * width * bag.slots].view(height, width, bag.slots, 16)
-    inside = inside + bag.rows.view(height, 1, bag.slots, 16) + bag.columns.view(1, width, bag.slots, 16)
-    plain = torch.cat((inside.reshape(-1, 16), bag.table[height * width * bag.slots :]))
+    plain = bag.plain_joined()
     assert len(plain) > height * width * bag.slots
     push = torch.randn(plain.shape, generator=torch.Generator().manual_seed(3))
     torch.testing.assert_close(bag.joined(), plain)

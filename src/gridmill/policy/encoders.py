@@ -52,7 +52,16 @@ class Bag(Encoder):
 
     def joined(self) -> Tensor:
         """The three tables as one: [places * slots, hidden]."""
+        if torch.compiler.is_compiling():
+            return self.plain_joined()
         return _Joined.apply(self.table, self.rows, self.columns, self.window)  # type: ignore[no-any-return, no-untyped-call]
+
+    def plain_joined(self) -> Tensor:
+        """The same as torch would have it written."""
+        height, width = self.window
+        inside = self.table[: height * width * self.slots].view(height, width, self.slots, -1)
+        inside = inside + self.rows.view(height, 1, self.slots, -1) + self.columns.view(1, width, self.slots, -1)
+        return torch.cat((inside.view(height * width * self.slots, -1), self.table[height * width * self.slots :]))
 
     def forward(self, obs: Tensor) -> Tensor:
         known = self._joined if not torch.is_grad_enabled() else None

@@ -164,10 +164,7 @@ class _Lstm(torch.autograd.Function):
     def forward(ctx: Any, gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
         gates, weight = gates.detach().contiguous(), weight.detach().contiguous()
         steps, rows, size = *gates.shape[:2], weight.shape[1]
-        h, c = (
-            torch.empty(steps + 1, rows, size),
-            torch.empty(steps + 1, rows, size),
-        )  # before step t, after it at t + 1
+        h, c = (torch.empty(steps + 1, rows, size) for _ in range(2))  # at t what step t begins with
         h[0], c[0] = state.detach().chunk(2, -1)
         native.lstm_forward(*arrays(starts, weight, gates, h, c))
         ctx.save_for_backward(gates, h, c, weight, starts)
