@@ -92,6 +92,7 @@ def check(looks: list[dict[str, Any]], evaluated: int, slower: float, told: Call
 
 
 @pytest.mark.long
+@pytest.mark.timeout(SOAK + 600)
 @pytest.mark.parametrize("seconds", [TRIAL, SOAK])
 def test_S4_as_fast_at_the_end_as_at_the_start(
     seconds: float, tmp_path: Path, record_property: Callable[[str, object], None]
