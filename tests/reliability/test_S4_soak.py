@@ -97,5 +97,5 @@ def check(looks: list[dict[str, Any]], evaluated: int, slower: float, told: Call
 def test_S4_as_fast_at_the_end_as_at_the_start(
     seconds: float, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """A minute to try it, then half an hour: training, evaluation, checkpoints, analysis, monitor."""
+    """A minute to try it, then half an hour: training, evaluation, replays, checkpoints, analysis, monitor."""
     check(*soak(tmp_path, seconds), SLOWER[seconds], record_property)
