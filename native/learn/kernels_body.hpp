@@ -136,31 +136,71 @@ void scan_backward(const ScanShape& s, const float* gates, const float* h0, cons
     }
 }
 
+// ---- rows of numbers, padded to whole lanes: sixteen sums at once, then always in the same order
+
+inline std::size_t lanes_of(std::size_t count) { return (count + kWidth - 1) / kWidth * kWidth; }
+
+// One number of a lane's sixteen: halves are joined until one is left.
+template <class Join>
+inline float folded(const Lane& lane, Join&& join) {
+  std::array<float, kWidth> part;
+  std::memcpy(part.data(), &lane, sizeof lane);
+#pragma GCC unroll 4
+  for (std::size_t half = kWidth / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < half; ++i) part[i] = join(part[i], part[i + half]);
+  return part[0];
+}
+
+inline float sum_of(const float* x, std::size_t count) {
+  Lane sum{};
+  for (std::size_t i = 0; i < count; i += kWidth) add(sum, x + i, 1.0f);
+  return folded(sum, [](float a, float b) { return a + b; });
+}
+
+inline float top_of(const float* x, std::size_t count) {
+  Lane top = Lane{} - std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < count; i += kWidth) {
+    Lane next;
+    take(next, x + i);
+    top = next > top ? next : top;
+  }
+  return folded(top, [](float a, float b) { return a > b ? a : b; });
+}
+
+constexpr float kNever = -1e30f;  // as a logit: no chance, and no infinity that makes 0 times it no number
+
+// The action whose part of [0, total) holds `left`; lanes that lie below it are passed over whole.
+inline std::int32_t drawn(const float* weight, std::size_t count, const std::uint8_t* mask, float left) {
+  for (std::size_t first = 0; first < count; first += kWidth) {
+    const std::size_t end = std::min(count, first + kWidth);
+    const float here = sum_of(weight + first, kWidth);
+    if (left >= here) left -= here;
+    else
+      for (std::size_t a = first; a < end; ++a)
+        if ((left -= weight[a]) < 0) return static_cast<std::int32_t>(a);
+  }
+  // Rounding left a rest, or there are no numbers, which the guard above sees: the last action that is allowed.
+  std::size_t last = count;
+  while (last > 0 && mask && !mask[last - 1]) --last;
+  return static_cast<std::int32_t>(last > 0 ? last - 1 : 0);
+}
+
 // Inverts the distribution at one uniform number per row, which is a function of (seed, step, row) alone.
 void sample(const SampleJob& job, std::int32_t* actions, float* log_probs) {
-  std::vector<float> weight(job.actions);
+  const std::size_t wide = lanes_of(job.actions);
+  std::vector<float> z(wide, kNever), weight(wide, 0.0f);
   for (std::size_t n = 0; n < job.rows; ++n) {
     const float* logits = job.logits + n * job.actions;
     const std::uint8_t* mask = job.masks ? job.masks + n * job.actions : nullptr;
-    float top = -std::numeric_limits<float>::infinity();
-    for (std::size_t a = 0; a < job.actions; ++a)
-      if (!mask || mask[a]) top = std::max(top, logits[a]);
-    for (std::size_t a = 0; a < job.actions; ++a) weight[a] = exponential(logits[a] - top);
-    float total = 0;
-    for (std::size_t a = 0; a < job.actions; ++a)
-      if (!mask || mask[a]) total += weight[a];
+    for (std::size_t a = 0; a < job.actions; ++a) z[a] = mask && !mask[a] ? kNever : logits[a];
+    const float top = top_of(z.data(), wide);
+    for (std::size_t a = 0; a < wide; ++a) weight[a] = z[a] == kNever ? 0.0f : exponential(z[a] - top);
+    const float total = sum_of(weight.data(), wide);
     const Key key{job.seed, static_cast<std::uint32_t>(job.first_row + n), static_cast<std::uint32_t>(job.step >> 32)};
     const std::uint64_t bits = Stream(key, static_cast<std::uint32_t>(job.step), 0).at(0);
-    float left = static_cast<float>(static_cast<double>(bits >> 11) * 0x1p-53) * total;
-    std::int32_t chosen = -1;
-    for (std::size_t a = 0; a < job.actions; ++a) {
-      if (mask && !mask[a]) continue;
-      chosen = static_cast<std::int32_t>(a);
-      left -= weight[a];
-      if (left < 0) break;
-    }
-    // No action allowed, or logits that are no numbers: the guard above sees them; here it is the first action.
-    actions[n] = std::max(0, chosen);
+    const float left = static_cast<float>(static_cast<double>(bits >> 11) * 0x1p-53) * total;
+    actions[n] = drawn(weight.data(), job.actions, mask, left);
     log_probs[n] = logits[actions[n]] - top - std::log(total);
   }
 }
@@ -185,21 +225,21 @@ inline void critic_row(const PpoJob& job, std::size_t n, double& loss, float& d_
 // p[j] + H). A ratio beyond the clip in the direction of its advantage has no slope.
 void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, double* means) {
   std::array<double, 5> sum{};
-  std::vector<float> log_p(job.num_actions), p(job.num_actions);
+  const std::size_t wide = lanes_of(job.num_actions);
+  std::vector<float> z(wide, kNever), p(wide), log_p(wide), surprise(wide);
   const float share = job.policy / static_cast<float>(job.rows);
   for (std::size_t n = 0; n < job.rows; ++n) {
-    const float* logits = job.logits + n * job.num_actions;
-    float top = -std::numeric_limits<float>::infinity(), total = 0, entropy = 0;
-    for (std::size_t a = 0; a < job.num_actions; ++a) top = std::max(top, logits[a]);
-    for (std::size_t a = 0; a < job.num_actions; ++a)  // a forbidden action has no part in anything
-      p[a] = logits[a] - top < -87.0f ? 0.0f : exponential(logits[a] - top);
-    for (std::size_t a = 0; a < job.num_actions; ++a) total += p[a];
-    const float whole = std::log(total), part = 1.0f / total;
-    for (std::size_t a = 0; a < job.num_actions; ++a) {
+    std::copy_n(job.logits + n * job.num_actions, job.num_actions, z.begin());
+    const float top = top_of(z.data(), wide);
+    for (std::size_t a = 0; a < wide; ++a)  // a forbidden action has no part in anything
+      p[a] = z[a] - top < -87.0f ? 0.0f : exponential(z[a] - top);
+    const float total = sum_of(p.data(), wide), whole = std::log(total), part = 1.0f / total;
+    for (std::size_t a = 0; a < wide; ++a) {
       p[a] *= part;
-      log_p[a] = logits[a] - top - whole;
+      log_p[a] = z[a] - top - whole;
+      surprise[a] = p[a] * log_p[a];
     }
-    for (std::size_t a = 0; a < job.num_actions; ++a) entropy -= p[a] * log_p[a];
+    const float entropy = -sum_of(surprise.data(), wide);
     const std::size_t chosen = static_cast<std::size_t>(job.actions[n]);
     const float log_ratio = log_p[chosen] - job.log_probs[n], ratio = std::exp(log_ratio);
     const float advantage = job.advantages[n], weight = job.weights[n % job.segments];

@@ -1,73 +1,12 @@
-// The functions of lstm.hpp; compiled once per instruction set by the two files that include it. kRows is theirs: how
-// many rows of a product are kept in registers.
+// The LSTM of layers.hpp; compiled once per instruction set by the two files that include it.
 #pragma once
 
-#include <array>
 #include <vector>
 
-#include "learn/lanes.hpp"
-#include "learn/lstm.hpp"
+#include "learn/product.hpp"
 
 namespace gridmill::learn {
 namespace {
-
-// ---- products of rows with a matrix whose columns lie in panels of 64
-
-constexpr std::size_t kLanes = 4, kPanel = kLanes * kWidth;
-
-struct Panels {
-  std::size_t inner, columns;
-  std::vector<float> numbers;  // [panel, inner, kPanel], columns that do not exist are 0
-
-  template <class At>
-  Panels(std::size_t deep, std::size_t wide, At&& at) : inner(deep), columns(wide) {
-    numbers.assign((columns + kPanel - 1) / kPanel * inner * kPanel, 0.0f);
-    for (std::size_t j = 0; j < columns; ++j) {
-      float* to = numbers.data() + j / kPanel * inner * kPanel + j % kPanel;
-      for (std::size_t k = 0; k < inner; ++k) to[k * kPanel] = at(k, j);
-    }
-  }
-};
-
-// out [Rows, columns of a panel] = itself or 0, + a [Rows, inner] x panel; rows lie `columns` and `inner` apart.
-template <std::size_t Rows, bool Add>
-inline void product_block(const float* a, const float* panel, std::size_t inner, float* out, std::size_t columns,
-                          std::size_t there) {
-  std::array<std::array<Lane, kLanes>, Rows> sum;
-  for (std::size_t r = 0; r < Rows; ++r)
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      sum[r][j] = Lane{};
-      if (!Add) continue;
-      if (there == kPanel) take(sum[r][j], out + r * columns + j * kWidth);
-      else if (j * kWidth < there)
-        std::memcpy(&sum[r][j], out + r * columns + j * kWidth, std::min(kWidth, there - j * kWidth) * sizeof(float));
-    }
-  for (std::size_t k = 0; k < inner; ++k) {
-    std::array<Lane, kLanes> b;
-    for (std::size_t j = 0; j < kLanes; ++j) take(b[j], panel + k * kPanel + j * kWidth);
-    for (std::size_t r = 0; r < Rows; ++r)
-      for (std::size_t j = 0; j < kLanes; ++j) sum[r][j] += a[r * inner + k] * b[j];
-  }
-  for (std::size_t r = 0; r < Rows; ++r)
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      float* to = out + r * columns + j * kWidth;
-      if (there == kPanel) std::memcpy(to, &sum[r][j], sizeof(Lane));
-      else if (j * kWidth < there) std::memcpy(to, &sum[r][j], std::min(kWidth, there - j * kWidth) * sizeof(float));
-    }
-}
-
-template <bool Add>
-void product(const float* a, std::size_t rows, const Panels& b, float* out) {
-  for (std::size_t column = 0; column < b.columns; column += kPanel) {
-    const float* panel = b.numbers.data() + column * b.inner;
-    const std::size_t there = std::min(kPanel, b.columns - column);
-    std::size_t n = 0;
-    for (; n + kRows <= rows; n += kRows)
-      product_block<kRows, Add>(a + n * b.inner, panel, b.inner, out + n * b.columns + column, b.columns, there);
-    for (; n < rows; ++n)
-      product_block<1, Add>(a + n * b.inner, panel, b.inner, out + n * b.columns + column, b.columns, there);
-  }
-}
 
 // ---- gates of one row
 
@@ -102,9 +41,8 @@ GRIDMILL_ROW backward_row(std::size_t hidden, const float* __restrict i, const f
 
 // ---- along time
 
-void lstm_forward(const LstmShape& s, const float* weight, float* gates, float* h, float* cell) {
+void lstm_forward(const LstmShape& s, const float* turned, float* gates, float* h, float* cell) {
   const std::size_t size = s.hidden, step = s.rows * size;
-  const Panels turned(size, 4 * size, [&](std::size_t k, std::size_t j) { return weight[j * size + k]; });
   const std::vector<float> nothing(size, 0.0f);
   std::vector<float> kept;  // h before a step in which some rows begin anew
   for (std::size_t t = 0; t < s.time; ++t) {
@@ -117,7 +55,7 @@ void lstm_forward(const LstmShape& s, const float* weight, float* gates, float* 
       before = kept.data();
     }
     float* row = gates + 4 * t * step;
-    product<true>(before, s.rows, turned, row);
+    times_panels(s.rows, {before, size, 1}, turned, size, 4 * size, {row, 4 * size, row, 4 * size, false});
     for (std::size_t n = 0; n < s.rows; ++n, row += 4 * size) {
       const std::size_t at = t * step + n * size;
       forward_row(size, row, row + size, row + 2 * size, row + 3 * size, start[n] ? nothing.data() : cell + at,
@@ -126,10 +64,9 @@ void lstm_forward(const LstmShape& s, const float* weight, float* gates, float* 
   }
 }
 
-void lstm_backward(const LstmShape& s, const float* weight, const float* gates, const float* cell, const float* d_h,
+void lstm_backward(const LstmShape& s, const float* straight, const float* gates, const float* cell, const float* d_h,
                    float* d_gates) {
   const std::size_t size = s.hidden, step = s.rows * size;
-  const Panels straight(4 * size, size, [&](std::size_t k, std::size_t j) { return weight[k * size + j]; });
   const std::vector<float> nothing(size, 0.0f);
   std::vector<float> d_later(step, 0.0f), d_state(step, 0.0f);  // what flows from a step to the one before it
   for (std::size_t t = s.time; t-- > 0;) {
@@ -143,7 +80,8 @@ void lstm_backward(const LstmShape& s, const float* weight, const float* gates, 
                    d_row + size, d_row + 2 * size, d_row + 3 * size);
     }
     if (t == 0) break;
-    product<false>(d_gates + 4 * t * step, s.rows, straight, d_later.data());
+    times_panels(s.rows, {d_gates + 4 * t * step, 4 * size, 1}, straight, 4 * size, size,
+                 {nullptr, 0, d_later.data(), size, false});
     for (std::size_t n = 0; n < s.rows; ++n)
       if (start[n]) {
         std::fill_n(d_later.data() + n * size, size, 0.0f);

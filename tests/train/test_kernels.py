@@ -8,40 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from kernel_checks import HIDDEN, agree, drawn, f, flags, u
 from small_runs import WORDS, random_tokens
-from torch import Tensor
 
-from gridmill.policy.kernels import Tokens, bag, lstm, native, native_fits, plain_bag, plain_lstm, plain_scan, scan
+from gridmill.policy.kernels import Tokens, bag, native, native_fits, plain_bag, plain_scan, scan
 from gridmill.policy.spec import Layout
-
-HIDDEN = [16, 48, 128, 144]  # one lane, a few, one block, a block and a lane
-
-
-def drawn(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-def flags(*shape: int, share: float = 0.3, seed: int = 5) -> Tensor:
-    return (torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < share).to(torch.uint8)
-
-
-def gradients(run: Callable[..., Tensor], inputs: list[Tensor], seed: int = 9) -> tuple[Tensor, list[Tensor]]:
-    """What `run` gives, and the gradients of a random sum of it."""
-    leaves = [x.clone().requires_grad_() for x in inputs]
-    out = run(*leaves)
-    found = torch.autograd.grad((out * drawn(*out.shape, seed=seed)).sum(), leaves)
-    return out.detach(), list(found)
-
-
-def agree(one: Callable[..., Tensor], other: Callable[..., Tensor], inputs: list[Tensor]) -> None:
-    a, da = gradients(one, inputs)
-    b, db = gradients(other, inputs)
-    torch.testing.assert_close(a, b, rtol=1e-5, atol=2e-6)
-    assert float(a.abs().max()) > 0.1
-    for x, y in zip(da, db, strict=True):
-        assert float(y.abs().max()) > 0.01
-        torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5)
-
 
 # ---- the bag
 
@@ -101,7 +72,7 @@ def test_bag_stops_at_the_end_of_a_row() -> None:
     torch.testing.assert_close(one[0], expected.relu())
 
 
-# ---- the scan and the LSTM
+# ---- the scan
 
 
 @pytest.mark.parametrize("hidden", [*HIDDEN, 7])
@@ -120,60 +91,6 @@ def test_scan_of_gates_in_another_order_of_memory() -> None:
         lambda g, s: plain_scan(g.transpose(0, 1), s, starts),
         inputs,
     )
-
-
-@pytest.mark.parametrize("hidden", [*HIDDEN, 7])
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_lstm_is_the_plain_recurrence(hidden: int, share: float) -> None:
-    starts, state = flags(6, 5, share=share), drawn(5, 2 * hidden, seed=2)
-    into, weight = drawn(6, 5, 4 * hidden), 0.3 * drawn(4 * hidden, hidden, seed=1)
-    if share == 1.0:  # nothing flows through the weights: only the forward can be compared by size
-        torch.testing.assert_close(
-            lstm(into.clone(), weight, state, starts)[0], plain_lstm(into, weight, state, starts)[0]
-        )
-        assert not gradients(lambda x, w: lstm(x.clone(), w, state, starts)[0], [into, weight])[1][1].any()
-        return
-    agree(
-        lambda x, w: lstm(x.clone(), w, state, starts)[0],
-        lambda x, w: plain_lstm(x, w, state, starts)[0],
-        [into, weight],
-    )
-    torch.testing.assert_close(lstm(into.clone(), weight, state, starts)[1], plain_lstm(into, weight, state, starts)[1])
-
-
-def test_lstm_of_gates_in_another_order_of_memory() -> None:
-    """Gates that were transposed: the same numbers, and the same gradients."""
-    starts, state = flags(6, 5), drawn(5, 32, seed=2)
-    weight = 0.3 * drawn(64, 16, seed=1)
-
-    def turned(form: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., Tensor]:
-        return lambda x, w: form(x.clone().transpose(0, 1), w, state, starts)[0]
-
-    agree(turned(lstm), turned(plain_lstm), [drawn(5, 6, 64), weight])
-
-
-def test_lstm_is_torchs_own() -> None:
-    hidden, steps, rows = 16, 7, 4
-    theirs: Any = torch.nn.LSTM(hidden, hidden)
-    x, state = drawn(steps, rows, hidden), drawn(rows, 2 * hidden, seed=2)
-    h0, c0 = state.chunk(2, -1)
-    expected, (h, c) = theirs(x, (h0[None].contiguous(), c0[None].contiguous()))
-    gates = x @ theirs.weight_ih_l0.t() + theirs.bias_ih_l0 + theirs.bias_hh_l0
-    found, last = lstm(gates, theirs.weight_hh_l0, state, torch.zeros(steps, rows, dtype=torch.uint8))
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(last, torch.cat((h[0], c[0]), -1), rtol=1e-5, atol=1e-6)
-    push = drawn(steps, rows, hidden, seed=3)
-    ours = torch.autograd.grad((found * push).sum(), [theirs.weight_ih_l0, theirs.weight_hh_l0, theirs.bias_hh_l0])
-    torchs = torch.autograd.grad((expected * push).sum(), [theirs.weight_ih_l0, theirs.weight_hh_l0, theirs.bias_hh_l0])
-    for a, b in zip(ours, torchs, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
-
-
-def test_lstm_of_very_large_gates_saturates() -> None:
-    gates = torch.tensor([[[-1e30, -200.0, -100.0, 1e30] * 4]]).view(1, 1, 16)
-    state, starts = drawn(1, 8), torch.zeros(1, 1, dtype=torch.uint8)
-    found, expected = (form(gates.clone(), torch.zeros(16, 4), state, starts)[1] for form in (lstm, plain_lstm))
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_where_the_native_forms_run() -> None:
@@ -242,14 +159,6 @@ def test_sampling_where_nothing_is_allowed_or_a_number() -> None:
 # ---- wrong sizes
 
 
-def f(*shape: int) -> Any:
-    return np.zeros(shape, np.float32)
-
-
-def u(*shape: int) -> Any:
-    return np.zeros(shape, np.uint8)
-
-
 def new_bag(**changes: Any) -> Any:
     usual: dict[str, Any] = {"place": [0] * 256, "slot": [0] * 256, "amount": [1.0] * 256, "slots": 2}
     return native.TokenBag(**(usual | changes))
@@ -292,13 +201,6 @@ MISUSE: dict[str, Callable[[], Any]] = {
     "scan: d_state": lambda: native.scan_backward(
         u(2, 4), f(2, 4, 16), f(4, 8), f(2, 4, 8), f(2, 4, 8), f(2, 4, 16), f(4, 7)
     ),
-    "lstm: weight": lambda: native.lstm_forward(u(2, 3), f(12, 4), f(2, 3, 16), f(3, 3, 4), f(3, 3, 4)),
-    "lstm: gates": lambda: native.lstm_forward(u(2, 3), f(16, 4), f(2, 3, 15), f(3, 3, 4), f(3, 3, 4)),
-    "lstm: h": lambda: native.lstm_forward(u(2, 3), f(16, 4), f(2, 3, 16), f(2, 3, 4), f(3, 3, 4)),
-    "lstm: cell": lambda: native.lstm_forward(u(2, 3), f(16, 4), f(2, 3, 16), f(3, 3, 4), f(2, 3, 4)),
-    "lstm: starts": lambda: native.lstm_forward(u(2, 2), f(16, 4), f(2, 3, 16), f(3, 3, 4), f(3, 3, 4)),
-    "lstm: d_h": lambda: native.lstm_backward(u(2, 3), f(16, 4), f(2, 3, 16), f(3, 3, 4), f(3, 3, 4), f(2, 3, 16)),
-    "lstm: d_gates": lambda: native.lstm_backward(u(2, 3), f(16, 4), f(2, 3, 16), f(3, 3, 4), f(2, 3, 4), f(2, 3, 15)),
     "loss: actions": lambda: loss(actions=[0, 3, 0, 0]),
     "loss: no action": lambda: loss(actions=[0, -1, 0, 0]),
     "loss: values": lambda: loss(values=f(3)),

@@ -42,7 +42,7 @@ def scripted_rollout(rows: int, lanes: int, core: Any, masks: bool, hands: int =
     acting: Any = env
     rollout = Rollout(
         acting, policy, sizes, experience, Hands(hands), CPU, contextlib.nullcontext, 7, policy.state_size,
-        policy.encoder.hold,
+        policy.hold,
     )  # fmt: skip
     return env, policy, rollout
 

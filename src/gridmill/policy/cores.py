@@ -5,12 +5,15 @@ else, so that acting and learning cannot differ.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from gridmill.policy.initial import dense, orthogonal
-from gridmill.policy.kernels import lstm, scan
+from gridmill.policy.kernels import Held, native_fits, scan
+from gridmill.policy.layers import lstm, panels
 
 
 class NoCore(nn.Module):
@@ -45,9 +48,15 @@ class Lstm(nn.Module):
         self.state_size = 2 * hidden
         self.into = dense(hidden, 4 * hidden, 1.0, rng)
         self.back = nn.Parameter(orthogonal((4 * hidden, hidden), 1.0, rng))
+        self._held: Held[Any] | None = None
+
+    def hold(self, still: bool) -> None:
+        fits, weight = still and native_fits(self.back), self.back
+        self._held = Held(lambda: panels(weight, True), weight) if fits else None
 
     def forward(self, x: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-        h, last = lstm(self.into(x), self.back, state, starts)
+        turned = self._held.get() if self._held and native_fits(x) else None
+        h, last = lstm(self.into(x), self.back, state, starts, turned)
         return h, last.detach()
 
 

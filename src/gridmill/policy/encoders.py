@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from gridmill.policy.initial import RELU, convolution, dense, table
-from gridmill.policy.kernels import Tokens, bag
+from gridmill.policy.kernels import Held, Tokens, bag, native_fits
 from gridmill.policy.spec import Spec
 from gridmill.run import PolicyConfig
 
@@ -25,9 +25,6 @@ class Encoder(nn.Module):
     """What all have: `tokens`, set by the policy for the bytes of the environment it plays in."""
 
     tokens: Tokens
-
-    def hold(self, still: bool) -> None:
-        """While weights hold still, forwards without gradients may share what depends on weights alone."""
 
 
 class Bag(Encoder):
@@ -44,11 +41,10 @@ class Bag(Encoder):
         self.rows = nn.Parameter(torch.zeros(spec.window[0] * slots, config.hidden))
         self.columns = nn.Parameter(torch.zeros(spec.window[1] * slots, config.hidden))
         self.bias = nn.Parameter(torch.zeros(config.hidden))
-        self._joined: Tensor | None = None
+        self._held: Held[Tensor] | None = None
 
     def hold(self, still: bool) -> None:
-        with torch.no_grad():
-            self._joined = self.joined() if still else None
+        self._held = Held(self.joined, self.table, self.rows, self.columns) if still else None
 
     def joined(self) -> Tensor:
         """The three tables as one: [places * slots, hidden]."""
@@ -64,8 +60,8 @@ class Bag(Encoder):
         return torch.cat((inside.view(height * width * self.slots, -1), self.table[height * width * self.slots :]))
 
     def forward(self, obs: Tensor) -> Tensor:
-        known = self._joined if not torch.is_grad_enabled() else None
-        return bag(self.joined() if known is None else known, self.bias, obs, self.tokens)
+        held = self._held.get() if self._held and native_fits(self.table) else None
+        return bag(self.joined() if held is None else held, self.bias, obs, self.tokens)
 
 
 class _Joined(torch.autograd.Function):
@@ -135,15 +131,15 @@ class Attend(Encoder):
         self.place = table(places, config.hidden, TABLE_SCALE, rng)
         self.slot = table(slots, config.hidden, TABLE_SCALE, rng)
         self.latents = table(config.latents, config.hidden, 1.0, rng)
-        self.mix = dense(config.hidden, config.hidden, RELU, rng)
+        self.mix = dense(config.hidden, config.hidden, RELU, rng, relu=True)
         self.key = dense(config.hidden, config.hidden, 1.0, rng)
         self.value = dense(config.hidden, config.hidden, 1.0, rng)
-        self.join = dense(config.latents * config.hidden, config.hidden, RELU, rng)
+        self.join = dense(config.latents * config.hidden, config.hidden, RELU, rng, relu=True)
 
     def forward(self, obs: Tensor) -> Tensor:
         place, slot, amount, counts = self.tokens.read(obs)
         much = self.slot[(slot + 1).clamp(max=self.slot.shape[0] - 1)] * amount.unsqueeze(-1)
-        tokens = F.relu(self.mix(self.place[place] + self.slot[slot] + much))  # [rows, tokens, hidden]
+        tokens = self.mix(self.place[place] + self.slot[slot] + much)  # [rows, tokens, hidden]
         rows, _, hidden = tokens.shape
         split = (rows, -1, self.heads, hidden // self.heads)
         key = self.key(tokens).view(split).transpose(1, 2)
@@ -152,7 +148,7 @@ class Attend(Encoder):
         # A row without tokens would attend to nothing and give no number: it may look at what does not count, in vain.
         any_there = counts.any(1, keepdim=True)
         found = F.scaled_dot_product_attention(query, key, value, attn_mask=(counts | ~any_there)[:, None, None, :])
-        return F.relu(self.join(found.transpose(1, 2).reshape(rows, -1) * any_there))
+        return self.join(found.transpose(1, 2).reshape(rows, -1) * any_there)  # type: ignore[no-any-return]
 
 
 class Vector(Encoder):
@@ -160,10 +156,10 @@ class Vector(Encoder):
 
     def __init__(self, config: PolicyConfig, spec: Spec, places: int, slots: int, rng: np.random.Generator) -> None:
         super().__init__()
-        self.first = dense(spec.obs_size, config.hidden, RELU, rng)
+        self.first = dense(spec.obs_size, config.hidden, RELU, rng, relu=True)
 
     def forward(self, obs: Tensor) -> Tensor:
-        return F.relu(self.first(obs))
+        return self.first(obs)  # type: ignore[no-any-return]
 
 
 ENCODERS: dict[str, type[Bag | Box | Attend | Vector]] = {"bag": Bag, "cnn": Box, "attend": Attend, "mlp": Vector}

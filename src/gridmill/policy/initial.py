@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gridmill.policy.layers import Dense
+
 RELU = math.sqrt(2.0)  # gain before a ReLU
 
 
@@ -21,9 +23,9 @@ def orthogonal(shape: tuple[int, ...], gain: float, rng: np.random.Generator) ->
     return torch.from_numpy((gain * matrix).astype(np.float32).reshape(shape))
 
 
-def dense(inputs: int, outputs: int, gain: float, rng: np.random.Generator) -> nn.Linear:
-    """A linear layer with such weights and no bias at first."""
-    layer = nn.Linear(inputs, outputs)
+def dense(inputs: int, outputs: int, gain: float, rng: np.random.Generator, relu: bool = False) -> Dense:
+    """A dense layer with such weights and no bias at first."""
+    layer = Dense(inputs, outputs, relu)
     with torch.no_grad():
         layer.weight.copy_(orthogonal((outputs, inputs), gain, rng))
         layer.bias.zero_()

@@ -6,7 +6,8 @@ plain form does. Tests hold the two equal. Native kernels use no threads: whoeve
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from gridmill import _native
 from gridmill.policy.spec import Layout
 
 native: Any = _native
+Item = TypeVar("Item")
 
 
 def arrays(*tensors: Tensor) -> list[Any]:
@@ -26,6 +28,27 @@ def arrays(*tensors: Tensor) -> list[Any]:
 def native_fits(x: Tensor) -> bool:
     """True where the native kernels can take these numbers."""
     return x.device.type == "cpu" and x.dtype == torch.float32 and not torch.compiler.is_compiling()
+
+
+class Held(Generic[Item]):
+    """What is made of weights that hold still, for forwards without gradients.
+
+    Who changes weights lets go first (`Policy.hold`); who forgets is found out by torch's count of changes, except that
+    a fused optimizer does not count.
+    """
+
+    def __init__(self, make: Callable[[], Item], *weights: Tensor) -> None:
+        with torch.no_grad():
+            self.made = make()
+        self._weights, self._changes = weights, self._count(weights)
+
+    @staticmethod
+    def _count(weights: tuple[Tensor, ...]) -> list[int]:
+        return [weight._version for weight in weights if not weight.is_inference()]
+
+    def get(self) -> Item | None:
+        """None where gradients are wanted or the weights have changed."""
+        return self.made if not torch.is_grad_enabled() and self._count(self._weights) == self._changes else None
 
 
 # ---- the bag: sums of embedding rows
@@ -131,55 +154,3 @@ class _Scan(torch.autograd.Function):
         d_gates, d_state = torch.empty_like(gates), torch.empty_like(state)
         native.scan_backward(*arrays(starts, gates, state, h, d_h.contiguous(), d_gates, d_state))
         return d_gates, d_state, None
-
-
-# ---- the LSTM along time, from its input gates
-
-
-def lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-    """h [T, N, H] and the last (h, c) as [N, 2H]; gates [T, N, 4H] are x W + b, weight [4H, H] the recurrent one.
-
-    The native form writes the gates' functions over them, as the scan does.
-    """
-    if native_fits(gates):
-        return _Lstm.apply(gates, weight, state, starts)  # type: ignore[no-any-return, no-untyped-call]
-    return plain_lstm(gates, weight, state, starts)
-
-
-def plain_lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-    keep = (1 - starts.to(gates.dtype)).unsqueeze(-1)
-    h, c = state.to(gates.dtype).chunk(2, -1)
-    found = []
-    for t in range(gates.shape[0]):
-        h, c = h * keep[t], c * keep[t]
-        i, f, g, o = (gates[t] + h @ weight.t()).chunk(4, -1)
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        h = o.sigmoid() * c.tanh()
-        found.append(h)
-    return torch.stack(found), torch.cat((h, c), -1)
-
-
-class _Lstm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-        gates, weight = gates.detach().contiguous(), weight.detach().contiguous()
-        steps, rows, size = *gates.shape[:2], weight.shape[1]
-        h, c = (torch.empty(steps + 1, rows, size) for _ in range(2))  # at t what step t begins with
-        h[0], c[0] = state.detach().chunk(2, -1)
-        native.lstm_forward(*arrays(starts, weight, gates, h, c))
-        ctx.save_for_backward(gates, h, c, weight, starts)
-        last = torch.cat((h[steps], c[steps]), -1)
-        ctx.mark_non_differentiable(last)
-        return h[1:], last
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_h: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        gates, h, c, weight, starts = ctx.saved_tensors
-        d_gates = torch.empty_like(gates)
-        native.lstm_backward(*arrays(starts, weight, gates, c, d_h.contiguous(), d_gates))
-        before = h[:-1]
-        if starts.any():
-            before = before * (1 - starts.float()).unsqueeze(-1)
-        d_weight = d_gates.view(-1, d_gates.shape[-1]).t() @ before.reshape(-1, weight.shape[1])
-        return d_gates, d_weight, None, None

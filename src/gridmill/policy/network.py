@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from gridmill.policy.cores import CORES
-from gridmill.policy.encoders import ENCODERS
+from gridmill.policy.cores import CORES, Lstm
+from gridmill.policy.encoders import ENCODERS, Bag
 from gridmill.policy.initial import RELU, dense
 from gridmill.policy.kernels import Tokens
+from gridmill.policy.layers import Dense, Heads
 from gridmill.policy.spec import Layout, Spec
 from gridmill.run import PolicyConfig
 
@@ -43,10 +43,11 @@ class Policy(nn.Module):
         sizes = (0, 0) if layout is None else (layout.places, layout.slots)
         self.layout = layout
         self.encoder = ENCODERS[config.encoder](config, spec, *sizes, rng)
-        self.dense = nn.ModuleList(dense(config.hidden, config.hidden, RELU, rng) for _ in range(config.layers))
+        self.dense = nn.ModuleList(dense(config.hidden, config.hidden, RELU, rng, True) for _ in range(config.layers))
         self.core = CORES[config.core](config.hidden, rng)
         self.actor = dense(config.hidden, len(spec.actions), config.actor_gain, rng)
         self.critic = dense(config.hidden, 1, 1.0, rng)
+        self.heads = Heads(self.actor, self.critic)
         self.place(torch.device("cpu"))
 
     @property
@@ -60,6 +61,13 @@ class Policy(nn.Module):
             self.encoder.tokens = Tokens(self.layout, device)
         return self.to(device)
 
+    def hold(self, still: bool) -> None:
+        """While weights hold still, forwards without gradients share what depends on weights alone."""
+        for part in self.modules():
+            if isinstance(part, Bag | Dense | Lstm):
+                part.hold(still)
+        self.heads.hold(still)
+
     def read(self, seen: Spec) -> None:
         """From now on read the bytes of an environment with other words, on a CPU."""
         if self.layout is not None:
@@ -70,9 +78,10 @@ class Policy(nn.Module):
         steps, rows = starts.shape
         x = self.encoder(obs.reshape(steps * rows, *obs.shape[2:]))
         for layer in self.dense:
-            x = F.relu(layer(x), inplace=True)
+            x = layer(x)
         y, last = self.core(x.view(steps, rows, -1), state, starts)
-        logits = self.actor(y).float()
+        logits, values = self.heads(y)
+        logits = logits.float()
         if masks is not None:
             logits = logits.masked_fill(masks == 0, FORBIDDEN)
-        return Output(logits, self.critic(y).squeeze(-1).float(), last.float(), y)
+        return Output(logits, values.float(), last.float(), y)

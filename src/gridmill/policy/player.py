@@ -74,7 +74,7 @@ def load(path: Path) -> Player:
     run = found.record["run"]
     policy = Policy(PolicyConfig.load(run["policy"]), Spec.load(found.record["spec"]))
     policy.load_state_dict(found.policy)
-    policy.encoder.hold(True)
+    policy.hold(True)
     return Player(policy, bool(run["trainer"]["masks"]))
 
 

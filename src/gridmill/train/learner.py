@@ -120,9 +120,9 @@ class Learner:
             with self.autocast():
                 out = self.forward(batch.obs, batch.state, batch.starts, batch.masks)
             share = len(piece[0]) / len(segments)
-            loss, metrics, ratio = ppo(batch, out, w)
-            gradients = torch.autograd.grad(loss * share, self.parameters)
-            return list(gradients), torch.cat((metrics, loss.detach()[None])) * share, ratio
+            loss, metrics, ratio = ppo(batch, out, w.times(share))
+            gradients = torch.autograd.grad(loss, self.parameters)
+            return list(gradients), torch.cat((metrics * share, loss.detach()[None])), ratio
 
         results = self.hands.map(work, pieces)
         for (part, _), (_, _, ratio) in zip(pieces, results, strict=True):  # a segment may be in several pieces

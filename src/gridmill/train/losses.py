@@ -42,6 +42,10 @@ class Weights(NamedTuple):
     value: float
     value_clip: float
 
+    def times(self, share: float) -> Weights:
+        """The weights of a share of the loss."""
+        return self._replace(policy=share * self.policy, value=share * self.value)
+
 
 def weights_at(losses: Losses, now: Progress) -> Weights:
     return Weights(
@@ -89,7 +93,9 @@ class _Ppo(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_loss: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, None, None]:
         d_logits, d_values = ctx.saved_tensors
-        return d_logits * d_loss, d_values * d_loss, None, None
+        if d_loss != 1:
+            d_logits, d_values = d_logits * d_loss, d_values * d_loss
+        return d_logits, d_values, None, None
 
 
 def plain_ppo(batch: Minibatch, out: Output, w: Weights) -> tuple[Tensor, Tensor, Tensor]:

@@ -12,6 +12,7 @@ import itertools
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,6 +24,8 @@ from gridmill.train.experience import Experience
 from gridmill.train.hands import Hands
 
 MOST_ROWS, LEAST_ROWS = 1024, 128  # that one hand thinks about at a time, if there are so many
+SEEN = ("obs", "final_obs", "rewards", "actions", "terminals", "truncations")
+STEPS = ("obs", "starts", "masks", "actions", "log_probs", "values", "rewards", "terminals", "truncations", "bootstrap")
 PARTS = ("env", "copy", "act", "store")  # where the time of a rollout goes
 
 
@@ -44,19 +47,34 @@ class Rollout:
     ) -> None:
         self.env, self.policy, self.sizes, self.experience = env, policy, sizes, experience
         self.hands, self.device, self.autocast, self.seed = hands, device, autocast, seed
-        self.hold = hold  # tells the encoder that weights hold still
+        self.hold = hold  # tells the policy that weights hold still
         self.step = 0  # steps of every row so far: with the seed and the row, all that drawing an action depends on
         self.state = torch.zeros(sizes.rows, state_size, device=device)
         self.starts = torch.ones(sizes.rows, dtype=torch.uint8)
-        arrays = {"obs": env.obs, "final_obs": env.final_obs, "rewards": env.rewards, "actions": env.actions}
-        arrays |= {"terminals": env.terminals, "truncations": env.truncations}
-        self.seen = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        self.masks = None if env.masks is None or experience.masks is None else torch.from_numpy(env.masks)
+        seen = {name: torch.from_numpy(getattr(env, name)) for name in SEEN}
+        if env.masks is not None and experience.masks is not None:
+            seen["masks"] = torch.from_numpy(env.masks)
         if device.type == "cuda":
-            _pin([*self.seen.values(), *([] if self.masks is None else [self.masks])])
+            _pin(list(seen.values()))
+        kept = {name: tensor for name in (*STEPS, "states") if (tensor := getattr(experience, name)) is not None}
+        own = {"state": self.state, "starts": self.starts}
+        # Parts of arrays are found and filled many times a step, which NumPy does ten times faster than torch.
+        self.on_cpu = device.type == "cpu"
+        self.seen, self.kept, self.own = ({n: self._plain(x) for n, x in d.items()} for d in (seen, kept, own))
         self.lanes = [env.rows(lane) for lane in range(env.lanes)]
-        self.pieces = [_pieces(rows) if device.type == "cpu" else [rows] for rows in self.lanes]
+        self.pieces = [_pieces(rows) if self.on_cpu else [rows] for rows in self.lanes]
         self.times = dict.fromkeys(PARTS, 0.0)
+
+    def _plain(self, tensor: Tensor) -> Any:
+        """The same memory as a NumPy array on a CPU; on another device the tensor."""
+        return tensor.numpy() if self.on_cpu else tensor
+
+    def _put(self, name: str, t: int, rows: slice, what: Any) -> None:
+        """Store what a step brought for some rows."""
+        if self.on_cpu:
+            self.kept[name][t, rows] = what
+        else:
+            self.kept[name][t, rows].copy_(what, non_blocking=True)
 
     def collect(self) -> None:
         """One rollout. Afterwards no lane is in flight."""
@@ -81,23 +99,23 @@ class Rollout:
         began = time.perf_counter()
         self.env.recv(lane)
         came = time.perf_counter()
-        seen, kept = self.seen, self.experience
-        kept.rewards[t, rows] = seen["rewards"][rows]
-        kept.terminals[t, rows] = seen["terminals"][rows]
-        kept.truncations[t, rows] = seen["truncations"][rows]
-        ended = seen["terminals"][rows] | seen["truncations"][rows]
-        self.starts[rows] = ended
-        kept.bootstrap[t, rows] = 0.0
-        cut = seen["truncations"][rows] & ~seen["terminals"][rows]
+        seen = self.seen
+        terminals, truncations = seen["terminals"][rows], seen["truncations"][rows]
+        self._put("rewards", t, rows, seen["rewards"][rows])
+        self._put("terminals", t, rows, terminals)
+        self._put("truncations", t, rows, truncations)
+        self.own["starts"][rows] = terminals | truncations
+        self.kept["bootstrap"][t, rows] = 0.0
+        cut = truncations & ~terminals
         if cut.any():
-            self._value_of_the_cut(rows, t, cut.nonzero().squeeze(1) + rows.start)
+            self._value_of_the_cut(t, torch.as_tensor(cut).nonzero().squeeze(1) + rows.start)
         self.times["env"] += came - began
         self.times["store"] += time.perf_counter() - came
 
     @torch.inference_mode()
-    def _value_of_the_cut(self, rows: slice, t: int, which: Tensor) -> None:
+    def _value_of_the_cut(self, t: int, which: Tensor) -> None:
         """V of the last observation of episodes that the time limit cut, from the state they ended with."""
-        obs = self.seen["final_obs"][which].to(self.device)
+        obs = torch.as_tensor(self.seen["final_obs"])[which].to(self.device)
         never = torch.zeros(1, len(which), dtype=torch.uint8, device=self.device)
         with self.autocast():
             _, values, *_ = self.policy(obs[None], self.state[which.to(self.device)], never, None)
@@ -116,44 +134,43 @@ class Rollout:
         """Observations in, actions out, for some rows; the seconds of copying, thinking and storing."""
         began = time.perf_counter()
         kept, device = self.experience, self.device
-        kept.obs[t, rows].copy_(self.seen["obs"][rows], non_blocking=True)
-        kept.starts[t, rows] = self.starts[rows]
-        if kept.masks is not None and self.masks is not None:
-            kept.masks[t, rows].copy_(self.masks[rows], non_blocking=True)
+        self._put("obs", t, rows, self.seen["obs"][rows])
+        self._put("starts", t, rows, self.own["starts"][rows])
+        if kept.masks is not None:
+            self._put("masks", t, rows, self.seen["masks"][rows])
         if t % self.sizes.bptt_horizon == 0:
-            kept.states[t // self.sizes.bptt_horizon, rows] = self.state[rows]
+            self.kept["states"][t // self.sizes.bptt_horizon, rows] = self.own["state"][rows]
         obs, starts = kept.obs[t : t + 1, rows].to(device), kept.starts[t : t + 1, rows].to(device)
         masks = None if kept.masks is None else kept.masks[t : t + 1, rows].to(device)
         copied = time.perf_counter()
         with self.autocast():
             logits, values, state, _ = self.policy(obs, self.state[rows], starts, masks)
         thought = time.perf_counter()
-        self.state[rows] = state
-        kept.values[t, rows] = values[0]
+        self.own["state"][rows] = self._plain(state)
+        self._put("values", t, rows, self._plain(values)[0])
         self._choose(rows, t, logits[0], masks)
         return copied - began, thought - copied, time.perf_counter() - thought
 
     def _choose(self, rows: slice, t: int, logits: Tensor, masks: Tensor | None) -> None:
         """Draw actions and store them with their log-probs."""
-        kept = self.experience
-        if self.device.type == "cpu":
-            actions, log_probs = self.env.actions[rows], kept.log_probs[t, rows].numpy()
-            allowed = None if masks is None else masks[0].numpy()
+        if self.on_cpu:
+            actions, log_probs = self.env.actions[rows], self.kept["log_probs"][t, rows]
+            allowed = None if masks is None else self.kept["masks"][t, rows]
             native.sample_actions(logits.numpy(), allowed, self.seed, self.step, rows.start, actions, log_probs)
-            kept.actions[t, rows] = self.seen["actions"][rows]
+            self._put("actions", t, rows, actions)
             return
         generator = torch.Generator(self.device).manual_seed(hash_of(self.seed, self.step, rows.start))
         uniform = torch.rand(logits.shape, device=self.device, generator=generator).clamp_min(1e-10)
         chosen = (logits - (-uniform.log()).log()).argmax(-1)  # the Gumbel trick
-        kept.actions[t, rows] = chosen.int()
-        kept.log_probs[t, rows] = logits.log_softmax(-1).gather(-1, chosen[:, None]).squeeze(-1)
+        self._put("actions", t, rows, chosen.int())
+        self._put("log_probs", t, rows, logits.log_softmax(-1).gather(-1, chosen[:, None]).squeeze(-1))
         self.seen["actions"][rows].copy_(chosen.int())  # waits for the device: the one synchronisation
 
     @torch.inference_mode()
     def _look_ahead(self, rows: slice) -> None:
         """V of the observation after the last step; the state does not move."""
         kept, device = self.experience, self.device
-        obs, starts = self.seen["obs"][rows].to(device), self.starts[rows].to(device)
+        obs, starts = torch.as_tensor(self.seen["obs"][rows]).to(device), self.starts[rows].to(device)
         with self.autocast():
             _, values, *_ = self.policy(obs[None], self.state[rows], starts[None], None)
         kept.last_value[rows] = values[0]

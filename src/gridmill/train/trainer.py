@@ -65,7 +65,7 @@ class Trainer:
         self.experience = Experience(self.sizes, self.spec, self.policy.state_size, self.env.masks is not None, kept)
         self.rollout = Rollout(
             self.env, forward, self.sizes, self.experience, self.hands, self.device, autocast, run.seed,
-            self.policy.state_size, self.policy.encoder.hold,
+            self.policy.state_size, self.policy.hold,
         )  # fmt: skip
         self.learner = Learner(run, self.policy, forward, self.sizes, self.hands, self.device, autocast)
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0

@@ -7,38 +7,16 @@
 #include <vector>
 
 #include "check.hpp"
-#include "core/random.hpp"
+#include "learn/drawn.hpp"
 #include "learn/kernels.hpp"
-#include "learn/lstm.hpp"
 
 using namespace gridmill::learn;
-using gridmill::Stream;
 
 namespace {
 
 // Hidden sizes of one lane, several, one block, and a block with a lane after it; the last only where any size goes.
 constexpr std::array<std::size_t, 4> kHidden{16, 48, 128, 144};
 constexpr std::size_t kOdd = 37;
-
-std::vector<float> numbers(std::size_t count, std::uint32_t stream, float scale = 1.0f) {
-  const Stream draw({7, 0, 0}, 0, stream);
-  std::vector<float> found(count);
-  for (std::size_t i = 0; i < count; ++i)
-    found[i] = scale * (static_cast<float>(draw.at(i) >> 40) * 0x1p-23f - 1.0f);  // in [-1, 1)
-  return found;
-}
-
-std::vector<std::uint8_t> bytes(std::size_t count, std::uint32_t stream, std::uint32_t bound) {
-  const Stream draw({8, 0, 0}, 0, stream);
-  std::vector<std::uint8_t> found(count);
-  for (std::size_t i = 0; i < count; ++i) found[i] = static_cast<std::uint8_t>(draw.below(i, bound));
-  return found;
-}
-
-template <class T>
-bool same(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
 
 // Runs `work` with both sets of kernels; every array it gives must be equal bytes. On a CPU without AVX-512 the second
 // set is the portable one again.
@@ -53,8 +31,6 @@ void both(Work&& work) {
     CHECK(any);
   }
 }
-
-using Arrays = std::vector<std::vector<float>>;
 
 void compare_bags(std::size_t hidden) {
   constexpr std::size_t kRows = 29, kTokens = 11, kPlaces = 6, kFeatures = 3;
@@ -97,48 +73,6 @@ void compare_scans(std::size_t hidden) {
     k.scan_backward(shape, found[1].data(), h0.data(), found[0].data(), d_h.data(), found[2].data(), found[3].data());
     return found;
   });
-}
-
-// Products round differently with fused multiply-adds, so the LSTM's two forms are near each other, not equal.
-void compare_lstms(std::size_t hidden, std::size_t rows, float scale) {
-  constexpr std::size_t kTime = 4;
-  const std::size_t step = rows * hidden;
-  const auto start = bytes(kTime * rows, 17, 3);
-  const LstmShape shape{kTime, rows, hidden, start.data()};
-  const auto weight = numbers(4 * hidden * hidden, 18, 0.3f), gates = numbers(4 * kTime * step, 11, scale);
-  const auto first = numbers((kTime + 1) * step, 12), d_h = numbers(kTime * step, 13);
-  const auto work = [&](const Lstm& form) {
-    Arrays found{gates, first, first, std::vector<float>(4 * kTime * step)};
-    form.forward(shape, weight.data(), found[0].data(), found[1].data(), found[2].data());
-    form.backward(shape, weight.data(), found[0].data(), found[2].data(), d_h.data(), found[3].data());
-    return found;
-  };
-  const Arrays portable = work(kPortableLstm), here = work(best_lstm());
-  for (std::size_t i = 0; i < portable.size(); ++i)
-    for (std::size_t k = 0; k < portable[i].size(); ++k)
-      CHECK(std::abs(portable[i][k] - here[i][k]) < 2e-4f * std::max(1.0f, std::abs(portable[i][k])));
-}
-
-// A row's numbers are the same bits whichever rows are beside it, so that pieces of any size give the same.
-void compare_lstm_rows(const Lstm& form, std::size_t hidden) {
-  constexpr std::size_t kRows = 9;
-  const std::vector<std::uint8_t> start(kRows, 0);
-  const auto weight = numbers(4 * hidden * hidden, 18, 0.3f), gates = numbers(4 * kRows * hidden, 11);
-  const auto first = numbers(2 * kRows * hidden, 12);
-  Arrays all{gates, first, first};
-  form.forward({1, kRows, hidden, start.data()}, weight.data(), all[0].data(), all[1].data(), all[2].data());
-  for (std::size_t n = 0; n < kRows; ++n) {
-    const auto row = [&](const std::vector<float>& x, std::size_t at, std::size_t size) {
-      return std::vector<float>(x.begin() + static_cast<std::ptrdiff_t>(at),
-                                x.begin() + static_cast<std::ptrdiff_t>(at + size));
-    };
-    auto own_gates = row(gates, n * 4 * hidden, 4 * hidden), h = row(first, n * hidden, hidden), cell = h;
-    h.resize(2 * hidden);
-    cell.resize(2 * hidden);
-    form.forward({1, 1, hidden, start.data()}, weight.data(), own_gates.data(), h.data(), cell.data());
-    CHECK(same(own_gates, row(all[0], n * 4 * hidden, 4 * hidden)));
-    CHECK(same(row(h, hidden, hidden), row(all[1], (kRows + n) * hidden, hidden)));
-  }
 }
 
 void compare_losses(std::size_t actions, float value_clip) {
@@ -201,17 +135,6 @@ TEST(learn_bags_are_the_same_bytes_on_every_cpu) {
 TEST(learn_scans_are_the_same_bytes_on_every_cpu) {
   for (const std::size_t hidden : kHidden) compare_scans(hidden);
   compare_scans(kOdd);
-}
-
-TEST(learn_lstms_are_near_each_other_on_every_cpu) {
-  for (const std::size_t hidden : kHidden) compare_lstms(hidden, 13, 4.0f);
-  compare_lstms(kOdd, 1, 4.0f);
-  compare_lstms(kOdd, 6, 200.0f);  // beyond where the exponential is cut off
-}
-
-TEST(learn_a_row_of_an_lstm_does_not_depend_on_its_neighbours) {
-  for (const std::size_t hidden : {std::size_t{16}, kOdd, std::size_t{128}})
-    for (const Lstm* form : {&kPortableLstm, &best_lstm()}) compare_lstm_rows(*form, hidden);
 }
 
 TEST(learn_losses_are_the_same_bytes_on_every_cpu) {

@@ -1,0 +1,17 @@
+// The layers for any CPU, and the choice between the two.
+namespace gridmill::learn {
+namespace {
+constexpr unsigned long kRows = 1;
+}
+}  // namespace gridmill::learn
+#include "learn/dense_body.hpp"
+#include "learn/kernels.hpp"
+#include "learn/lstm_body.hpp"
+
+namespace gridmill::learn {
+
+const Layers kPortableLayers{dense_forward, dense_backward, lstm_forward, lstm_backward};
+
+const Layers& best_layers() { return &best() == &kWide ? kWideLayers : kPortableLayers; }
+
+}  // namespace gridmill::learn

@@ -1,0 +1,140 @@
+// Products of rows with panels (layers.hpp), kept in registers tile by tile. Included by files that are compiled once
+// per instruction set; kRows is theirs: how many rows of a product a tile has.
+#pragma once
+
+#include <array>
+#include <limits>
+
+#include "learn/lanes.hpp"
+#include "learn/layers.hpp"
+
+namespace gridmill::learn {
+namespace {
+
+static_assert(padded(1) == kWidth && kPanel == 4 * kWidth);
+
+// Numbers to be multiplied with a panel: number k of row r is at[r * row + k * step].
+struct Factor {
+  const float* at;
+  std::size_t row, step;
+  Factor from(std::size_t r) const { return {at + r * row, row, step}; }
+};
+
+// Rows of a result: they begin with what `start` holds (null: 0), and negative sums become 0 with `relu`.
+struct Result {
+  const float* start;
+  std::size_t start_row;
+  float* out;
+  std::size_t out_row;
+  bool relu;
+  Result at(std::size_t r, std::size_t column) const {
+    return {start ? start + r * start_row + column : nullptr, start_row, out + r * out_row + column, out_row, relu};
+  }
+};
+
+// Sums are named by constants alone, which keeps them in registers.
+template <std::size_t Rows, std::size_t Lanes>
+inline void tile(const Factor& a, const float* panel, std::size_t inner, const Result& result, std::size_t there) {
+  const bool whole = there == Lanes * kWidth;
+  const auto bytes = [&](std::size_t j) { return std::min(kWidth, there - j * kWidth) * sizeof(float); };
+  std::array<std::array<Lane, Lanes>, Rows> sum;
+#pragma GCC unroll 6
+  for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < Lanes; ++j) sum[r][j] = Lane{};
+  if (result.start && whole) {
+#pragma GCC unroll 6
+    for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < Lanes; ++j) take(sum[r][j], result.start + r * result.start_row + j * kWidth);
+  } else if (result.start) {
+#pragma GCC unroll 6
+    for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < Lanes; ++j) {
+        Lane known{};
+        std::memcpy(&known, result.start + r * result.start_row + j * kWidth, bytes(j));
+        sum[r][j] = known;
+      }
+  }
+  const std::size_t ahead = a.step == 1 ? Rows * a.row : 0;
+  for (std::size_t first = 0; first < inner; first += kWidth) {
+#pragma GCC unroll 6
+    for (std::size_t r = 0; r < Rows; ++r) __builtin_prefetch(a.at + r * a.row + first + ahead);
+    for (std::size_t k = first, end = std::min(inner, first + kWidth); k < end; ++k) {
+      std::array<Lane, Lanes> b;
+#pragma GCC unroll 4
+      for (std::size_t j = 0; j < Lanes; ++j) take(b[j], panel + (k * Lanes + j) * kWidth);
+#pragma GCC unroll 6
+      for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < Lanes; ++j) sum[r][j] += a.at[r * a.row + k * a.step] * b[j];
+    }
+  }
+  const Lane least = Lane{} + (result.relu ? 0.0f : -std::numeric_limits<float>::infinity());
+#pragma GCC unroll 6
+  for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < Lanes; ++j) {
+      const Lane found = sum[r][j] < least ? least : sum[r][j];  // what is no number stays none
+      float* to = result.out + r * result.out_row + j * kWidth;
+      if (whole) std::memcpy(to, &found, sizeof found);
+      else std::memcpy(to, &found, bytes(j));
+    }
+}
+
+// The rows that are left when no whole tile fits.
+template <std::size_t Rows, std::size_t Lanes>
+inline void last_tile(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
+                      std::size_t there) {
+  if constexpr (Rows > 0) {
+    if (rows == Rows) tile<Rows, Lanes>(a, panel, inner, result, there);
+    else last_tile<Rows - 1, Lanes>(rows, a, panel, inner, result, there);
+  }
+}
+
+template <std::size_t Lanes>
+void times_panel(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
+                 std::size_t there) {
+  std::size_t r = 0;
+  for (; r + kRows <= rows; r += kRows) tile<kRows, Lanes>(a.from(r), panel, inner, result.at(r, 0), there);
+  last_tile<kRows - 1, Lanes>(rows - r, a.from(r), panel, inner, result.at(r, 0), there);
+}
+
+// One panel that has `there` columns in whole lanes.
+inline void times_panel(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
+                        std::size_t there) {
+  switch (padded(there) / kWidth) {
+    case 1:
+      return times_panel<1>(rows, a, panel, inner, result, there);
+    case 2:
+      return times_panel<2>(rows, a, panel, inner, result, there);
+    case 3:
+      return times_panel<3>(rows, a, panel, inner, result, there);
+    default:
+      return times_panel<4>(rows, a, panel, inner, result, there);
+  }
+}
+
+// In blocks of rows that are read from far away once, and long sums in parts whose panel stays in the first cache. The
+// order of additions is the same whatever the parts.
+constexpr std::size_t kTogether = 192, kDeep = 160;
+
+inline void times_panels(std::size_t rows, const Factor& a, const float* panels, std::size_t inner, std::size_t columns,
+                         const Result& result) {
+  const std::size_t parts = std::max((inner + kDeep - 1) / kDeep, std::size_t{1});
+  for (std::size_t r = 0; r < rows; r += kTogether)
+    for (std::size_t first = 0; first < columns; first += kPanel)
+      for (std::size_t part = 0; part < parts; ++part) {
+        const std::size_t there = std::min(kPanel, columns - first), k = inner * part / parts;
+        const std::size_t end = inner * (part + 1) / parts;
+        const Result whole = result.at(r, first);
+        const Result here{part > 0 ? whole.out : whole.start, part > 0 ? whole.out_row : whole.start_row, whole.out,
+                          whole.out_row, result.relu && part + 1 == parts};
+        times_panel(std::min(kTogether, rows - r), {a.from(r).at + k * a.step, a.row, a.step},
+                    panels + first * inner + k * padded(there), end - k, here, there);
+      }
+}
+
+}  // namespace
+}  // namespace gridmill::learn
