@@ -71,6 +71,7 @@ class PolicyConfig(Config):
     latents: Annotated[int, Field(ge=1, le=64)] = 8  # of the encoder `attend`
     heads: Annotated[int, Field(ge=1, le=64)] = 4  # of the encoder `attend`
     actor_gain: Positive = 0.01  # of the initial weights
+    start: str = ""  # a run or checkpoint whose weights a new run begins with; words of another game are found by name
 
     @model_validator(mode="after")
     def _divides(self) -> PolicyConfig:

@@ -22,7 +22,7 @@ import pytest
 import torch
 from tiny import berries, epochs_of, tiny
 
-from gridmill import dry_run, games
+from gridmill import checkpoint, dry_run, games
 from gridmill.config import Config
 from gridmill.run import Run, Schedule
 from gridmill.train import judge as judge_room
@@ -50,6 +50,16 @@ def weights(run: Run) -> str:
 def session(run: Run) -> Path:
     """A whole run; its folder."""
     return train(run, tempfile.mkdtemp(), panel=False).folder
+
+
+OTHERS = Path(tempfile.mkdtemp())
+
+
+def begun(run: Run) -> Any:
+    """The weights in the end; OTHERS/first is a run to begin with."""
+    if not (OTHERS / "first").exists():
+        train(tiny(2, seed=5, run="first"), OTHERS, panel=False)
+    return sorted((n, w.tolist()) for n, w in checkpoint.load_policy(checkpoint.find(session(run))).policy.items())
 
 
 def files(pattern: str) -> Callable[[Run], Any]:
@@ -203,6 +213,7 @@ TABLE: dict[str, Case] = {
     "policy.latents": to(4, policy__encoder="attend"),
     "policy.heads": to(2, policy__encoder="attend"),
     "policy.actor_gain": to(0.1),
+    "policy.start": to(str(OTHERS / "first"), see=begun),
     "losses.ppo.weight": to(0.5, Schedule(start=1.0, end=0.0)),
     "losses.ppo.clip": to(0.01, **ROUNDS),
     "losses.ppo.entropy_weight": to(0.1),

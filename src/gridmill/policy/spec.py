@@ -79,10 +79,7 @@ class Layout:
     def of(own: Spec, seen: Spec | None = None) -> Layout:
         """How a policy with the words of `own` reads the bytes of `seen` (default: the same)."""
         seen = own if seen is None else seen
-        first: dict[tuple[str, str], int] = {}
-        for feature in own.features:
-            for value in own.values_of(feature) or ["", "amount"]:
-                first[feature, value] = len(first)
+        first = {word: number for number, word in enumerate(slots_of(own))}
         slot = np.full((len(seen.features), 256), -1, np.int32)
         amount = np.zeros((len(seen.features), 256), np.float32)
         for i, feature in enumerate(seen.features):
@@ -102,6 +99,11 @@ class Layout:
         return self.places * self.slots
 
 
+def slots_of(spec: Spec) -> tuple[tuple[str, str], ...]:
+    """The words of a spec in the order of their slots: a feature and its value, or "" and "amount" of an amount."""
+    return tuple((feature, value) for feature in spec.features for value in spec.values_of(feature) or ["", "amount"])
+
+
 def _amounts(feature: str) -> NDArray[np.float32]:
     """What a byte of an amount counts: small numbers matter most, 15 is about one."""
     values = np.arange(256, dtype=np.float32)
@@ -119,3 +121,10 @@ def _places(own: tuple[int, int], seen: tuple[int, int]) -> NDArray[np.int32]:
                 place[row << 4 | column] = r * own[1] + c
     place[GLOBAL] = own[0] * own[1]
     return place
+
+
+def places_of(own: tuple[int, int], seen: tuple[int, int]) -> NDArray[np.int64]:
+    """For every place of a window `seen` the place of `own` that is as far from the centre, or -1; then "nowhere"."""
+    by_byte = _places(own, seen)
+    bytes_ = [row << 4 | column for row in range(seen[0]) for column in range(seen[1])]
+    return by_byte[[*bytes_, GLOBAL]].astype(np.int64)

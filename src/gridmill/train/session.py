@@ -31,7 +31,9 @@ import torch
 
 from gridmill import checkpoint, overrides
 from gridmill.arithmetic import mebibytes, plan
-from gridmill.run import Run
+from gridmill.policy.begin import begin_with
+from gridmill.policy.spec import Spec
+from gridmill.run import PolicyConfig, Run
 from gridmill.train import monitor
 from gridmill.train.analysis import analyse
 from gridmill.train.guard import Guard, dump, first_not_finite
@@ -59,6 +61,7 @@ class Result:
 def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fresh: bool = False) -> Result:
     """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside."""
     plan(run)  # refuses what does not fit, before anything is made
+    start = checkpoint.load_policy(checkpoint.find(Path(run.policy.start))) if run.policy.start else None
     name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
     folder = Path(runs_dir) / name
     if folder.exists() and any(folder.iterdir()):
@@ -67,7 +70,7 @@ def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fr
         _put_aside(folder)
     folder.mkdir(parents=True, exist_ok=True)
     run = run.replace("run", name)
-    return _Session(run, folder, panel).go()
+    return _Session(run, folder, panel, start=start).go()
 
 
 def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = None) -> Result:
@@ -90,9 +93,13 @@ class _Session:
         panel: bool | None,
         found: checkpoint.Checkpoint | None = None,
         skipped: Sequence[str] = (),
+        start: checkpoint.Checkpoint | None = None,
     ) -> None:
         self.run, self.folder = run, folder
         self.trainer = Trainer(run, folder)
+        notes = [f"skipped: {line}" for line in skipped]
+        if start is not None:
+            notes.append(f"begins with {start.path}: {_begin(self.trainer, start)}")
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
             checkpoint.refuse_mismatch(found.record, run, self.trainer.spec)
@@ -105,8 +112,8 @@ class _Session:
             folder, run, lines, panel, append=found is not None, from_epoch=None if found is None else found.epoch
         )
         _write_record(folder / "run.json", self.record())
-        for line in skipped:
-            self.log.note(f"skipped: {line}")
+        for line in notes:
+            self.log.note(line)
         self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
         self.judge = Judge(run, folder) if run.evaluation.enabled else None
         self.guard = Guard(run.guard)
@@ -276,6 +283,15 @@ class _Signals:
     def __exit__(self, *_: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
+
+
+def _begin(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
+    """Give the policy the weights it shall begin with; what was known of its words."""
+    config, spec = PolicyConfig.load(start.record["run"]["policy"]), Spec.load(start.record["spec"])
+    try:
+        return begin_with(trainer.policy, start.policy, config, spec)
+    except ValueError as error:
+        raise ValueError(f"policy.start = {start.path}: {error}") from None
 
 
 def _recipe(run: Run) -> Run | None:

@@ -1,0 +1,92 @@
+"""A policy that begins with the weights of another, which may know another game: words are matched by name.
+
+What both have a word for (a feature's value, an action, a place in the window; windows share their centre) takes the
+other's weights; what only the new policy knows keeps its initial ones and is learned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gridmill.policy.network import Policy
+from gridmill.policy.spec import Spec, places_of, slots_of
+from gridmill.run import PolicyConfig
+
+Index = NDArray[np.int64]  # for each of ours the number of theirs, -1 where they have none
+ALIKE = ("encoder", "core", "hidden", "layers", "latents", "heads")
+
+
+def begin_with(policy: Policy, theirs: dict[str, Tensor], config: PolicyConfig, spec: Spec) -> str:
+    """Take over what has a name in both; one line about what has. ValueError if the networks are not alike."""
+    _refuse_another_shape(policy, config, spec)
+    known = _known(policy.spec, spec)
+    with torch.no_grad():
+        for name, own in policy.named_parameters():
+            other = theirs[name]
+            if name not in known:
+                if own.shape != other.shape:
+                    raise ValueError(f"{name}: expected the shape {tuple(own.shape)}, got {tuple(other.shape)}")
+                own.copy_(other)
+                continue
+            axis, index = known[name]
+            ours = torch.from_numpy(np.flatnonzero(index >= 0))
+            taken = other.index_select(axis, torch.from_numpy(index[index >= 0]))
+            own.index_copy_(axis, ours.to(own.device), taken.to(own.device))
+    return _told(policy.spec, spec)
+
+
+def _refuse_another_shape(policy: Policy, config: PolicyConfig, spec: Spec) -> None:
+    for name in ALIKE:
+        own, other = getattr(policy.config, name), getattr(config, name)
+        if own != other:
+            raise ValueError(f"expected policy.{name} = {other!r} as in the weights to begin with, got {own!r}")
+    if (policy.spec.kind, policy.spec.obs_size) != (spec.kind, spec.obs_size):
+        raise ValueError("the weights to begin with read other observations: tokens, or a vector of another size")
+
+
+def _known(own: Spec, other: Spec) -> dict[str, tuple[int, Index]]:
+    """By parameter: the axis whose numbers have names, and whose numbers there they are."""
+    actions = _index(own.actions, other.actions)
+    found = {"actor.weight": (0, actions), "actor.bias": (0, actions)}
+    if own.kind == "tokens":
+        slots, count = _index(slots_of(own), slots_of(other)), len(slots_of(other))
+        places = places_of(other.window, own.window)
+        rows, columns = (_centred(o, t) for o, t in zip(own.window, other.window, strict=True))
+        found |= {
+            "encoder.table": (0, _pairs(places, slots, count)),
+            "encoder.rows": (0, _pairs(rows, slots, count)),
+            "encoder.columns": (0, _pairs(columns, slots, count)),
+            "encoder.wide.weight": (1, slots),
+            "encoder.around.weight": (1, slots),
+            "encoder.place": (0, places),
+            "encoder.slot": (0, slots),
+        }
+    return found
+
+
+def _index(own: tuple[object, ...], other: tuple[object, ...]) -> Index:
+    at = {word: number for number, word in enumerate(other)}
+    return np.array([at.get(word, -1) for word in own], np.int64)
+
+
+def _centred(own: int, other: int) -> Index:
+    shifted = np.arange(own) + other // 2 - own // 2
+    return np.where((shifted >= 0) & (shifted < other), shifted, -1)
+
+
+def _pairs(first: Index, second: Index, count: int) -> Index:
+    """Numbers of pairs, the second of `count` fastest."""
+    both = first[:, None] * count + second
+    return np.where((first[:, None] >= 0) & (second >= 0), both, -1).reshape(-1)
+
+
+def _told(own: Spec, other: Spec) -> str:
+    new = [f"{feature}={value}" if value else feature for feature, value in slots_of(own) if value != "amount"]
+    old = {f"{feature}={value}" if value else feature for feature, value in slots_of(other)}
+    strange = [word for word in new if word not in old] + [f"action {a}" for a in own.actions if a not in other.actions]
+    words = len(new) + len(own.actions)
+    first = ", ".join(strange[:8]) + (", ..." if len(strange) > 8 else "")
+    return f"{words - len(strange)} of {words} words known" + (f"; new: {first}" if strange else "")
