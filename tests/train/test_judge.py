@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny import tiny
 
 from gridmill import games, replay
 from gridmill.run import EvaluationConfig, Run
 from gridmill.train import judge as room
+from gridmill.train import session
 from gridmill.train.judge import Judge
 
 # A policy for the child alone: noop, after `PAUSE` seconds a step.
@@ -154,6 +156,7 @@ import json, time
 from pathlib import Path
 from gridmill.run import Run
 from gridmill.train import judge as room
+from gridmill.train import session
 room.WATCHED = {POLICY.replace("PAUSE", "100")!r} + room.WATCHED
 folder = Path({str(tmp_path)!r})
 judge = room.Judge(Run.load(json.loads((folder / "run.json").read_text())["run"]), folder)
@@ -219,3 +222,33 @@ def test_a_process_that_cannot_start_is_a_line_of_text(tmp_path: Path, monkeypat
     assert not judge.start_when_due(4, 0.0, checkpoint)
     (result,) = judge.poll()
     assert result["error"].startswith("evaluation: [Errno 2] ")
+
+
+class AtOnce:
+    """A judge that has always just judged the checkpoint of the epoch before."""
+
+    def __init__(self, *_: Any) -> None:
+        self.epoch: int | None = None
+
+    def start_when_due(self, epoch: int, seconds: float, checkpoint: Path | None) -> bool:
+        self.epoch = epoch - 1 if checkpoint is not None and epoch > 1 else None
+        return True
+
+    def poll(self) -> list[dict[str, Any]]:
+        figures = {"score": {"mean": 1.0, "se": 0.0}, "reward": {"mean": 1.0, "se": 0.0}, "episodes": 1}
+        return [] if self.epoch is None else [{"epoch": self.epoch, **figures}]
+
+    def close(self) -> None:
+        pass
+
+
+def test_steps_of_an_evaluation_are_those_of_its_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after a resume with batches of another size."""
+    monkeypatch.setattr(session, "Judge", AtOnce)
+    folder = session.train(tiny(3, evaluation__enabled=True, checkpoint__epochs=1), tmp_path, panel=False).folder
+    session.resume(folder, ["trainer.batch_size=256", "trainer.total_timesteps=1152"], panel=False)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    steps = {line["epoch"]: line["agent_steps"] for line in lines if "evaluation" not in line}
+    judged = {line["epoch"]: line["agent_steps"] for line in lines if "evaluation" in line}
+    assert list(steps.values()) == [128, 256, 384, 640, 896, 1152]
+    assert judged == {epoch: steps[epoch] for epoch in (1, 2, 3, 4, 5)}

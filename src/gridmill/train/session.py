@@ -242,7 +242,9 @@ class _Session:
             if "error" in result:
                 self.log.note(f"evaluation of epoch {result['epoch']}: {result['error']}")
             else:
-                self.log.evaluation(result["epoch"], result["epoch"] * self.trainer.sizes.batch_size, result)
+                t = self.trainer  # counted back from now: before a resume a batch may have had another size
+                steps = t.agent_steps - (t.epochs - result["epoch"]) * t.sizes.batch_size
+                self.log.evaluation(result["epoch"], steps, result)
 
     def close(self, code: int, reason: str) -> None:
         self.traces.close()
