@@ -6,19 +6,24 @@ from __future__ import annotations
 
 import errno
 import functools
+import importlib.util
 import os
 import sys
 import tempfile
 import threading
+import time
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tiny import difference, epochs_of, process, tiny
 
+from gridmill import recipes
 from gridmill.train import lines as lines_room
 from gridmill.train import track, train
+from gridmill.workshop.statistics import paired_ratio
 
 PLAIN_APPEND = lines_room._append
 
@@ -131,3 +136,44 @@ def test_R10_a_dead_server_for_the_real_package(tmp_path: Path, monkeypatch: pyt
     result = train(tiny(40, run="online", track__wandb="online"), tmp_path, panel=False)
     assert (result.exit_code, result.epochs) == (0, 40)
     assert difference(undisturbed(40), result.folder) == 0
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_R10_costs_no_speed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> None:
+    """Runs with a full disk for logs and a dead tracker take turns with runs without: 2 % of speed at most.
+
+    Steps per second of CPU time, of the median pair. It fails where 2 % lie outside of what the pairs can tell.
+    """
+    tracked = {"track__wandb": "online"}
+    if importlib.util.find_spec("wandb") is None:  # then a tracker that hangs stands for it
+        fake: Any = types.ModuleType("wandb")
+        dead = Dead("hangs", threading.Event())
+        fake.Settings, fake.init = dead.Settings, dead.init
+        monkeypatch.setitem(sys.modules, "wandb", fake)
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    monkeypatch.setattr(track.Tracker.close, "__defaults__", (0.2,))
+
+    def no_space(file: int, line: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def speed(name: str, **changes: Any) -> float:
+        settings = [("run", name), ("trainer.total_timesteps", 400_000), ("trainer.device", "cpu")]
+        run = recipes.build("ci").replace_all([*settings, *((k.replace("__", "."), v) for k, v in changes.items())])
+        began = time.process_time()
+        result = train(run, tmp_path, panel=False)
+        assert result.exit_code == 0
+        return result.agent_steps / (time.process_time() - began)
+
+    pairs = []
+    for turn in range(13):
+        plain = speed(f"plain-{turn}")
+        with monkeypatch.context() as disk:
+            disk.setattr(lines_room, "_append", no_space)
+            pairs.append((speed(f"full-{turn}", **tracked), plain))
+    ratio = paired_ratio(*zip(*pairs[1:], strict=True))
+    record_property("figure", f"speed {ratio} of a run without")
+    assert ratio.high > 0.98
