@@ -10,6 +10,7 @@ import copy
 from typing import Any
 
 import pytest
+from config_trees import rich, ruled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_games import agents_of, attempt, games, quiet_make, random_actions
@@ -21,122 +22,6 @@ OPTIONS: dict[str, Any] = {
     "num_worlds": 1, "seed": 0, "threads": 1, "lanes": 1, "masks": False, "desync_episodes": False,
     "min_first_episode": -1, "profiling": False, "validation": False, "fast": True,
 }  # fmt: skip
-
-
-def ruled(tree: dict[str, Any]) -> dict[str, Any]:
-    """The tree with every kind of condition and effect, areas, events, collectives and an assembler."""
-    value = {"kind": "count", "tag": "type:crate", "collective": "reds", "resource": "ore"}
-    ask = [
-        {"kind": "holds", "who": "actor_collective", "amounts": {"ore": 1}},
-        {"kind": "has_vibe", "vibe": "calm"},
-        {"kind": "has_tag", "tag": "box"},
-        {"kind": "same_collective"},
-        {"kind": "other_collective"},
-        {"kind": "aligned", "to": "reds"},
-        {"kind": "within", "distance": 3, "metric": "euclid"},
-        {"kind": "near", "tag": "box", "radius": 4, "when": [{"kind": "aligned"}]},
-        {"kind": "periodic", "every": 3, "start": 1},
-        {"kind": "chance", "probability": 0.5},
-        {"kind": "at_least", "value": value, "number": 1.0},
-        {"kind": "empty", "resources": ["heart"]},
-        {"kind": "not", "conditions": [{"kind": "same_collective"}]},
-        {"kind": "any", "conditions": [{"kind": "same_collective"}, {"kind": "aligned"}]},
-    ]
-    do = [
-        {"kind": "give", "amounts": {"ore": 1}},
-        {"kind": "take", "amounts": {"ore": 1}},
-        {"kind": "transfer", "amounts": {"heart": 1}, "remove_empty": True},
-        {"kind": "clear", "resources": ["ore"]},
-        {"kind": "add", "resource": "ore", "value": value},
-        {"kind": "set_tag", "tag": "lit"},
-        {"kind": "clear_tag", "tag": "lit"},
-        {"kind": "align", "to": "reds"},
-        {"kind": "unalign"},
-        {"kind": "change_vibe", "vibe": "angry"},
-        {"kind": "freeze", "who": "actor", "ticks": 2},
-        {"kind": "move", "direction": "north"},
-        {"kind": "push", "distance": 2},
-        {"kind": "swap_places"},
-        {"kind": "relocate", "to": "random"},
-        {"kind": "spawn", "object": "crate"},
-        {"kind": "remove"},
-        {"kind": "strike"},
-        {"kind": "add_stat", "of": "game", "name": "bells", "amount": 2.0},
-    ]
-    rules = [{"when": [ask[i % len(ask)]], "then": [effect]} for i, effect in enumerate(do)]
-    area = {
-        "radius": 3,
-        "affects": "friend",
-        "when": ask[:2],
-        "changes": {"ore": -1},
-        "enter": {"heart": 1},
-        "exit": {"heart": -1},
-        "rules": rules[:2],
-        "on_enter": rules[5:6],
-        "on_exit": rules[6:7],
-        "territory": True,
-    }
-    event = {
-        "at": [0, 2],
-        "every": 3,
-        "targets": "box",
-        "when": ask[5:8],
-        "then": do[5:9],
-        "max_targets": 1,
-        "fallback": "dusk",
-        "priority": 1,
-    }
-    recipe = {"vibes": ["calm"], "min_agents": 1, "inputs": {"ore": 1}, "outputs": {"heart": 1}}
-    crate = tree["objects"]["crate"] | {
-        "collective": "reds",
-        "use": "all",
-        "on_use": rules,
-        "on_tick": rules[:3],
-        "areas": [area],
-    }
-    return tree | {
-        "attack": {"cost": {"ore": 1}},
-        "agent": tree["agent"] | {"collectives": ["reds", "blues"], "on_use": rules[10:14], "on_tick": rules[:2]},
-        "collectives": {"reds": {"inventory": {"ore": 2}}, "blues": {"limits": [{"resources": ["ore"], "base": 9}]}},
-        "objects": tree["objects"] | {
-            "crate": crate,
-            "bench": {"assembler": {"recipes": [recipe], "cooldown": 3, "partial": True, "max_uses": 4}},
-            "box": {"counts_as": "crate", "tags": ["box"]},
-        },
-        "on_tick": [{"when": ask[8:9], "then": do[-1:]}],
-        "on_tag_added": {"lit": rules[:1]},
-        "on_tag_removed": {"lit": rules[1:2]},
-        "events": {"dawn": event, "dusk": {"then": do[-1:]}},
-        "territory": "strongest",
-        "spawn_room": 5,
-        "rewards": [{"value": {"kind": "stat", "name": "aligned.crate.held", "of": "collective", "collective": "reds"}},
-                    {"value": {"kind": "index", "every": 2, "place": 1}}],
-    }  # fmt: skip
-
-
-def rich(map_: dict[str, Any]) -> dict[str, Any]:
-    """A tree that uses every field at least once."""
-    value = {"kind": "sum", "values": [{"kind": "inventory", "resource": "ore"}, {"kind": "constant", "value": 2}]}
-    ratio = {"kind": "ratio", "values": [value, {"kind": "log", "values": [{"kind": "stat", "name": "reward"}]}]}
-    lowest = {"kind": "min", "values": [ratio, {"kind": "max", "values": [value]}]}
-    return {
-        "name": "rich",
-        "num_agents": 2,
-        "max_steps": 20,
-        "time_limit": "truncation",
-        "moves": 4,
-        "resources": ["ore", "heart"],
-        "vibes": ["calm", "angry"],
-        "agent": {"tags": ["red"], "inventory": {"ore": 300}, "vibe": "angry"},
-        "objects": {"wall": {}, "crate": {"tags": ["box"], "inventory": {"heart": 1}, "vibe": "calm"}},
-        "map": map_,
-        "observation": {
-            "window": "square", "height": 5, "width": 7, "num_tokens": 200, "local_position": True,
-            "reward_scale": 10.0, "overflow": "drop", "values": [{"name": "shown", "value": lowest, "digits": 2}],
-        },
-        "rewards": [{"weight": 0.5, "value": ratio, "cap": 3.0, "mode": "gained"}],
-        "reward_sharing": 0.5,
-    }  # fmt: skip
 
 
 BASES = [
