@@ -3,8 +3,9 @@
 The game's own reward is frozen and pays for ending at once, so it is not what is learned from here. The same game with
 other weights is: net profit as the game counts it (what is spent counts twice), a little for what is mined, a fine for
 losing the ship worth the profit of a whole trip through the world, and so little for time that nobody stays for
-nothing. Fuel and repairs pay much later, hence the long view (gamma, lambda). Evaluation plays the frozen game and
-shows its return, profit and survival side by side.
+nothing. Fuel and repairs pay much later, hence the long view (gamma, lambda). A higher fine from the beginning keeps
+ships from ever finding out that they pay; a second run that begins with the first's weights can have one
+(docs/training.md). Evaluation plays the frozen game and shows its return, profit and survival side by side.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def for_profit() -> ProspectorConfig:
         kappa_pirate=0.0,
         scan_cost=0.0,
         invalid_pen=0.01,
-        stranded_pen=6.5,
-        destroyed_pen=6.5,
+        stranded_pen=5.0,
+        destroyed_pen=5.0,
         terminal_bonus=0.0,
         spend_again=1.0,
     )
@@ -42,12 +43,12 @@ def prospector() -> Run:
         losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.001)), value=Value(weight=1.0)),
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
-            total_timesteps=36_000_000,
+            total_timesteps=48_000_000,
             num_worlds=1_024,  # 1 024 rows x 32 ticks
             batch_size=32_768,
             minibatch_size=4_096,
             bptt_horizon=32,
-            gamma=0.9995,
+            gamma=0.999,
             gae_lambda=0.98,
             reward="scaled",
         ),
