@@ -57,10 +57,11 @@ inline void tile(const Factor& a, const float* panel, std::size_t inner, const R
         sum[r][j] = known;
       }
   }
-  const std::size_t ahead = a.step == 1 ? Rows * a.row : 0;
   for (std::size_t first = 0; first < inner; first += kWidth) {
+    if (a.step == 1) {  // what the next tile will read
 #pragma GCC unroll 6
-    for (std::size_t r = 0; r < Rows; ++r) __builtin_prefetch(a.at + r * a.row + first + ahead);
+      for (std::size_t r = 0; r < Rows; ++r) __builtin_prefetch(a.at + (Rows + r) * a.row + first);
+    }
     for (std::size_t k = first, end = std::min(inner, first + kWidth); k < end; ++k) {
       std::array<Lane, Lanes> b;
 #pragma GCC unroll 4

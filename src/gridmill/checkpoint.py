@@ -45,6 +45,7 @@ BACK_OFF = (10.0, 60.0)  # seconds after the first and the second miss; the next
 
 # Settings that the saved tensors and worlds were made for; everything else may change at a resume.
 FIXED = ("policy", "game", "optimizer.kind", "trainer.num_worlds")
+FIRST_ONLY = ("run.policy.start",)  # of these, what means nothing after the first epoch
 
 
 class CheckpointError(ValueError):
@@ -388,6 +389,7 @@ def refuse_mismatch(record: Mapping[str, Any], run: Run, spec: Config) -> None:
     fixed = ("spec", *(f"run.{name}" for name in FIXED))
     paths = [path for path in {**saved, **wanted} if any(f"{path}.".startswith(f"{part}.") for part in fixed)]
     absent = object()
+    paths = [path for path in paths if path not in FIRST_ONLY]
     differing = [path for path in paths if saved.get(path, absent) != wanted.get(path, absent)]
     if differing:
         shown = [f"{path} was {_show(saved, path)}, is {_show(wanted, path)}" for path in differing[:10]]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from small_runs import WORDS, hash_of, random_tokens
-from tiny import berries, epochs_of, tiny
+from tiny import epochs_of, tiny
 from torch import Tensor
 
 from gridmill import checkpoint, games
@@ -113,9 +113,16 @@ def test_networks_that_are_not_alike_are_refused(other: PolicyConfig, spec: Spec
         begin_with(Policy(config(), WORDS, 1), {}, other, spec)
 
 
+def test_what_an_encoder_does_not_have_may_differ() -> None:
+    """Latents and heads are those of `attend`."""
+    old, new = Policy(config(latents=4, heads=2), WORDS, 1), Policy(config(), WORDS, 2)
+    begin_with(new, old.state_dict(), old.config, WORDS)
+    assert hash_of(new.state_dict()) == hash_of(old.state_dict())
+
+
 def test_a_convolution_needs_the_same_window() -> None:
     old, new = Policy(config("cnn"), WORDS, 1), Policy(config("cnn"), WIDER.replace("window", (13, 13)), 2)
-    with pytest.raises(ValueError, match="expected the shape"):
+    with pytest.raises(ValueError, match=r"expected the window \(5, 7\)"):
         begin_with(new, old.state_dict(), config("cnn"), WORDS)
 
 
@@ -156,4 +163,16 @@ def test_a_start_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
 def test_a_start_of_another_shape_is_refused_with_its_name(tmp_path: Path) -> None:
     first = train(tiny(2), tmp_path, panel=False).folder
     with pytest.raises(ValueError, match=r"policy\.start = .*expected policy\.hidden = 16"):
-        train(tiny(2, policy__start=str(first), policy__hidden=32, run="x", game=berries()), tmp_path, panel=False)
+        train(tiny(2, policy__start=str(first), policy__hidden=32, run="x"), tmp_path, panel=False)
+    assert not (tmp_path / "x").exists()
+
+
+def test_where_a_run_began_does_not_matter_to_its_resume(tmp_path: Path) -> None:
+    """Neither does a record from before the setting existed."""
+    run = tiny(2)
+    found = checkpoint.load(checkpoint.find(train(run, tmp_path, panel=False).folder))
+    spec = Spec.load(found.record["spec"])
+    del found.record["run"]["policy"]["start"]
+    checkpoint.refuse_mismatch(found.record, run, spec)
+    with pytest.raises(checkpoint.CheckpointError, match=r"run\.policy\.hidden"):
+        checkpoint.refuse_mismatch(found.record, run.replace("policy.hidden", 32), spec)

@@ -156,7 +156,6 @@ import json, time
 from pathlib import Path
 from gridmill.run import Run
 from gridmill.train import judge as room
-from gridmill.train import session
 room.WATCHED = {POLICY.replace("PAUSE", "100")!r} + room.WATCHED
 folder = Path({str(tmp_path)!r})
 judge = room.Judge(Run.load(json.loads((folder / "run.json").read_text())["run"]), folder)

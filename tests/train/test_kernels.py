@@ -147,7 +147,7 @@ def test_sampling_is_a_function_of_seed_step_and_row() -> None:
 
 
 def test_sampling_where_nothing_is_allowed_or_a_number() -> None:
-    """The first action, and a log-prob that the guard of the learner will see."""
+    """The first action where none is allowed, any without numbers; and a log-prob that the learner's guard will see."""
     actions, log_probs = sample(np.zeros((2, 3), np.float32), np.zeros((2, 3), np.uint8))
     assert actions.tolist() == [0, 0]
     assert not np.isfinite(log_probs).any()

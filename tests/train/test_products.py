@@ -33,6 +33,7 @@ def test_dense_of_more_dimensions_and_another_order_of_memory() -> None:
         torch.testing.assert_close(dense(x, weight, bias, True), plain_dense(x, weight, bias, True))
 
 
+@pytest.mark.skipif(not native.fast_products(), reason="dense layers are torch's on this CPU")
 def test_dense_that_holds_still_gives_the_same_bits() -> None:
     layer, x = Dense(37, 48, relu=True), drawn(3, 50, 37)
     with torch.no_grad():
@@ -44,6 +45,7 @@ def test_dense_that_holds_still_gives_the_same_bits() -> None:
     assert torch.equal(rows, held.view(150, 48)), "a row depends on its neighbours"
 
 
+@pytest.mark.skipif(not native.fast_products(), reason="dense layers are torch's on this CPU")
 def test_weights_that_changed_are_not_held() -> None:
     """Who forgets to let go of weights before changing them is not given the old ones."""
     layer, heads, x = Dense(16, 16), Heads(Dense(16, 5), Dense(16, 1)), drawn(4, 16)

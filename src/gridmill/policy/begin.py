@@ -16,12 +16,14 @@ from gridmill.policy.spec import Spec, places_of, slots_of
 from gridmill.run import PolicyConfig
 
 Index = NDArray[np.int64]  # for each of ours the number of theirs, -1 where they have none
-ALIKE = ("encoder", "core", "hidden", "layers", "latents", "heads")
+ALIKE = ("encoder", "core", "hidden", "layers")
+OF_ATTEND = ("latents", "heads")
 
 
 def begin_with(policy: Policy, theirs: dict[str, Tensor], config: PolicyConfig, spec: Spec) -> str:
     """Take over what has a name in both; one line about what has. ValueError if the networks are not alike."""
-    _refuse_another_shape(policy, config, spec)
+    refuse_unlike(policy.config, config)
+    _refuse_other_sights(policy, spec)
     known = _known(policy.spec, spec)
     with torch.no_grad():
         for name, own in policy.named_parameters():
@@ -38,11 +40,17 @@ def begin_with(policy: Policy, theirs: dict[str, Tensor], config: PolicyConfig, 
     return _told(policy.spec, spec)
 
 
-def _refuse_another_shape(policy: Policy, config: PolicyConfig, spec: Spec) -> None:
-    for name in ALIKE:
-        own, other = getattr(policy.config, name), getattr(config, name)
-        if own != other:
-            raise ValueError(f"expected policy.{name} = {other!r} as in the weights to begin with, got {own!r}")
+def refuse_unlike(own: PolicyConfig, other: PolicyConfig) -> None:
+    """ValueError naming the first setting in which two networks have not the same shape."""
+    for name in ALIKE + (OF_ATTEND if own.encoder == "attend" else ()):
+        ours, theirs = getattr(own, name), getattr(other, name)
+        if ours != theirs:
+            raise ValueError(f"expected policy.{name} = {theirs!r} as in the weights to begin with, got {ours!r}")
+
+
+def _refuse_other_sights(policy: Policy, spec: Spec) -> None:
+    if policy.config.encoder == "cnn" and policy.spec.window != spec.window:
+        raise ValueError(f"expected the window {spec.window} of the weights to begin with, got {policy.spec.window}")
     if (policy.spec.kind, policy.spec.obs_size) != (spec.kind, spec.obs_size):
         raise ValueError("the weights to begin with read other observations: tokens, or a vector of another size")
 

@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from gridmill.policy.initial import RELU, convolution, dense, table
-from gridmill.policy.kernels import Held, Tokens, bag, native_fits
+from gridmill.policy.kernels import Held, Tokens, bag
 from gridmill.policy.spec import Spec
 from gridmill.run import PolicyConfig
 
@@ -60,7 +60,7 @@ class Bag(Encoder):
         return torch.cat((inside.view(height * width * self.slots, -1), self.table[height * width * self.slots :]))
 
     def forward(self, obs: Tensor) -> Tensor:
-        held = self._held.get() if self._held and native_fits(self.table) else None
+        held = self._held.get() if self._held and not torch.compiler.is_compiling() else None
         return bag(self.joined() if held is None else held, self.bias, obs, self.tokens)
 
 

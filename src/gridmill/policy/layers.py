@@ -58,7 +58,7 @@ class Dense(nn.Linear):
     def __init__(self, inputs: int, outputs: int, relu: bool = False) -> None:
         super().__init__(inputs, outputs)
         self.relu = relu
-        self._fast = native.fast_products and outputs >= LEAST_OUTPUTS
+        self._fast = native.fast_products() and outputs >= LEAST_OUTPUTS
         self._held: Held[Product] | None = None
 
     def hold(self, still: bool) -> None:
@@ -126,10 +126,11 @@ class Heads:
 
     def __init__(self, actor: Dense, critic: Dense) -> None:
         self.actor, self.critic = actor, critic
+        self._fast = native.fast_products()
         self._held: Held[Product] | None = None
 
     def hold(self, still: bool) -> None:
-        fits = still and native.fast_products and native_fits(self.actor.weight)
+        fits = still and self._fast and native_fits(self.actor.weight)
         weights = self.actor.weight, self.actor.bias, self.critic.weight, self.critic.bias
         self._held = Held(lambda: Product(*self._joined()), *weights) if fits else None
 
@@ -138,7 +139,7 @@ class Heads:
         return torch.cat((actor.weight, critic.weight)), torch.cat((actor.bias, critic.bias))
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        if not native.fast_products or not native_fits(x) or torch.is_autocast_enabled("cpu"):
+        if not self._fast or not native_fits(x) or torch.is_autocast_enabled("cpu"):
             return self.actor(x), self.critic(x).squeeze(-1)
         held = self._held and self._held.get()
         if held:

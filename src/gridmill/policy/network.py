@@ -64,7 +64,7 @@ class Policy(nn.Module):
     def hold(self, still: bool) -> None:
         """While weights hold still, forwards without gradients share what depends on weights alone."""
         for part in self.modules():
-            if isinstance(part, Bag | Dense | Lstm):
+            if isinstance(part, Bag | Dense | Lstm) and part is not self.actor:  # the heads have the actor's
                 part.hold(still)
         self.heads.hold(still)
 

@@ -2,10 +2,10 @@
 
 The game's own reward is frozen and pays for ending at once, so it is not what is learned from here. The same game with
 other weights is: net profit as the game counts it (what is spent counts twice), a little for what is mined, a fine for
-losing the ship worth the profit of a whole trip through the world, and so little for time that nobody stays for
-nothing. Fuel and repairs pay much later, hence the long view (gamma, lambda). A higher fine from the beginning keeps
-ships from ever finding out that they pay; a second run that begins with the first's weights can have one
-(docs/training.md). Evaluation plays the frozen game and shows its return, profit and survival side by side.
+losing the ship worth the profit of two trips, and so little for time that nobody stays for nothing. Fuel and repairs
+pay much later, hence the long view (gamma, lambda). With much higher fines from the beginning no ship found out that
+they pay; a second run that begins with the first's weights can have one (docs/training.md). Evaluation plays the
+frozen game and shows its return, profit and survival side by side.
 """
 
 from __future__ import annotations

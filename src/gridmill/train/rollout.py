@@ -2,8 +2,7 @@
 
 While the core steps one lane, the policy thinks about another. On a CPU a lane's rows are thought about in pieces by
 the hands; on a GPU the whole lane at once, with pinned host memory and one synchronisation per step and lane (the
-actions must arrive before the core can go on). Nothing is allocated or looked up by name per step beyond what torch
-needs itself.
+actions must arrive before the core can go on).
 """
 
 from __future__ import annotations

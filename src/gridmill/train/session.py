@@ -31,7 +31,7 @@ import torch
 
 from gridmill import checkpoint, overrides
 from gridmill.arithmetic import mebibytes, plan
-from gridmill.policy.begin import begin_with
+from gridmill.policy.begin import begin_with, refuse_unlike
 from gridmill.policy.spec import Spec
 from gridmill.run import PolicyConfig, Run
 from gridmill.train import monitor
@@ -61,7 +61,7 @@ class Result:
 def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fresh: bool = False) -> Result:
     """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside."""
     plan(run)  # refuses what does not fit, before anything is made
-    start = checkpoint.load_policy(checkpoint.find(Path(run.policy.start))) if run.policy.start else None
+    start = _start(run)
     name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
     folder = Path(runs_dir) / name
     if folder.exists() and any(folder.iterdir()):
@@ -99,7 +99,11 @@ class _Session:
         self.trainer = Trainer(run, folder)
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
-            notes.append(f"begins with {start.path}: {_begin(self.trainer, start)}")
+            try:
+                notes.append(f"begins with {start.path}: {_begin(self.trainer, start)}")
+            except ValueError:
+                self.trainer.close()
+                raise
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
             checkpoint.refuse_mismatch(found.record, run, self.trainer.spec)
@@ -285,6 +289,18 @@ class _Signals:
     def __exit__(self, *_: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
+
+
+def _start(run: Run) -> checkpoint.Checkpoint | None:
+    """The weights that a run shall begin with, if it names some; refused if the networks are not alike."""
+    if not run.policy.start:
+        return None
+    found = checkpoint.load_policy(checkpoint.find(Path(run.policy.start)))
+    try:
+        refuse_unlike(run.policy, PolicyConfig.load(found.record["run"]["policy"]))
+    except ValueError as error:
+        raise ValueError(f"policy.start = {found.path}: {error}") from None
+    return found
 
 
 def _begin(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
