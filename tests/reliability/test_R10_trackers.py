@@ -162,7 +162,7 @@ def test_R10_costs_no_speed(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def speed(name: str, **changes: Any) -> tuple[float, float]:
-        settings = [("run", name), ("trainer.total_timesteps", 400_000), ("trainer.device", "cpu")]
+        settings = [("run", name), ("trainer.total_timesteps", 250_000), ("trainer.device", "cpu")]
         run = recipes.build("ci").replace_all([*settings, *((k.replace("__", "."), v) for k, v in changes.items())])
         began, clock = time.process_time(), time.monotonic()
         result = train(run, tmp_path, panel=False)
@@ -170,7 +170,7 @@ def test_R10_costs_no_speed(
         return result.agent_steps / (time.process_time() - began), result.agent_steps / (time.monotonic() - clock)
 
     pairs = []
-    for turn in range(13):
+    for turn in range(9):
         plain = speed(f"plain-{turn}")
         with monkeypatch.context() as disk:
             disk.setattr(lines_room, "_append", no_space)
