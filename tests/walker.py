@@ -1,4 +1,4 @@
-"""A walker for tests of games: the next step towards the nearest of some objects, seen with `env.inspect`."""
+"""A walker for tests of games: the way to the nearest of some objects, seen with `env.inspect`."""
 
 from __future__ import annotations
 
@@ -14,26 +14,35 @@ from gridmill import Env
 FOUR = ("north", "south", "west", "east")
 
 
-def towards(env: Env, index: int, wanted: Callable[[dict[str, Any]], bool], world: int = 0) -> str:
-    """The action that brings an agent nearer to, or into, an object that is wanted; `noop` if there is no way."""
+def way(env: Env, index: int, wanted: Callable[[dict[str, Any]], bool], world: int = 0) -> list[str]:
+    """The moves that bring an agent into the nearest object that is wanted; none if there is no way."""
     view = env.inspect(world)
     me = agents_of(view)[index]
     goals = {(o["row"], o["column"]) for o in view["objects"] if o["agent"] is None and wanted(o)}
     taken = {(o["row"], o["column"]) for o in view["objects"]}
-    queue = deque([((me["row"], me["column"]), "noop")])
-    seen = {(me["row"], me["column"])}
+    start = (me["row"], me["column"])
+    came: dict[tuple[int, int], tuple[tuple[int, int], str]] = {start: (start, "")}
+    queue = deque([start])
     while queue:
-        (row, column), first = queue.popleft()
+        here = queue.popleft()
         for name in FOUR:
-            cell = (row + STEPS[name][0], column + STEPS[name][1])
-            step = f"move_{name}" if first == "noop" else first
+            cell = (here[0] + STEPS[name][0], here[1] + STEPS[name][1])
             if cell in goals:
-                return step
+                moves = [f"move_{name}"]
+                while here != start:
+                    here, move = came[here]
+                    moves.append(move)
+                return moves[::-1]
             inside = 0 <= cell[0] < view["height"] and 0 <= cell[1] < view["width"]
-            if inside and cell not in seen and cell not in taken:
-                seen.add(cell)
-                queue.append((cell, step))
-    return "noop"
+            if inside and cell not in came and cell not in taken:
+                came[cell] = (here, f"move_{name}")
+                queue.append(cell)
+    return []
+
+
+def towards(env: Env, index: int, wanted: Callable[[dict[str, Any]], bool], world: int = 0) -> str:
+    """The first of those moves, where others move too; `noop` if there is no way."""
+    return next(iter(way(env, index, wanted, world)), "noop")
 
 
 def is_type(name: str) -> Callable[[dict[str, Any]], bool]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from random_games import agents_of, quiet_make
-from walker import towards
+from walker import way
 
 import gridmill
 from gridmill import Env, Game, games
@@ -28,14 +28,15 @@ def full_altar(o: dict[str, Any]) -> bool:
 
 
 def collect(env: Env, index: int, ticks: int) -> list[float]:
-    """Walks one agent to altar after altar; the rewards it got."""
-    paid = []
+    """Walks one agent, while all others rest, to altar after altar; the rewards it got."""
+    paid: list[float] = []
+    moves: list[str] = []
     for _ in range(ticks):
-        action = towards(env, index, full_altar)
-        if action == "noop":
+        moves = moves or way(env, index, full_altar)
+        if not moves:
             break
         actions = np.zeros(env.num_rows, np.int32)
-        actions[index] = env.action_names.index(action)
+        actions[index] = env.action_names.index(moves.pop(0))
         env.step(actions)
         paid += [float(env.rewards[index])] if env.rewards[index] else []
         if env.truncations[index]:
