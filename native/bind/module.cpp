@@ -1,15 +1,14 @@
-// The extension module gridmill._native: one bind_batch line per game, the grid's own views, and facts about
-// the build.
+// The extension module gridmill._native: the rooms' parts and facts about the build.
 #include <nanobind/nanobind.h>
 
 #include <cstring>
 #include <ctime>
 
 #include "bind/allocations.hpp"
-#include "bind/bind_batch.hpp"
-#include "bind/bind_grid.hpp"
-#include "bind/bind_learn.hpp"
-#include "bind/bind_prospector.hpp"
+#include "bind/outside.hpp"
+#include "bind/rooms.hpp"
+#include "core/batch.hpp"
+#include "grid/window.hpp"
 
 namespace nb = nanobind;
 using namespace gridmill;
@@ -52,8 +51,7 @@ NB_MODULE(_native, m) {
       PyErr_SetString(PyExc_TypeError, error.what());
     }
   });
-  bind_grid(bind_batch<grid::Grid>(m, "GridBatch"));
-  bind_grid_functions(m);
+  bind_grid(m);
   bind_prospector(m);
   bind_learn(m);
   m.def("leave", &leave);

@@ -122,10 +122,10 @@ double decode_number(const Value& value, const std::string& path, const Allowed&
 std::string decode_text(const Value& value, const std::string& path, const Allowed& allowed) {
   const auto* text = std::get_if<std::string>(&value.data);
   if (text == nullptr) refuse_type(path, "text", value);
-  if (!allowed.choices.empty() &&
-      std::find(allowed.choices.begin(), allowed.choices.end(), *text) == allowed.choices.end()) {
+  if (!allowed.chooses(*text)) {
     std::string list;
-    for (const auto& choice : allowed.choices) list += (list.empty() ? "`" : ", `") + std::string(choice) + "`";
+    for (const auto choice : allowed.choices)
+      if (!choice.empty()) list += (list.empty() ? "`" : ", `") + std::string(choice) + "`";
     refuse(path, "expected one of " + list + ", got " + value.describe());
   }
   return *text;
@@ -147,6 +147,25 @@ const Value::Dict& expect_dict(const Value& value, const std::string& path) {
   const auto* dict = std::get_if<Value::Dict>(&value.data);
   if (dict == nullptr) refuse_type(path, "a dict", value);
   return *dict;
+}
+
+void refuse_field(const std::string& path, const std::string& name, std::vector<std::string> known) {
+  refuse(path, "unknown field `" + name + "`" + nearest(name, known));
+}
+
+void expect_given(const Value& value, const std::string& path, std::string_view name) {
+  if (value.find(name) == nullptr) refuse(path + "." + std::string(name), "expected a value, got nothing");
+}
+
+Value value_of(bool value) { return {value}; }
+Value value_of(std::int64_t value) { return {value}; }
+Value value_of(double value) { return {value}; }
+Value value_of(const std::string& value) { return {value}; }
+
+void add_to_schema(Value::Dict& schema, std::string_view name, const char* type, Value fallback,
+                   std::string_view meaning) {
+  schema.emplace_back(std::string(name),
+                      Value{Value::List{Value{std::string(type)}, std::move(fallback), Value{std::string(meaning)}}});
 }
 
 }  // namespace gridmill

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -38,15 +39,24 @@ struct TypeMismatch : std::invalid_argument {
 // "; did you mean `x`?" or nothing.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
-// What a field may hold beyond its type.
+// What a field may hold beyond its type. Nothing to destroy: there are hundreds of fields, and tuples of them.
 struct Allowed {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  std::vector<std::string_view> choices{};
+  std::array<std::string_view, 4> choices{};  // the first ones; none: any
+  bool chooses(std::string_view value) const {
+    return choices[0].empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
+  }
 };
 inline Allowed between(double low, double high) { return {low, high, {}}; }
 inline Allowed at_least(double low) { return {low, std::numeric_limits<double>::infinity(), {}}; }
-inline Allowed one_of(std::vector<std::string_view> choices) { return {.choices = std::move(choices)}; }
+template <std::size_t count>
+Allowed one_of(const std::string_view (&choices)[count]) {
+  Allowed allowed;
+  static_assert(count <= allowed.choices.size());
+  std::copy_n(choices, count, allowed.choices.begin());
+  return allowed;
+}
 
 template <class S, class T>
 struct Field {
@@ -61,11 +71,11 @@ Field<S, T> field(std::string_view name, T S::* member, std::string_view meaning
 }
 template <class S, class T>
 Field<S, T> field(std::string_view name, T S::* member, Allowed allowed, std::string_view meaning) {
-  return {name, member, std::move(allowed), meaning};
+  return {name, member, allowed, meaning};
 }
 
 template <class T>
-concept Described = requires { T::fields(); };
+concept Described = requires { T::template fields<T>(); };
 
 // One of several described structs, told apart by the key "kind" (each has a static `kind`).
 template <class... Ts>
@@ -108,35 +118,32 @@ template <class T>
 bool allows(const Allowed& allowed, const T& value) {
   if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
     return static_cast<double>(value) >= allowed.low && static_cast<double>(value) <= allowed.high;
-  if constexpr (std::is_same_v<T, std::string>)
-    return allowed.choices.empty() ||
-           std::find(allowed.choices.begin(), allowed.choices.end(), value) != allowed.choices.end();
+  if constexpr (std::is_same_v<T, std::string>) return allowed.chooses(value);
   return true;
 }
 
+// Everything that is the same for all structs is in value.cpp: what stays here is compiled for every field there is.
+[[noreturn]] void refuse_field(const std::string& path, const std::string& name, std::vector<std::string> known);
+void expect_given(const Value& value, const std::string& path, std::string_view name);
+
 template <class T>
 void decode_struct(T& out, const Value& value, const std::string& path, bool kind_allowed) {
-  const auto& dict = expect_dict(value, path);
-  const auto fields = T::fields();
-  std::vector<std::string> known;
-  std::apply([&](const auto&... f) { (known.emplace_back(f.name), ...); }, fields);
-  for (const auto& [name, item] : dict) {
+  const auto fields = T::template fields<T>();
+  for (const auto& [name, item] : expect_dict(value, path)) {
     if (kind_allowed && name == "kind") continue;
+    const std::string at = path + "." + name;
     bool taken = false;
-    std::apply(
-        [&](const auto&... f) {
-          ((f.name == name ? (decode_into(out.*(f.member), item, path + "." + name, f.allowed), taken = true) : false),
-           ...);
-        },
-        fields);
-    if (!taken) refuse(path, "unknown field `" + name + "`" + nearest(name, known));
+    const auto offer = [&](const auto& f) {
+      if (f.name == name) decode_into(out.*(f.member), item, at, f.allowed), taken = true;
+    };
+    std::apply([&](const auto&... f) { (offer(f), ...); }, fields);
+    if (!taken) std::apply([&](const auto&... f) { refuse_field(path, name, {std::string(f.name)...}); }, fields);
   }
   // A field may be left out only if its default is a value it may have.
-  const auto expect_given = [&](const auto& f) {
-    if (!allows(f.allowed, out.*(f.member)) && value.find(f.name) == nullptr)
-      refuse(path + "." + std::string(f.name), "expected a value, got nothing");
+  const auto look = [&](const auto& f) {
+    if (!allows(f.allowed, out.*(f.member))) expect_given(value, path, f.name);
   };
-  std::apply([&](const auto&... f) { (expect_given(f), ...); }, fields);
+  std::apply([&](const auto&... f) { (look(f), ...); }, fields);
 }
 
 template <class... Ts>
@@ -210,7 +217,7 @@ template <class T, class F>
 void walk(const T& item, const F& f) {
   if constexpr (Described<T>) {
     f(item);
-    std::apply([&](const auto&... each) { (walk(item.*(each.member), f), ...); }, T::fields());
+    std::apply([&](const auto&... each) { (walk(item.*(each.member), f), ...); }, T::template fields<T>());
   } else if constexpr (detail::is_named<T>) {
     for (const auto& [name, inner] : item) walk(inner, f);
   } else if constexpr (detail::is_vector<T>) {
@@ -224,38 +231,37 @@ void walk(const T& item, const F& f) {
   }
 }
 
-// The schema of a described struct: {field: [type, default]}, for the test that compares both sides.
+// The schema of a described struct: {field: [type, default, meaning]}, for the test that compares both sides.
 template <class T>
 Value schema_of(const T& defaults = T{});
 
+void add_to_schema(Value::Dict& schema, std::string_view name, const char* type, Value fallback,
+                   std::string_view meaning);
+Value value_of(bool), value_of(std::int64_t), value_of(double), value_of(const std::string&);
+
 template <class T>
-std::pair<std::string, Value> schema_item(const T& value) {
-  if constexpr (std::is_same_v<T, bool>) return {"bool", {value}};
-  else if constexpr (std::is_integral_v<T>) return {"int", {static_cast<std::int64_t>(value)}};
-  else if constexpr (std::is_floating_point_v<T>) return {"float", {static_cast<double>(value)}};
-  else if constexpr (std::is_same_v<T, std::string>) return {"str", {value}};
-  else if constexpr (detail::is_optional<T>) return {"optional", schema_of(typename T::value_type{})};
-  else if constexpr (detail::is_named<T>) return {"dict", {}};
-  else if constexpr (detail::is_vector<T>) return {"list", {}};
-  else if constexpr (detail::is_choice<T>) return {"choice", {}};
-  else if constexpr (Described<T>) return {"struct", schema_of(value)};
-  else return {"tree", {}};
+void add_to_schema(Value::Dict& schema, std::string_view name, const T& value, std::string_view meaning) {
+  const auto add = [&](const char* type, Value fallback) {
+    add_to_schema(schema, name, type, std::move(fallback), meaning);
+  };
+  if constexpr (std::is_same_v<T, bool>) add("bool", value_of(value));
+  else if constexpr (std::is_integral_v<T>) add("int", value_of(static_cast<std::int64_t>(value)));
+  else if constexpr (std::is_floating_point_v<T>) add("float", value_of(value));
+  else if constexpr (std::is_same_v<T, std::string>) add("str", value_of(value));
+  else if constexpr (detail::is_optional<T>) add("optional", schema_of(typename T::value_type{}));
+  else if constexpr (detail::is_named<T>) add("dict", {});
+  else if constexpr (detail::is_vector<T>) add("list", {});
+  else if constexpr (detail::is_choice<T>) add("choice", {});
+  else if constexpr (Described<T>) add("struct", schema_of(value));
+  else add("tree", {});
 }
 
 template <class T>
 Value schema_of(const T& defaults) {
-  Value::Dict dict;
-  std::apply(
-      [&](const auto&... f) {
-        (([&] {
-           auto [type, fallback] = schema_item(defaults.*(f.member));
-           dict.emplace_back(std::string(f.name),
-                             Value{Value::List{Value{type}, std::move(fallback), Value{std::string(f.meaning)}}});
-         }()),
-         ...);
-      },
-      T::fields());
-  return {std::move(dict)};
+  Value::Dict schema;
+  const auto add = [&](const auto& f) { add_to_schema(schema, f.name, defaults.*(f.member), f.meaning); };
+  std::apply([&](const auto&... f) { (add(f), ...); }, T::template fields<T>());
+  return {std::move(schema)};
 }
 
 }  // namespace gridmill

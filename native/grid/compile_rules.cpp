@@ -6,7 +6,7 @@
 namespace gridmill::grid {
 
 std::uint8_t holder(const std::string& name) {
-  return static_cast<std::uint8_t>(std::find(kHolders.begin(), kHolders.end(), name) - kHolders.begin());
+  return static_cast<std::uint8_t>(std::find(std::begin(kHolders), std::end(kHolders), name) - std::begin(kHolders));
 }
 
 namespace {

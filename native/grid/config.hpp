@@ -21,11 +21,12 @@ struct RewardTerm {
   GameValue value;
   double cap = 1e9;
   std::string mode = "change";
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("weight", &RewardTerm::weight, "reward per unit"),
-                      field("value", &RewardTerm::value, "the game value that pays"),
-                      field("cap", &RewardTerm::cap, at_least(0), "the value counts up to here"),
-                      field("mode", &RewardTerm::mode, one_of({"change", "gained", "per_tick"}), "when it pays")};
+    return std::tuple{field("weight", &Self::weight, "reward per unit"),
+                      field("value", &Self::value, "the game value that pays"),
+                      field("cap", &Self::cap, at_least(0), "the value counts up to here"),
+                      field("mode", &Self::mode, one_of({"change", "gained", "per_tick"}), "when it pays")};
   }
 };
 
@@ -33,10 +34,11 @@ struct ObservedValue {
   std::string name;
   GameValue value;
   std::int32_t digits = 1;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("name", &ObservedValue::name, "name of the global feature"),
-                      field("value", &ObservedValue::value, "the game value shown"),
-                      field("digits", &ObservedValue::digits, between(1, 2), "base-256 digits shown")};
+    return std::tuple{field("name", &Self::name, "name of the global feature"),
+                      field("value", &Self::value, "the game value shown"),
+                      field("digits", &Self::digits, between(1, 2), "base-256 digits shown")};
   }
 };
 
@@ -47,16 +49,16 @@ struct Observation {
   double reward_scale = 100;
   std::string overflow = "warn";
   std::vector<ObservedValue> values;
+  template <class Self>
   static auto fields() {
-    return std::tuple{
-        field("window", &Observation::window, one_of({"square", "disc"}), "shape of what an agent sees"),
-        field("height", &Observation::height, between(1, 15), "rows of the window, odd"),
-        field("width", &Observation::width, between(1, 15), "columns of the window, odd"),
-        field("num_tokens", &Observation::num_tokens, between(1, 4096), "tokens per row of obs"),
-        field("local_position", &Observation::local_position, "show the distance from the spawn cell"),
-        field("reward_scale", &Observation::reward_scale, "scale of the last_reward token"),
-        field("overflow", &Observation::overflow, one_of({"warn", "drop", "error"}), "when tokens do not fit"),
-        field("values", &Observation::values, "game values shown as global tokens")};
+    return std::tuple{field("window", &Self::window, one_of({"square", "disc"}), "shape of what an agent sees"),
+                      field("height", &Self::height, between(1, 15), "rows of the window, odd"),
+                      field("width", &Self::width, between(1, 15), "columns of the window, odd"),
+                      field("num_tokens", &Self::num_tokens, between(1, 4096), "tokens per row of obs"),
+                      field("local_position", &Self::local_position, "show the distance from the spawn cell"),
+                      field("reward_scale", &Self::reward_scale, "scale of the last_reward token"),
+                      field("overflow", &Self::overflow, one_of({"warn", "drop", "error"}), "when tokens do not fit"),
+                      field("values", &Self::values, "game values shown as global tokens")};
   }
 };
 
@@ -65,11 +67,12 @@ struct Limit {
   std::vector<std::string> resources;
   std::int64_t base = 65'535, max = 65'535;
   Named<std::int64_t> bonus;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("resources", &Limit::resources, "what is limited together"),
-                      field("base", &Limit::base, between(0, 65'535), "limit without any bonus"),
-                      field("max", &Limit::max, between(0, 65'535), "never more than this"),
-                      field("bonus", &Limit::bonus, between(0, 65'535), "resource -> limit per unit held")};
+    return std::tuple{field("resources", &Self::resources, "what is limited together"),
+                      field("base", &Self::base, between(0, 65'535), "limit without any bonus"),
+                      field("max", &Self::max, between(0, 65'535), "never more than this"),
+                      field("bonus", &Self::bonus, between(0, 65'535), "resource -> limit per unit held")};
   }
 };
 
@@ -82,25 +85,27 @@ struct AgentType {
   std::string use = "first";
   std::vector<Rule> on_use, on_tick;
   std::vector<Area> areas;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("tags", &AgentType::tags, "beside type:agent"),
-                      field("inventory", &AgentType::inventory, between(0, 65'535), "held at the start"),
-                      field("vibe", &AgentType::vibe, "vibe at the start; empty: the first"),
-                      field("limits", &AgentType::limits, "how much fits"),
-                      field("collectives", &AgentType::collectives, "the collective of each group, counted round"),
-                      field("use", &AgentType::use, one_of({"first", "all"}), "which rules of on_use run"),
-                      field("on_use", &AgentType::on_use, "what a bump into an agent does"),
-                      field("on_tick", &AgentType::on_tick, "rules run in every tick"),
-                      field("areas", &AgentType::areas, "what it does to agents around it")};
+    return std::tuple{field("tags", &Self::tags, "beside type:agent"),
+                      field("inventory", &Self::inventory, between(0, 65'535), "held at the start"),
+                      field("vibe", &Self::vibe, "vibe at the start; empty: the first"),
+                      field("limits", &Self::limits, "how much fits"),
+                      field("collectives", &Self::collectives, "the collective of each group, counted round"),
+                      field("use", &Self::use, one_of({"first", "all"}), "which rules of on_use run"),
+                      field("on_use", &Self::on_use, "what a bump into an agent does"),
+                      field("on_tick", &Self::on_tick, "rules run in every tick"),
+                      field("areas", &Self::areas, "what it does to agents around it")};
   }
 };
 
 struct Collective {
   Named<std::int64_t> inventory;
   std::vector<Limit> limits;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("inventory", &Collective::inventory, between(0, 65'535), "owned at the start"),
-                      field("limits", &Collective::limits, "how much fits")};
+    return std::tuple{field("inventory", &Self::inventory, between(0, 65'535), "owned at the start"),
+                      field("limits", &Self::limits, "how much fits")};
   }
 };
 
@@ -109,11 +114,12 @@ struct Recipe {
   std::vector<std::string> vibes;
   std::int64_t min_agents = 1;
   Named<std::int64_t> inputs, outputs;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("vibes", &Recipe::vibes, "must be among the vibes of the agents around"),
-                      field("min_agents", &Recipe::min_agents, between(1, 8), "agents around at least"),
-                      field("inputs", &Recipe::inputs, between(0, 65'535), "resource -> units from all of them"),
-                      field("outputs", &Recipe::outputs, between(0, 65'535), "resource -> units to the user")};
+    return std::tuple{field("vibes", &Self::vibes, "must be among the vibes of the agents around"),
+                      field("min_agents", &Self::min_agents, between(1, 8), "agents around at least"),
+                      field("inputs", &Self::inputs, between(0, 65'535), "resource -> units from all of them"),
+                      field("outputs", &Self::outputs, between(0, 65'535), "resource -> units to the user")};
   }
 };
 struct Assembler {
@@ -121,11 +127,12 @@ struct Assembler {
   std::int64_t cooldown = 0;
   bool partial = false;
   std::int64_t max_uses = -1;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("recipes", &Assembler::recipes, "the first that can be made is"),
-                      field("cooldown", &Assembler::cooldown, between(0, 1'000'000), "ticks it rests after a use"),
-                      field("partial", &Assembler::partial, "while it rests it works for the share of time passed"),
-                      field("max_uses", &Assembler::max_uses, between(-1, 1'000'000'000), "-1: no limit")};
+    return std::tuple{field("recipes", &Self::recipes, "the first that can be made is"),
+                      field("cooldown", &Self::cooldown, between(0, 1'000'000), "ticks it rests after a use"),
+                      field("partial", &Self::partial, "while it rests it works for the share of time passed"),
+                      field("max_uses", &Self::max_uses, between(-1, 1'000'000'000), "-1: no limit")};
   }
 };
 
@@ -133,15 +140,16 @@ struct Assembler {
 struct Converter {
   Named<std::int64_t> inputs, outputs;
   std::int64_t cooldown = 1, max_output = 5, max_input = 5, initial_resource_count = 0, max_conversions = -1;
+  template <class Self>
   static auto fields() {
     return std::tuple{
-        field("inputs", &Converter::inputs, between(1, 65'535), "resource -> units consumed at the start"),
-        field("outputs", &Converter::outputs, between(1, 65'535), "resource -> units left at the end"),
-        field("cooldown", &Converter::cooldown, between(1, 1'000'000), "ticks from start to outputs"),
-        field("max_output", &Converter::max_output, between(1, 65'535), "does not start while this many units wait"),
-        field("max_input", &Converter::max_input, between(1, 65'535), "recipes' worth of inputs it stores"),
-        field("initial_resource_count", &Converter::initial_resource_count, between(0, 65'535), "outputs at the start"),
-        field("max_conversions", &Converter::max_conversions, between(-1, 1'000'000'000), "-1: no limit")};
+        field("inputs", &Self::inputs, between(1, 65'535), "resource -> units consumed at the start"),
+        field("outputs", &Self::outputs, between(1, 65'535), "resource -> units left at the end"),
+        field("cooldown", &Self::cooldown, between(1, 1'000'000), "ticks from start to outputs"),
+        field("max_output", &Self::max_output, between(1, 65'535), "does not start while this many units wait"),
+        field("max_input", &Self::max_input, between(1, 65'535), "recipes' worth of inputs it stores"),
+        field("initial_resource_count", &Self::initial_resource_count, between(0, 65'535), "outputs at the start"),
+        field("max_conversions", &Self::max_conversions, between(-1, 1'000'000'000), "-1: no limit")};
   }
 };
 
@@ -157,21 +165,22 @@ struct ObjectType {
   std::string use = "first";
   std::vector<Rule> on_use, on_tick;
   std::vector<Area> areas;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("tags", &ObjectType::tags, "beside type:<name>"),
-                      field("inventory", &ObjectType::inventory, between(0, 65'535), "held at the start"),
-                      field("vibe", &ObjectType::vibe, "vibe at the start; empty: the first"),
-                      field("limits", &ObjectType::limits, "how much fits"),
-                      field("collective", &ObjectType::collective, "the one it belongs to at the start"),
-                      field("counts_as", &ObjectType::counts_as, "the type it is shown and counted as"),
-                      field("converter", &ObjectType::converter, "the machine it is, if any"),
-                      field("assembler", &ObjectType::assembler, "the assembler it is, if any"),
-                      field("pushable", &ObjectType::pushable, "a move into it pushes it one cell"),
-                      field("swappable", &ObjectType::swappable, "`swap` changes places with it"),
-                      field("use", &ObjectType::use, one_of({"first", "all"}), "which rules of on_use run"),
-                      field("on_use", &ObjectType::on_use, "what a bump does"),
-                      field("on_tick", &ObjectType::on_tick, "rules run in every tick"),
-                      field("areas", &ObjectType::areas, "what it does to agents around it")};
+    return std::tuple{field("tags", &Self::tags, "beside type:<name>"),
+                      field("inventory", &Self::inventory, between(0, 65'535), "held at the start"),
+                      field("vibe", &Self::vibe, "vibe at the start; empty: the first"),
+                      field("limits", &Self::limits, "how much fits"),
+                      field("collective", &Self::collective, "the one it belongs to at the start"),
+                      field("counts_as", &Self::counts_as, "the type it is shown and counted as"),
+                      field("converter", &Self::converter, "the machine it is, if any"),
+                      field("assembler", &Self::assembler, "the assembler it is, if any"),
+                      field("pushable", &Self::pushable, "a move into it pushes it one cell"),
+                      field("swappable", &Self::swappable, "`swap` changes places with it"),
+                      field("use", &Self::use, one_of({"first", "all"}), "which rules of on_use run"),
+                      field("on_use", &Self::on_use, "what a bump does"),
+                      field("on_tick", &Self::on_tick, "rules run in every tick"),
+                      field("areas", &Self::areas, "what it does to agents around it")};
   }
 };
 
@@ -181,11 +190,12 @@ struct Attack {
   std::string armor;
   std::int64_t freeze_duration = 10;
   std::string aim = "nearest";
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("cost", &Attack::cost, between(0, 65'535), "resource -> units paid per hit or blocked hit"),
-                      field("armor", &Attack::armor, "a unit of it stops a hit; empty: nothing does"),
-                      field("freeze_duration", &Attack::freeze_duration, between(1, 65'535), "ticks a hit freezes"),
-                      field("aim", &Attack::aim, one_of({"nearest", "cells", "both"}), "which attack actions exist")};
+    return std::tuple{field("cost", &Self::cost, between(0, 65'535), "resource -> units paid per hit or blocked hit"),
+                      field("armor", &Self::armor, "a unit of it stops a hit; empty: nothing does"),
+                      field("freeze_duration", &Self::freeze_duration, between(1, 65'535), "ticks a hit freezes"),
+                      field("aim", &Self::aim, one_of({"nearest", "cells", "both"}), "which attack actions exist")};
   }
 };
 
@@ -212,32 +222,32 @@ struct GameConfig {
   Observation observation;
   std::vector<RewardTerm> rewards;
   double reward_sharing = 0;
+  template <class Self>
   static auto fields() {
     return std::tuple{
-        field("name", &GameConfig::name, "name of the game"),
-        field("num_agents", &GameConfig::num_agents, between(1, kMaxAgents), "agents per world"),
-        field("max_steps", &GameConfig::max_steps, between(1, 1'000'000'000), "ticks of an episode"),
-        field("time_limit", &GameConfig::time_limit, one_of({"truncation", "termination"}), "how the limit ends it"),
-        field("moves", &GameConfig::moves, between(0, 8), "directions: 0, 4 or 8"),
-        field("resources", &GameConfig::resources, "resource names, in order"),
-        field("vibes", &GameConfig::vibes, "vibe names; the first is the default; two or more give change_vibe_*"),
-        field("attack", &GameConfig::attack, "the laser, if agents have one"),
-        field("swap", &GameConfig::swap, "agents can change places with what they face"),
-        field("move_cost", &GameConfig::move_cost, between(0, 65'535),
-              "resource -> units a successful move or use costs"),
-        field("agent", &GameConfig::agent, "what every agent is"),
-        field("collectives", &GameConfig::collectives, "teams by name"),
-        field("objects", &GameConfig::objects, "object types by name"),
-        field("on_tick", &GameConfig::on_tick, "the game's own rules, run in every tick"),
-        field("on_tag_added", &GameConfig::on_tag_added, "tag -> rules run for who comes to bear it"),
-        field("on_tag_removed", &GameConfig::on_tag_removed, "tag -> rules run for who no longer bears it"),
-        field("events", &GameConfig::events, "what happens by the clock"),
-        field("territory", &GameConfig::territory, one_of({"nearest", "strongest"}), "who holds contested ground"),
-        field("spawn_room", &GameConfig::spawn_room, between(0, kMaxObjects), "objects that may be spawned on top"),
-        field("map", &GameConfig::map, "where things are"),
-        field("observation", &GameConfig::observation, "what agents see"),
-        field("rewards", &GameConfig::rewards, "terms added up"),
-        field("reward_sharing", &GameConfig::reward_sharing, between(0, 1), "share of the group's mean reward")};
+        field("name", &Self::name, "name of the game"),
+        field("num_agents", &Self::num_agents, between(1, kMaxAgents), "agents per world"),
+        field("max_steps", &Self::max_steps, between(1, 1'000'000'000), "ticks of an episode"),
+        field("time_limit", &Self::time_limit, one_of({"truncation", "termination"}), "how the limit ends it"),
+        field("moves", &Self::moves, between(0, 8), "directions: 0, 4 or 8"),
+        field("resources", &Self::resources, "resource names, in order"),
+        field("vibes", &Self::vibes, "vibe names; the first is the default; two or more give change_vibe_*"),
+        field("attack", &Self::attack, "the laser, if agents have one"),
+        field("swap", &Self::swap, "agents can change places with what they face"),
+        field("move_cost", &Self::move_cost, between(0, 65'535), "resource -> units a successful move or use costs"),
+        field("agent", &Self::agent, "what every agent is"),
+        field("collectives", &Self::collectives, "teams by name"),
+        field("objects", &Self::objects, "object types by name"),
+        field("on_tick", &Self::on_tick, "the game's own rules, run in every tick"),
+        field("on_tag_added", &Self::on_tag_added, "tag -> rules run for who comes to bear it"),
+        field("on_tag_removed", &Self::on_tag_removed, "tag -> rules run for who no longer bears it"),
+        field("events", &Self::events, "what happens by the clock"),
+        field("territory", &Self::territory, one_of({"nearest", "strongest"}), "who holds contested ground"),
+        field("spawn_room", &Self::spawn_room, between(0, kMaxObjects), "objects that may be spawned on top"),
+        field("map", &Self::map, "where things are"),
+        field("observation", &Self::observation, "what agents see"),
+        field("rewards", &Self::rewards, "terms added up"),
+        field("reward_sharing", &Self::reward_sharing, between(0, 1), "share of the group's mean reward")};
   }
 };
 

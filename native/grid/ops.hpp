@@ -18,9 +18,9 @@ struct Effect;
 struct Rule;
 struct GameValue;
 
-inline const std::vector<std::string_view> kSomeone{"actor", "target"};
-inline const std::vector<std::string_view> kHolders{"actor", "target", "actor_collective", "target_collective"};
-inline const std::vector<std::string_view> kMetrics{"chebyshev", "euclid"};
+inline constexpr std::string_view kSomeone[] = {"actor", "target"};
+inline constexpr std::string_view kHolders[] = {"actor", "target", "actor_collective", "target_collective"};
+inline constexpr std::string_view kMetrics[] = {"chebyshev", "euclid"};
 
 struct Range {
   std::uint32_t first = 0, last = 0;

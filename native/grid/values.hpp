@@ -14,61 +14,70 @@ struct GameValue;
 struct InventoryOf {
   static constexpr std::string_view kind = "inventory";
   std::string resource, of = "actor", collective;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("resource", &InventoryOf::resource, "of what"),
-                      field("of", &InventoryOf::of, one_of({"actor", "target", "collective"}), "who holds it"),
-                      field("collective", &InventoryOf::collective, "which; empty: the actor's own")};
+    return std::tuple{field("resource", &Self::resource, "of what"),
+                      field("of", &Self::of, one_of({"actor", "target", "collective"}), "who holds it"),
+                      field("collective", &Self::collective, "which; empty: the actor's own")};
   }
 };
 struct StatOf {
   static constexpr std::string_view kind = "stat";
   std::string name, of = "agent", collective;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("name", &StatOf::name, "a statistic of this episode"),
-                      field("of", &StatOf::of, one_of({"agent", "collective", "game"}), "whose"),
-                      field("collective", &StatOf::collective, "which; empty: the agent's own")};
+    return std::tuple{field("name", &Self::name, "a statistic of this episode"),
+                      field("of", &Self::of, one_of({"agent", "collective", "game"}), "whose"),
+                      field("collective", &Self::collective, "which; empty: the agent's own")};
   }
 };
 struct CountOf {
   static constexpr std::string_view kind = "count";
   std::string tag, collective, resource;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("tag", &CountOf::tag, "what the counted objects bear"),
-                      field("collective", &CountOf::collective, "which they belong to; empty: whatever"),
-                      field("resource", &CountOf::resource, "count units of it; empty: count objects")};
+    return std::tuple{field("tag", &Self::tag, "what the counted objects bear"),
+                      field("collective", &Self::collective, "which they belong to; empty: whatever"),
+                      field("resource", &Self::resource, "count units of it; empty: count objects")};
   }
 };
 struct IndexOf {
   static constexpr std::string_view kind = "index";
   std::int64_t every = 0, place = 0;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("every", &IndexOf::every, between(1, 4096), "agents are counted round by this"),
-                      field("place", &IndexOf::place, between(0, 4095), "1 for those at this place, else 0")};
+    return std::tuple{field("every", &Self::every, between(1, 4096), "agents are counted round by this"),
+                      field("place", &Self::place, between(0, 4095), "1 for those at this place, else 0")};
   }
 };
 struct Constant {
   static constexpr std::string_view kind = "constant";
   double value = 0;
-  static auto fields() { return std::tuple{field("value", &Constant::value, "a fixed number")}; }
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("value", &Self::value, "a fixed number")};
+  }
 };
-template <class Self>
 struct Combined {
   std::vector<GameValue> values;
-  static auto fields() { return std::tuple{field("values", &Self::values, "what is combined")}; }
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("values", &Self::values, "what is combined")};
+  }
 };
-struct Sum : Combined<Sum> {
+struct Sum : Combined {
   static constexpr std::string_view kind = "sum";
 };
-struct Ratio : Combined<Ratio> {
+struct Ratio : Combined {
   static constexpr std::string_view kind = "ratio";
 };  // a / b, 0 where b is 0
-struct Least : Combined<Least> {
+struct Least : Combined {
   static constexpr std::string_view kind = "min";
 };
-struct Most : Combined<Most> {
+struct Most : Combined {
   static constexpr std::string_view kind = "max";
 };
-struct LogOnePlus : Combined<LogOnePlus> {
+struct LogOnePlus : Combined {
   static constexpr std::string_view kind = "log";
 };  // log(1 + x)
 

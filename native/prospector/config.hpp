@@ -15,23 +15,25 @@ constexpr int kMaxDt = 255;  // the longest step: travel_time_max allows no more
 
 struct Commodity {
   double base = 0, low = 0, high = 0;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("base", &Commodity::base, between(0.01, 10000), "credits per unit, on average"),
-                      field("low", &Commodity::low, between(0.01, 10000), "never less"),
-                      field("high", &Commodity::high, between(0.01, 10000), "never more")};
+    return std::tuple{field("base", &Self::base, between(0.01, 10000), "credits per unit, on average"),
+                      field("low", &Self::low, between(0.01, 10000), "never less"),
+                      field("high", &Self::high, between(0.01, 10000), "never more")};
   }
 };
 
 struct Commodities {
   Commodity iron{45, 12, 180}, nickel{55, 15, 200}, water_ice{85, 20, 240}, pge{145, 50, 320},
       rare_isotopes{210, 80, 420}, volatiles{120, 30, 300};
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("iron", &Commodities::iron, "price of iron"),
-                      field("nickel", &Commodities::nickel, "price of nickel"),
-                      field("water_ice", &Commodities::water_ice, "price of water ice"),
-                      field("pge", &Commodities::pge, "price of platinum-group elements"),
-                      field("rare_isotopes", &Commodities::rare_isotopes, "price of rare isotopes"),
-                      field("volatiles", &Commodities::volatiles, "price of volatiles")};
+    return std::tuple{field("iron", &Self::iron, "price of iron"),
+                      field("nickel", &Self::nickel, "price of nickel"),
+                      field("water_ice", &Self::water_ice, "price of water ice"),
+                      field("pge", &Self::pge, "price of platinum-group elements"),
+                      field("rare_isotopes", &Self::rare_isotopes, "price of rare isotopes"),
+                      field("volatiles", &Self::volatiles, "price of volatiles")};
   }
 };
 
@@ -54,6 +56,7 @@ struct Config {
          epsilon_heat = 0.20, zeta_damage = 1, kappa_pirate = 1, scan_cost = 0.005, invalid_pen = 0.01,
          heat_safe_frac = 0.70, stranded_pen = 50, destroyed_pen = 100, terminal_bonus = 0.002, spend_again = 0;
 
+  template <class Self>
   static auto fields() {
     const Allowed share = between(0, 1), rate = between(0, 1000), factor = between(0, 100), weight = between(-100, 100),
                   reward = between(-1e6, 1e6), scale = between(0.001, 1e6), cap = between(1, 1000),

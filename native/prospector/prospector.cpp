@@ -31,7 +31,7 @@ Program compile(const Value& tree) {
              "expected low <= high, got " + Value{c.low}.describe() + " > " + Value{c.high}.describe());
   };
   std::apply([&](const auto&... f) { (ordered(f.name.data(), config.commodities.*(f.member)), ...); },
-             Commodities::fields());
+             Commodities::fields<Commodities>());
   return Program(config);
 }
 

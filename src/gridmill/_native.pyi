@@ -90,7 +90,7 @@ class GridBatch:
 
     def describe_row(self, row: int) -> list: ...
 
-def grid_schema() -> object:
+def grid_schema() -> dict:
     """fields of a native game config: {name: [type, default, meaning]}"""
 
 def grid_kinds() -> dict: ...

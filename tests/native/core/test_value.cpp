@@ -8,17 +8,26 @@ namespace {
 
 struct Inner {
   std::int32_t size = 3;
-  static auto fields() { return std::tuple{field("size", &Inner::size, between(1, 9), "size")}; }
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("size", &Self::size, between(1, 9), "size")};
+  }
 };
 struct Push {
   static constexpr std::string_view kind = "push";
   std::int64_t distance = 1;
-  static auto fields() { return std::tuple{field("distance", &Push::distance, at_least(1), "cells")}; }
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("distance", &Self::distance, at_least(1), "cells")};
+  }
 };
 struct Give {
   static constexpr std::string_view kind = "give";
   std::string what;
-  static auto fields() { return std::tuple{field("what", &Give::what, "resource")}; }
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("what", &Self::what, "resource")};
+  }
 };
 struct Outer {
   bool on = false;
@@ -27,13 +36,14 @@ struct Outer {
   Inner inner;
   std::vector<Choice<Push, Give>> then;
   Named<std::uint8_t> amounts;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("on", &Outer::on, "on"),
-                      field("weight", &Outer::weight, "weight"),
-                      field("mode", &Outer::mode, one_of({"a", "b"}), "mode"),
-                      field("inner", &Outer::inner, "inner"),
-                      field("then", &Outer::then, "effects"),
-                      field("amounts", &Outer::amounts, "amounts")};
+    return std::tuple{field("on", &Self::on, "on"),
+                      field("weight", &Self::weight, "weight"),
+                      field("mode", &Self::mode, one_of({"a", "b"}), "mode"),
+                      field("inner", &Self::inner, "inner"),
+                      field("then", &Self::then, "effects"),
+                      field("amounts", &Self::amounts, "amounts")};
   }
 };
 

@@ -14,11 +14,12 @@ using namespace gridmill;
 
 struct Settings {
   std::int64_t agents = 2, length = 10, throw_world = -1, throw_tick = -1;
+  template <class Self>
   static auto fields() {
-    return std::tuple{field("agents", &Settings::agents, between(1, 100), "agents"),
-                      field("length", &Settings::length, at_least(1), "ticks of an episode"),
-                      field("throw_world", &Settings::throw_world, "world that fails"),
-                      field("throw_tick", &Settings::throw_tick, "tick it fails at")};
+    return std::tuple{field("agents", &Self::agents, between(1, 100), "agents"),
+                      field("length", &Self::length, at_least(1), "ticks of an episode"),
+                      field("throw_world", &Self::throw_world, "world that fails"),
+                      field("throw_tick", &Self::throw_tick, "tick it fails at")};
   }
 };
 

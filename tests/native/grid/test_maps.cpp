@@ -1,7 +1,7 @@
 // Canvases of every kind and size, down to one cell, on random numbers: drawn or refused, never out of bounds (the
 // sanitizers watch), and the same for the same key.
 #include "check.hpp"
-#include "core/batch.hpp"
+#include "grid/batch.hpp"
 #include "grid/grid.hpp"
 
 using namespace gridmill;

@@ -1,7 +1,7 @@
 // The fast observation paths against the reference on random worlds, and proof that a broken fast path is
 // caught.
 #include "check.hpp"
-#include "core/batch.hpp"
+#include "grid/batch.hpp"
 #include "grid/grid.hpp"
 
 using namespace gridmill;

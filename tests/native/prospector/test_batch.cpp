@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "check.hpp"
-#include "core/batch.hpp"
+#include "prospector/batch.hpp"
 #include "prospector/prospector.hpp"
 
 using namespace gridmill;

@@ -1,15 +1,16 @@
 // The kernels of learn/ for Python: functions on arrays (NumPy's or torch's), sizes checked, the GIL released.
-#pragma once
-
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
+#include "bind/rooms.hpp"
 #include "learn/kernels.hpp"
 #include "learn/layers.hpp"
 #include "learn/sight.hpp"
@@ -17,6 +18,8 @@
 namespace gridmill {
 
 namespace nb = nanobind;
+
+namespace {
 
 template <class T, class... Shape>
 using Cpu = nb::ndarray<T, Shape..., nb::c_contig, nb::device::cpu>;
@@ -26,7 +29,7 @@ using Out2 = Cpu<float, nb::ndim<2>>;
 using Out3 = Cpu<float, nb::ndim<3>>;
 using Bytes2 = Cpu<const std::uint8_t, nb::ndim<2>>;
 
-inline void expect_size(const char* name, std::size_t got, std::size_t expected) {
+void expect_size(const char* name, std::size_t got, std::size_t expected) {
   if (got != expected)
     throw std::invalid_argument(std::string(name) + ": expected " + std::to_string(expected) + " elements, got " +
                                 std::to_string(got));
@@ -86,7 +89,7 @@ class TokenBag {
   std::int32_t slots_, places_ = 0;
 };
 
-inline learn::ScanShape scan_shape(const Bytes2& start, std::size_t time, std::size_t rows, std::size_t hidden) {
+learn::ScanShape scan_shape(const Bytes2& start, std::size_t time, std::size_t rows, std::size_t hidden) {
   expect_size("start", start.size(), time * rows);
   return {time, rows, hidden, start.data()};
 }
@@ -94,15 +97,15 @@ inline learn::ScanShape scan_shape(const Bytes2& start, std::size_t time, std::s
 using Floats1 = Cpu<const float, nb::ndim<1>>;
 using Out1 = Cpu<float, nb::ndim<1>>;
 
-inline void pack(const Floats2& matrix, bool turned, const Out1& panels) {
+void pack(const Floats2& matrix, bool turned, const Out1& panels) {
   const std::size_t inner = matrix.shape(turned ? 1 : 0), columns = matrix.shape(turned ? 0 : 1);
   expect_size("panels", panels.size(), inner * learn::padded(columns));
   learn::pack(matrix.data(), matrix.shape(0), matrix.shape(1), turned, panels.data());
 }
 
 // With `last` (and d_last) the last output lies there and `out` holds the others.
-inline void dense_forward(const Floats2& x, const Floats1& turned, const Floats1& bias, bool relu, const Out2& out,
-                          const std::optional<Out1>& last) {
+void dense_forward(const Floats2& x, const Floats1& turned, const Floats1& bias, bool relu, const Out2& out,
+                   const std::optional<Out1>& last) {
   const learn::DenseShape shape{x.shape(0), x.shape(1), bias.size(), relu};
   if (shape.outputs == 0) throw std::invalid_argument("bias: expected at least one output");
   if (last && relu) throw std::invalid_argument("relu: expected none for outputs with a last one of their own");
@@ -113,9 +116,9 @@ inline void dense_forward(const Floats2& x, const Floats1& turned, const Floats1
                                      last ? last->data() : nullptr);
 }
 
-inline void dense_backward(const Floats2& x, const std::optional<Floats2>& out, const Floats2& d_out,
-                           const std::optional<Floats1>& d_last, const std::optional<Floats1>& straight,
-                           const std::optional<Out2>& d_x, const Out2& d_weight, const Out1& d_bias) {
+void dense_backward(const Floats2& x, const std::optional<Floats2>& out, const Floats2& d_out,
+                    const std::optional<Floats1>& d_last, const std::optional<Floats1>& straight,
+                    const std::optional<Out2>& d_x, const Out2& d_weight, const Out1& d_bias) {
   const learn::DenseShape shape{x.shape(0), x.shape(1), d_bias.size(), out.has_value()};
   if (shape.outputs == 0) throw std::invalid_argument("d_bias: expected at least one output");
   if (d_last && out) throw std::invalid_argument("out: expected none for outputs with a last one of their own");
@@ -132,16 +135,16 @@ inline void dense_backward(const Floats2& x, const std::optional<Floats2>& out, 
                                       d_x ? d_x->data() : nullptr, d_weight.data(), d_bias.data());
 }
 
-inline learn::LstmShape lstm_shape(const Bytes2& start, std::size_t hidden, std::size_t gates, std::size_t cell) {
+learn::LstmShape lstm_shape(const Bytes2& start, std::size_t hidden, std::size_t gates, std::size_t cell) {
   const std::size_t time = start.shape(0), rows = start.shape(1);
   expect_size("gates", gates, 4 * time * rows * hidden);
   expect_size("cell", cell, (time + 1) * rows * hidden);
   return {time, rows, hidden, start.data()};
 }
 
-inline void ppo_loss(const Floats2& logits, const Floats1& values, const Cpu<const std::int32_t, nb::ndim<1>>& actions,
-                     const std::array<Floats1, 5>& rows, const std::array<float, 5>& numbers, const Out2& d_logits,
-                     const Out1& d_values, const Out1& ratios, const Cpu<double, nb::ndim<1>>& means) {
+void ppo_loss(const Floats2& logits, const Floats1& values, const Cpu<const std::int32_t, nb::ndim<1>>& actions,
+              const std::array<Floats1, 5>& rows, const std::array<float, 5>& numbers, const Out2& d_logits,
+              const Out1& d_values, const Out1& ratios, const Cpu<double, nb::ndim<1>>& means) {
   const auto& [log_probs, advantages, returns, old_values, weights] = rows;
   const std::size_t count = logits.shape(0), num_actions = logits.shape(1);
   for (const std::size_t size : {values.size(), actions.size(), log_probs.size(), advantages.size(), returns.size(),
@@ -162,7 +165,9 @@ inline void ppo_loss(const Floats2& logits, const Floats1& values, const Cpu<con
       d_logits.data(), d_values.data(), ratios.data(), means.data());
 }
 
-inline void bind_learn(nb::module_& m) {
+}  // namespace
+
+void bind_learn(nb::module_& m) {
   using Free = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TokenBag>(m, "TokenBag")
       .def(nb::init<const std::vector<std::int32_t>&, const std::vector<std::int32_t>&, const std::vector<float>&,

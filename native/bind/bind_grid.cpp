@@ -1,18 +1,18 @@
 // What only the grid's batch offers to Python: names, views of observations and worlds, shadow validation,
 // schema.
-#pragma once
-
-#include <nanobind/stl/optional.h>
-
 #include "bind/bind_batch.hpp"
-#include "grid/grid.hpp"
+#include "bind/rooms.hpp"
+#include "grid/batch.hpp"
+#include "grid/schema.hpp"
 #include "grid/views.hpp"
 
 namespace gridmill {
 
-using GridBatch = Batch<grid::Grid>;
+namespace {
 
-inline nb::list named_tokens(const grid::Program& program, const std::uint8_t* row) {
+using grid::GridBatch;
+
+nb::list named_tokens(const grid::Program& program, const std::uint8_t* row) {
   nb::list out;
   for (const auto& t : grid::describe_row(program, row))
     out.append(nb::make_tuple(t.row ? nb::object(nb::int_(*t.row)) : nb::object(nb::none()),
@@ -21,7 +21,7 @@ inline nb::list named_tokens(const grid::Program& program, const std::uint8_t* r
   return out;
 }
 
-inline nb::dict validation_report(GridBatch& batch) {
+nb::dict validation_report(GridBatch& batch) {
   grid::Validation sum;
   batch.each_worker([&](const grid::Worker& worker) {
     const auto& v = worker.validation;
@@ -46,7 +46,7 @@ inline nb::dict validation_report(GridBatch& batch) {
   return out;
 }
 
-inline nb::dict seen_world(GridBatch& batch, std::int64_t world) {
+nb::dict seen_world(GridBatch& batch, std::int64_t world) {
   return batch.look(world, [](auto& tick) {
     nb::dict out;
     out["tick"] = tick.header.tick, out["episode"] = tick.header.key.episode, out["seed"] = tick.header.key.seed;
@@ -86,7 +86,7 @@ inline nb::dict seen_world(GridBatch& batch, std::int64_t world) {
   });
 }
 
-inline nb::ndarray<nb::numpy, std::uint8_t> dense_view(GridBatch& batch) {
+nb::ndarray<nb::numpy, std::uint8_t> dense_view(GridBatch& batch) {
   return batch.look(0, [&batch](auto& tick) {
     const auto& program = tick.program;
     const std::size_t channels = grid::dense_channels(batch.worlds().words).size(), rows = batch.buffers()->rows;
@@ -98,14 +98,16 @@ inline nb::ndarray<nb::numpy, std::uint8_t> dense_view(GridBatch& batch) {
   });
 }
 
-template <class Class>
-void bind_grid(Class&& cls) {
-  cls.def("features",
-          [](const GridBatch& b) {
-            nb::list out;
-            for (const auto& f : b.worlds().words.features) out.append(nb::make_tuple(f.name, f.normalizer));
-            return out;
-          })
+}  // namespace
+
+void bind_grid(nb::module_& m) {
+  bind_batch<grid::Grid>(m, "GridBatch")
+      .def("features",
+           [](const GridBatch& b) {
+             nb::list out;
+             for (const auto& f : b.worlds().words.features) out.append(nb::make_tuple(f.name, f.normalizer));
+             return out;
+           })
       .def("actions", [](const GridBatch& b) { return b.worlds().words.actions; })
       .def("tags", [](const GridBatch& b) { return b.worlds().words.tags; })
       .def("vibes", [](const GridBatch& b) { return b.worlds().words.vibes; })
@@ -135,38 +137,11 @@ void bind_grid(Class&& cls) {
             });
           },
           nb::arg("row"));
-}
-
-inline void bind_grid_functions(nb::module_& m) {
   m.def(
-      "grid_schema", [] { return from_value(schema_of(grid::GameConfig{})); },
+      "grid_schema", [] { return nb::cast<nb::dict>(from_value(grid::game_schema())); },
       "fields of a native game config: {name: [type, default, meaning]}");
-  m.def("grid_kinds", [] {
-    nb::dict out;
-    const auto add = [&out]<class... Ts>(std::type_identity<std::variant<Ts...>>) {
-      ((out[std::string(Ts::kind).c_str()] = from_value(schema_of(Ts{}))), ...);
-    };
-    add(std::type_identity<decltype(grid::GameValue::data)>{});
-    add(std::type_identity<decltype(grid::Condition::data)>{});
-    add(std::type_identity<decltype(grid::Effect::data)>{});
-    add(std::type_identity<decltype(grid::MapNode::data)>{});
-    add(std::type_identity<decltype(grid::LayerNode::data)>{});
-    return out;
-  });
-  m.def("grid_parts", [] {
-    nb::dict out;
-    out["Limit"] = from_value(schema_of(grid::Limit{}));
-    out["Recipe"] = from_value(schema_of(grid::Recipe{}));
-    out["Collective"] = from_value(schema_of(grid::Collective{}));
-    out["Rule"] = from_value(schema_of(grid::Rule{}));
-    out["Area"] = from_value(schema_of(grid::Area{}));
-    out["Event"] = from_value(schema_of(grid::Event{}));
-    out["ObjectType"] = from_value(schema_of(grid::ObjectType{}));
-    out["RewardTerm"] = from_value(schema_of(grid::RewardTerm{}));
-    out["Standing"] = from_value(schema_of(grid::Standing{}));
-    out["ObservedValue"] = from_value(schema_of(grid::ObservedValue{}));
-    return out;
-  });
+  m.def("grid_kinds", [] { return nb::cast<nb::dict>(from_value(grid::kinds_schema())); });
+  m.def("grid_parts", [] { return nb::cast<nb::dict>(from_value(grid::parts_schema())); });
 }
 
 }  // namespace gridmill

@@ -1,28 +1,29 @@
 // What only Prospector offers to Python: facts of the last step, one ship outside of a batch, its bots, its schema.
-#pragma once
-
 #include <memory>
 
 #include "bind/bind_batch.hpp"
+#include "bind/rooms.hpp"
+#include "prospector/batch.hpp"
 #include "prospector/bots.hpp"
-#include "prospector/prospector.hpp"
 
 namespace gridmill {
 
-using ProspectorBatch = Batch<prospector::Prospector>;
+namespace {
+
+using prospector::ProspectorBatch;
 
 template <class T>
 using RowArray = nb::ndarray<nb::numpy, T, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
 using ObsArray = nb::ndarray<nb::numpy, const float, nb::shape<-1, prospector::kObs>, nb::c_contig, nb::device::cpu>;
 
-inline void expect_rows(const char* name, std::size_t got, std::size_t expected) {
+void expect_rows(const char* name, std::size_t got, std::size_t expected) {
   if (got != expected)
     throw std::invalid_argument(std::string(name) + ": expected " + std::to_string(expected) + " rows, got " +
                                 std::to_string(got));
 }
 
 // Info as Python's env hands it out: numbers are floats unless the name says otherwise.
-inline nb::dict info_dict(const prospector::State& state) {
+nb::dict info_dict(const prospector::State& state) {
   const auto names = prospector::info_names();
   std::vector<double> values(names.size());
   prospector::write_info(state, values.data());
@@ -108,7 +109,9 @@ void bind_prospector_batch(Class&& cls) {
       });
 }
 
-inline void bind_prospector(nb::module_& m) {
+}  // namespace
+
+void bind_prospector(nb::module_& m) {
   bind_prospector_batch(bind_batch<prospector::Prospector>(m, "ProspectorBatch"));
   nb::class_<LoneProspector>(m, "LoneProspector")
       .def(
