@@ -147,7 +147,7 @@ void bind_prospector(nb::module_& m) {
     return names;
   });
   m.def(
-      "prospector_schema", [] { return from_value(schema_of(prospector::Config{})); },
+      "prospector_schema", [] { return nb::cast<nb::dict>(from_value(prospector::config_schema())); },
       "fields of a native Prospector config: {name: [type, default, meaning]}");
 }
 

@@ -43,9 +43,9 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
 struct Allowed {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  std::array<std::string_view, 4> choices{};  // the first ones; none: any
+  std::array<std::string_view, 4> choices{};  // unused places are empty; all empty: any text
   bool chooses(std::string_view value) const {
-    return choices[0].empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
+    return choices[0].empty() || (!value.empty() && std::find(choices.begin(), choices.end(), value) != choices.end());
   }
 };
 inline Allowed between(double low, double high) { return {low, high, {}}; }

@@ -1,4 +1,5 @@
-// The words of a grid game as trees, from the same fields() that decode it: {name: [type, default, meaning]}.
+// The words of a grid game as trees, from the same fields() that decode it. A struct is {name: [type, default,
+// meaning]}.
 #pragma once
 
 #include "core/value.hpp"
@@ -6,7 +7,7 @@
 namespace gridmill::grid {
 
 Value game_schema();   // of a game
-Value kinds_schema();  // of everything told apart by its kind: values, conditions, effects, maps, layers
-Value parts_schema();  // of the structs inside of a game
+Value kinds_schema();  // {kind: struct} of values, conditions, effects, maps, layers
+Value parts_schema();  // {name: struct} of the structs inside of a game
 
 }  // namespace gridmill::grid

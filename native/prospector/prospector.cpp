@@ -35,6 +35,8 @@ Program compile(const Value& tree) {
   return Program(config);
 }
 
+Value config_schema() { return schema_of(Config{}); }
+
 std::uint32_t Prospector::max_steps(const Program& p) {
   return static_cast<std::uint32_t>(std::ceil(p.config.time_max));  // a step takes at least one tick
 }

@@ -185,7 +185,7 @@ class ProspectorBot:
 
 def prospector_bots() -> list: ...
 
-def prospector_schema() -> object:
+def prospector_schema() -> dict:
     """fields of a native Prospector config: {name: [type, default, meaning]}"""
 
 class TokenBag:

@@ -76,6 +76,7 @@ TEST(value_refusals_name_the_path_and_the_nearest_word) {
            std::string("expected int in [1, 9], got 12 - at `$.inner.size`"));
   CHECK_EQ(refusal(dict({{"mode", {std::string("c")}}})),
            std::string("expected one of `a`, `b`, got 'c' - at `$.mode`"));
+  CHECK_EQ(refusal(dict({{"mode", {std::string()}}})), std::string("expected one of `a`, `b`, got '' - at `$.mode`"));
   CHECK_EQ(refusal(dict({{"then", {Value::List{dict({{"kind", {std::string("puhs")}}})}}}})),
            std::string("unknown kind `puhs`; did you mean `push`? - at `$.then[0].kind`"));
   CHECK_EQ(refusal(dict(
