@@ -26,7 +26,7 @@ from gridmill import checkpoint
 from gridmill.train import train
 
 ENDLESS = 1_000_000
-PLAYED = 16
+PLAYED = 20
 
 
 def wait_for(what: Callable[[], bool], seconds: float = 120.0) -> None:
@@ -81,7 +81,7 @@ def signals_again_and_again(folder: Path, count: int, seed: int) -> dict[str, in
 def test_R6_a_run_stopped_at_random_moments_is_the_same_run(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """16 signals: each time all is saved and said; the run that comes out is the one nobody disturbed."""
+    """20 signals: each time all is saved and said; the run that comes out is the one nobody disturbed."""
     folder = tmp_path / "stopped"
     done = subprocess.run(
         [sys.executable, __file__, str(folder), str(PLAYED)],
