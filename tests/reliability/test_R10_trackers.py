@@ -236,10 +236,8 @@ def test_R10_costs_no_speed(
             family.look()
             family.send(signal.SIGKILL)
             child.join()
-    assert [(tmp_path / side / "run" / "metrics.jsonl").stat().st_size > 0 for side in ("True", "False")] == [
-        False,
-        True,
-    ]
+    written = [(tmp_path / side / "run" / "metrics.jsonl").stat().st_size > 0 for side in ("True", "False")]
+    assert written == [False, True]
     with_it, without = zip(*took[5:], strict=True)
     by_clock = paired_ratio(without, with_it)  # of seconds: the slower needs more
     by_cpu = (ended[1] - began[1]) / (ended[0] - began[0])
