@@ -209,7 +209,7 @@ class Batch {
     require_ready();
     std::vector<std::uint64_t> hashes(options_.num_worlds);
     for (std::uint32_t w = 0; w < options_.num_worlds; ++w)
-      hashes[w] = hash_bytes(worlds_.block(w), worlds_.used_bytes(w));
+      hashes[w] = hash_bytes(worlds_.block(w), worlds_.saved_bytes(w));
     return hashes;
   }
 

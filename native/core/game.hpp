@@ -74,8 +74,10 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   { G::stats(words) } -> std::same_as<StatTable>;
   // All words as text: a saved state holds ids, so it fits only a batch with the same words.
   { G::words_text(words) } -> std::same_as<std::string>;
-  // Size of the game's part of a world block.
+  // Size of the game's part of a world block, and of its front that is saved and hashed. What lies behind that front
+  // follows from it: zeros, as a restored world has them, must mean that it is not known yet.
   { G::state_bytes(program) } -> std::same_as<std::size_t>;
+  { G::saved_bytes(program) } -> std::same_as<std::size_t>;
   // Length of an episode in ticks (0: no limit), and the earliest tick a first episode may end.
   { G::max_steps(program) } -> std::same_as<std::uint32_t>;
   { G::min_first_episode(program) } -> std::same_as<std::uint32_t>;

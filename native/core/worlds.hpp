@@ -66,8 +66,8 @@ class Worlds {
   std::byte* state(std::uint32_t world) const { return block(world) + kHeaderBytes; }
   WorldHeader& header(std::uint32_t world) const { return *reinterpret_cast<WorldHeader*>(block(world)); }
   const Program& program(std::int32_t index) const { return *programs[static_cast<std::size_t>(index)]; }
-  std::size_t used_bytes(std::uint32_t world) const {
-    return kHeaderBytes + G::state_bytes(program(header(world).program));
+  std::size_t saved_bytes(std::uint32_t world) const {
+    return kHeaderBytes + G::saved_bytes(program(header(world).program));
   }
 
   Rows<Obs> rows(std::uint32_t world) const {
@@ -105,8 +105,8 @@ class Worlds {
     for (const auto& fingerprint : fingerprints) out.put_text(fingerprint);
     for (const auto w : chosen) {
       const auto world = static_cast<std::uint32_t>(w);
-      out.put(static_cast<std::uint64_t>(used_bytes(world)));
-      out.put_bytes(block(world), used_bytes(world));
+      out.put(static_cast<std::uint64_t>(saved_bytes(world)));
+      out.put_bytes(block(world), saved_bytes(world));
       each_row_array(rows(world), [&](void* data, std::size_t bytes) { out.put_bytes(data, bytes); });
     }
     out.put(hash_bytes(out.bytes().data(), out.bytes().size()));
@@ -232,7 +232,7 @@ class Worlds {
     std::memcpy(&saved.header, saved.block, sizeof saved.header);
     saved.header.program = own_program(saved.header.program, names);
     if (saved.header.next_program >= 0) saved.header.next_program = own_program(saved.header.next_program, names);
-    if (saved.size != kHeaderBytes + G::state_bytes(program(saved.header.program)))
+    if (saved.size != kHeaderBytes + G::saved_bytes(program(saved.header.program)))
       throw std::invalid_argument("restore: a saved world has the wrong size for its game");
     return saved;
   }

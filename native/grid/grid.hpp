@@ -61,6 +61,7 @@ struct Grid {
   static StatTable stats(const Vocabulary& words) { return words.stats(); }
   static std::string words_text(const Vocabulary& words) { return words.text(); }
   static std::size_t state_bytes(const Program& p) { return p.layout.bytes; }
+  static std::size_t saved_bytes(const Program& p) { return p.layout.saved; }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.config.max_steps); }
   // Nothing that pays has to be built first, so every reward term could pay in the first tick.
   static std::uint32_t min_first_episode(const Program&) { return 1; }

@@ -256,6 +256,7 @@ void compile_layout(Program& p) {
   l.group = place(agents, 1);
   l.spawn_row = place(agents, 2);
   l.spawn_column = place(agents, 2);
+  at = l.saved = (at + 63) / 64 * 64;
   l.bytes = (at + 63) / 64 * 64;
 }
 

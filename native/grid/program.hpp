@@ -177,12 +177,13 @@ struct CompiledMap {
   std::string path;                                                // canvas: for what a reset has to say about it
 };
 
-// Where each array of a world begins, in bytes from the start of its state.
+// Where each array of a world begins, in bytes from the start of its state. What lies behind `saved` follows from what
+// lies before it; the order before it is that of states saved earlier.
 struct Layout {
   std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
       spawn_row, spawn_column, visited, outcomes, tallies, flows, reward_sum, term_state, slots, slot_counts, dirty,
       frozen, done_at, conversions, running, converting_byte, facing_byte, touched, collective, marks, freed_at, inside,
-      sources, num_sources, team_counts, team_flows, extra_stats, hot, bytes;
+      sources, num_sources, team_counts, team_flows, extra_stats, hot, saved, bytes;
 };
 
 // One base-256 digit of an amount, shown as a feature of its own.
@@ -250,7 +251,8 @@ struct Program {
   std::vector<std::uint64_t> placed;  // per type: the most pieces the map can have
   std::uint16_t wall = 0;             // the type borders are made of
   std::uint32_t agent_slot_shift = 4, slot_shift = 4, num_slots = 0;
-  std::ptrdiff_t other_slots = 0;              // from the slots to where code 0 of what is no agent would be
+  std::vector<std::uint32_t> slot_at;          // per code: where its slot begins, from the first slot
+  bool wide_slots = false;                     // agents begin with more than five tokens, or others may have many
   std::vector<std::int32_t> team_of_word;      // per collective of the batch: this game's, or -1
   std::vector<std::int32_t> resource_of_word;  // per resource of the batch: this game's, or -1
   std::vector<std::uint8_t> resource_feature, resource_high_feature;  // 255: none

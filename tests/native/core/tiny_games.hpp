@@ -49,6 +49,7 @@ struct Tiny {
   static StatTable stats(const Vocabulary&) { return {{"reward", false}, {"place", true}}; }
   static std::string words_text(const Vocabulary&) { return ""; }
   static std::size_t state_bytes(const Program&) { return sizeof(State); }
+  static std::size_t saved_bytes(const Program&) { return sizeof(State); }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.length); }
   static std::uint32_t min_first_episode(const Program&) { return 1; }
   static State& state(T& tick) { return *reinterpret_cast<State*>(tick.state); }
