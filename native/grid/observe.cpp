@@ -11,6 +11,7 @@ namespace gridmill::grid {
 namespace {
 
 struct PortableRanks {
+  using Copy = PairCopy;
   static inline std::uint32_t list(const Window& window, const std::uint64_t* rows, std::uint32_t shift,
                                    std::uint8_t* ranks) {
     std::uint64_t picture[4] = {0, 0, 0, 0}, seen[4] = {0, 0, 0, 0};
@@ -79,8 +80,8 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
     job.extra = worker.extra.data(), job.extra_counts = worker.extra_counts.data();
     job.extra_stride = static_cast<std::uint32_t>(worker.extra.size() / p.num_agents);
   }
-  job.num_agents = p.num_agents, job.plane_rows = p.plane_rows, job.slot_shift = p.slot_shift;
-  job.agent_slot_shift = p.agent_slot_shift, job.other_slots = w.slots + p.other_slots;
+  job.num_agents = p.num_agents, job.plane_rows = p.plane_rows;
+  job.slot_at = p.slot_at.data(), job.wide = p.wide_slots;
   job.num_tokens = static_cast<std::uint32_t>(p.config.observation.num_tokens);
   job.obs = tick.rows.obs, job.used = tick.rows.used;
   job.written = w.tally(Tally::written), job.dropped = w.tally(Tally::dropped);

@@ -12,7 +12,22 @@ namespace gridmill::grid {
 #if defined(__x86_64__) && defined(__AVX512VBMI2__)
 
 namespace {
+// Ten tokens in one store; their location is spread from its byte.
+struct WideCopy {
+  static inline void five(const Window& window, std::uint32_t rank, const std::uint8_t* slot, std::uint8_t* out) {
+    const __m128i location = _mm_maskz_set1_epi8(0x9249, static_cast<char>(window.location[rank]));
+    const __m128i tokens = _mm_loadu_si128(reinterpret_cast<const __m128i*>(slot));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_or_si128(location, tokens));
+  }
+  static inline void ten(const Window& window, std::uint32_t rank, const std::uint8_t* slot, std::uint8_t* out) {
+    const __m256i location = _mm256_maskz_set1_epi8(0x49249249, static_cast<char>(window.location[rank]));
+    const __m256i tokens = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(slot));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_or_si256(location, tokens));
+  }
+};
+
 struct VectorRanks {
+  using Copy = WideCopy;
   static inline std::uint32_t list(const Window& window, const std::uint64_t* rows, std::uint32_t shift,
                                    std::uint8_t* ranks) {
     const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));

@@ -3,7 +3,6 @@
 // A row is: globals, then for every occupied cell in rank order the cached bytes of what stands there.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 
 #include "grid/window.hpp"
@@ -38,23 +37,71 @@ struct RowWriter {
   }
 };
 
-// More than five tokens: the further ones, 15 bytes (five tokens) at a time.
-inline void put_rest(RowWriter& row, const std::uint8_t* slot, std::uint32_t count, Pair pattern) {
-  std::uint8_t* out = row.out + 15;
-  for (std::uint32_t done = 5; done < count; done += 5, out += 15) {
-    slot += 15;
-    store16(out, load16(slot) | pattern);
+// Tokens of a slot with their location, in stores of 16 bytes. A file with wider vectors has its own.
+struct PairCopy {
+  static inline void five(const Window& window, std::uint32_t rank, const std::uint8_t* slot, std::uint8_t* out) {
+    store16(out, load16(slot) | load16(window.pattern[rank]));
   }
+  static inline void ten(const Window& window, std::uint32_t rank, const std::uint8_t* slot, std::uint8_t* out) {
+    const Pair pattern = load16(window.pattern[rank]);
+    store16(out, load16(slot) | pattern);
+    store16(out + 15, load16(slot + 15) | pattern);
+  }
+};
+
+// More tokens than most objects have, or the end of the row is near.
+template <class Copy>
+__attribute__((noinline)) void put_rarely(RowWriter& row, const Window& window, std::uint32_t rank,
+                                          const std::uint8_t* slot, std::uint32_t count) {
+  if (row.out + (count + 4) / 5 * 15 + 1 > row.end) return row.put_slowly(slot, count, window.location[rank]);
+  std::uint8_t* out = row.out;
+  for (std::uint32_t done = 0; done < count; done += 5, out += 15, slot += 15) Copy::five(window, rank, slot, out);
+  row.out += 3 * count;
+}
+
+// The cells of the window that hold something, in the order of their ranks.
+template <class Ranks, class Code, bool kWide>
+__attribute__((always_inline)) inline void put_cells(const ObserveJob& job, const Window& window,
+                                                     const std::uint64_t* rows, std::uint32_t shift, const Code* here,
+                                                     RowWriter& row) {
+  using Copy = typename Ranks::Copy;
+  std::uint8_t ranks[kRankList];
+  const std::uint8_t* const last = ranks + Ranks::list(window, rows, shift, ranks);
+  // What is written are bytes, which may be part of anything: what the loop reads is held here, not read again.
+  const std::uint8_t* const slots = job.slots;
+  const std::uint8_t* const counts = job.slot_counts;
+  const std::uint32_t* const slot_at = job.slot_at;
+  std::uint8_t* out = row.out;
+  // What most objects fit into is written without asking how many tokens they have: a wrong guess costs more than a
+  // store.
+  constexpr std::uint32_t common = kWide ? 10 : 5, bytes = kWide ? 32 : 16;
+  const std::uint8_t* const safe = row.end - bytes;
+  for (const std::uint8_t* at = ranks; at != last; ++at) {
+    const std::uint32_t rank = *at;
+    const std::uint32_t code = here[window.cell_delta[rank]];
+    const std::uint8_t* const slot = slots + slot_at[code];
+    const std::uint32_t count = counts[code];
+    if (__builtin_expect((count > common) | (out > safe), 0)) {
+      row.out = out;
+      put_rarely<Copy>(row, window, rank, slot, count);
+      out = row.out;
+      continue;
+    }
+    if constexpr (kWide) Copy::ten(window, rank, slot, out);
+    else Copy::five(window, rank, slot, out);
+    out += 3 * count;
+  }
+  row.out = out;
 }
 
 template <class Ranks, class Code, bool kWide>
-inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
-  const Window& window = *job.window;
-  std::uint8_t* const begin = job.obs + std::size_t{agent} * job.num_tokens * 3;
+__attribute__((always_inline)) inline void observe_row(const ObserveJob& job, const Window& window, std::uint32_t agent,
+                                                       std::size_t row_bytes) {
+  std::uint8_t* const begin = job.obs + agent * row_bytes;
   // The same agent's row in the next world: thousands of worlds do not fit the caches.
-  __builtin_prefetch(begin + std::size_t{job.num_agents} * job.num_tokens * 3, 1, 2);
-  __builtin_prefetch(begin + std::size_t{job.num_agents} * job.num_tokens * 3 + 64, 1, 2);
-  RowWriter row{begin, begin + std::size_t{job.num_tokens} * 3, 0};
+  __builtin_prefetch(begin + job.num_agents * row_bytes, 1, 2);
+  __builtin_prefetch(begin + job.num_agents * row_bytes + 64, 1, 2);
+  RowWriter row{begin, begin + row_bytes, 0};
   const std::uint64_t action = job.last_action[agent], reward = job.reward_token[agent];
   const Pair globals = {job.globals_low | job.progress << 16 | action << 40, job.globals_high | reward};
   if (row.out + 16 <= row.end) {
@@ -68,34 +115,10 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
   if (job.extra != nullptr)
     row.put_slowly(job.extra + std::size_t{agent} * job.extra_stride, job.extra_counts[agent], 0xFE);
 
-  std::uint8_t ranks[kRankList];
   const std::uint32_t column = job.column[agent];
   const std::uint64_t* rows = job.occupied + 1 + std::size_t{column >> 5} * job.plane_rows + job.row[agent];
-  const std::uint32_t seen = Ranks::list(window, rows, column & 31, ranks);
-
-  const Code* here = static_cast<const Code*>(job.grid) + job.cell[agent];
-  const std::uint32_t last_agent = job.num_agents;
-  // What most objects fit into is written without asking how many tokens they have: a wrong guess costs more than a
-  // store.
-  constexpr std::uint32_t common = kWide ? 10 : 5;
-  for (std::uint32_t i = 0; i < seen; ++i) {
-    const std::uint32_t rank = ranks[i];
-    const std::uint32_t code = here[window.cell_delta[rank]];
-    const std::uint8_t* const agent_slot = job.slots + (std::size_t{code} << job.agent_slot_shift);
-    const std::uint8_t* const other_slot = job.other_slots + (std::size_t{code} << job.slot_shift);
-    const std::uint8_t* const slot = code <= last_agent ? agent_slot : other_slot;
-    const std::uint32_t count = job.slot_counts[code];
-    const std::uint32_t room = count <= common ? common * 3 + 1 : (count + 4) / 5 * 15 + 1;
-    if (__builtin_expect(row.out + room > row.end, 0)) {
-      row.put_slowly(slot, count, window.location[rank]);
-      continue;
-    }
-    const Pair pattern = load16(window.pattern[rank]);
-    store16(row.out, load16(slot) | pattern);
-    if constexpr (kWide) store16(row.out + 15, load16(slot + 15) | pattern);
-    if (__builtin_expect(count > common, 0)) put_rest(row, slot, count, pattern);
-    row.out += 3 * count;
-  }
+  const Code* const here = static_cast<const Code*>(job.grid) + job.cell[agent];
+  put_cells<Ranks, Code, kWide>(job, window, rows, column & 31, here, row);
 
   // Copies may have left bytes behind the last token: at most 31. Then clear what the last observation used and this
   // one did not; beyond that the row is empty already.
@@ -106,7 +129,7 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
   if (__builtin_expect(row.out + 32 <= row.end && stale + 16 <= row.end, 1)) {
     store16(row.out, ones);
     store16(row.out + 16, ones);
-    for (std::uint8_t* out = row.out + 32; out < stale; out += 16) store16(out, ones);
+    for (std::uint8_t* clear = row.out + 32; clear < stale; clear += 16) store16(clear, ones);
   } else if (row.out < row.end) {
     std::memset(row.out, 0xFF, static_cast<std::size_t>(row.end - row.out));
   }
@@ -117,16 +140,18 @@ inline void observe_row(const ObserveJob& job, std::uint32_t agent) {
 }
 
 template <class Ranks, class Code, bool kWide>
-inline void observe_agents(const ObserveJob& job) {
-  for (std::uint32_t agent = 0; agent < job.num_agents; ++agent) observe_row<Ranks, Code, kWide>(job, agent);
+inline void observe_agents(const ObserveJob& given) {
+  const ObserveJob job = given;  // a copy nobody else can change: its fields may stay in registers
+  const std::size_t row_bytes = std::size_t{job.num_tokens} * 3;
+  for (std::uint32_t agent = 0; agent < job.num_agents; ++agent)
+    observe_row<Ranks, Code, kWide>(job, *job.window, agent, row_bytes);
 }
 
 template <class Ranks>
 inline void observe_rows(const ObserveJob& job) {
-  const bool wide = std::max(job.agent_slot_shift, job.slot_shift) >= 5;  // some object has more than five tokens
   if (job.narrow_grid)
-    wide ? observe_agents<Ranks, std::uint8_t, true>(job) : observe_agents<Ranks, std::uint8_t, false>(job);
-  else wide ? observe_agents<Ranks, std::uint16_t, true>(job) : observe_agents<Ranks, std::uint16_t, false>(job);
+    job.wide ? observe_agents<Ranks, std::uint8_t, true>(job) : observe_agents<Ranks, std::uint8_t, false>(job);
+  else job.wide ? observe_agents<Ranks, std::uint16_t, true>(job) : observe_agents<Ranks, std::uint16_t, false>(job);
 }
 
 }  // namespace

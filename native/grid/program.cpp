@@ -163,8 +163,7 @@ void compile_features(Program& p) {
   }
 }
 
-// Slots are as wide as the richest agent, or the richest of all others, rounded to a power of two so that finding one
-// is a shift.
+// Slots are as wide as the richest agent, or the richest of all others, rounded to a power of two.
 void compile_slots(Program& p) {
   std::size_t most = 0, most_of_agent = 0;
   std::vector<std::pair<std::size_t, std::uint64_t>> seen;  // tokens each, how many there are
@@ -180,9 +179,15 @@ void compile_slots(Program& p) {
   };
   p.agent_slot_shift = shift_for(most_of_agent);
   p.slot_shift = shift_for(std::max<std::size_t>(1, most));
-  const std::size_t first = p.num_agents + 1;
-  p.other_slots =
-      static_cast<std::ptrdiff_t>(first << p.agent_slot_shift) - static_cast<std::ptrdiff_t>(first << p.slot_shift);
+  std::size_t at = 0;
+  for (std::uint32_t code = 0; code < p.num_slots; ++code) {
+    p.slot_at.push_back(static_cast<std::uint32_t>(at));
+    at += std::size_t{1} << (code <= p.num_agents ? p.agent_slot_shift : p.slot_shift);
+  }
+  const Type& agent = p.types[p.agent_type];
+  const auto held = std::count_if(agent.inventory.begin(), agent.inventory.end(), [](auto n) { return n > 0; });
+  const std::size_t usual = agent.tags.size() + 2 + p.shows_facing + !p.teams.empty() + static_cast<std::size_t>(held);
+  p.wide_slots = p.slot_shift > 5 || usual > 5;
   const std::size_t globals = 3 + (p.config.observation.local_position ? 2 : 0) + [&] {
     std::size_t n = 0;
     for (const auto& s : p.shown) n += static_cast<std::size_t>(s.digits);

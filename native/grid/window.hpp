@@ -29,7 +29,8 @@ struct ObserveJob {
   const void* grid;  // of uint8 or uint16 codes
   bool narrow_grid;
   const std::uint64_t* occupied;
-  const std::uint8_t *slots, *other_slots;  // of agents, and of everything else; indexed by code
+  const std::uint8_t* slots;
+  const std::uint32_t* slot_at;  // code -> where its slot begins
   const std::uint8_t* slot_counts;
   const std::uint32_t* cell;
   const std::uint16_t* row;
@@ -41,7 +42,8 @@ struct ObserveJob {
   const std::uint8_t* extra;  // further global tokens, `extra_stride` bytes per agent, or nullptr
   const std::uint8_t* extra_counts;
   std::uint32_t extra_stride;
-  std::uint32_t num_agents, plane_rows, agent_slot_shift, slot_shift, num_tokens;
+  std::uint32_t num_agents, plane_rows, num_tokens;
+  bool wide;  // many objects have more than five tokens
   std::uint8_t* obs;
   std::uint16_t* used;
   std::uint64_t *written, *dropped;  // tallies per agent

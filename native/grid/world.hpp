@@ -55,10 +55,7 @@ struct World {
       slot(agent + 1)[facing_byte[agent]] = direction;
   }
   // What a code emits. Agents show more than most objects, so their slots are wider.
-  std::uint8_t* slot(std::uint32_t code) const {
-    return code <= program.num_agents ? slots + (std::size_t{code} << program.agent_slot_shift)
-                                      : slots + program.other_slots + (std::size_t{code} << program.slot_shift);
-  }
+  std::uint8_t* slot(std::uint32_t code) const { return slots + program.slot_at[code]; }
   void mark_dirty(std::uint32_t object) { dirty[object >> 6] |= std::uint64_t{1} << (object & 63); }
 
   void count_outcome(std::uint32_t agent, std::uint32_t outcome) {
