@@ -1,6 +1,7 @@
 // Phase aoe. First every agent's sources are found on the state before the phase and their changes added up; then the
 // sums are applied, agent by agent, and the sources' rules run. So the outcome hangs on no order of the map.
-#include <span>
+// Sources that do not walk are bits: per row and per column of the map those whose areas cover it, per collective those
+// that concern it. What surrounds an agent is the intersection of three rows of bits, however many sources there are.
 #include <tuple>
 
 #include "grid/rules.hpp"
@@ -16,12 +17,11 @@ class Areas {
   void apply() {
     find_sources();
     s_.matches.clear();
-    std::fill_n(s_.sums.begin(), std::size_t{p_.num_agents} * p_.num_resources, 0);
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) add_up(agent);
     std::size_t next = 0;
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) {
       const std::int32_t* sums = s_.sums.data() + std::size_t{agent} * p_.num_resources;
-      for (std::uint32_t r = 0; r < p_.num_resources; ++r)
+      for (const std::uint16_t r : p_.area_resources)
         if (sums[r] != 0) change_amount(p_, w_, agent, r, sums[r]);
       for (; next < s_.matches.size() && s_.matches[next].agent == agent; ++next) run_rules_of(s_.matches[next]);
     }
@@ -30,7 +30,14 @@ class Areas {
  private:
   // By declaration of the area, then by object; those that can affect nobody are left out.
   void find_sources() {
-    if (w_.num_sources() != kSourcesUnknown) return;
+    if (w_.num_sources() == kSourcesUnknown) {
+      list_sources();
+      w_.forget_reach();
+    }
+    if (!w_.reach().known) note_reaches();
+  }
+
+  void list_sources() {
     std::uint32_t n = 0;
     for (std::uint32_t a = 0; a < p_.areas.size(); ++a) {
       const CompiledArea& area = p_.areas[a];
@@ -44,7 +51,67 @@ class Areas {
     w_.num_sources() = n;
   }
 
-  std::span<const AreaSource> sources() const { return {w_.sources(), w_.num_sources()}; }
+  // The agents' areas are the last, so sources that walk follow those that do not.
+  void note_reaches() {
+    std::fill_n(w_.reach_row(0), std::size_t{p_.height} * p_.reach_words, 0);
+    std::fill_n(w_.reach_column(0), std::size_t{p_.width} * p_.reach_words, 0);
+    std::fill_n(w_.concerned(0), (p_.teams.size() + 1) * p_.reach_words, 0);
+    const AreaSource* list = w_.sources();
+    const std::uint32_t all = w_.num_sources();
+    std::uint32_t source = 0;
+    for (std::uint32_t a = 0; a < p_.areas.size(); ++a) {
+      w_.first_source()[a] = source;
+      if (p_.areas[a].type == p_.agent_type) break;
+      for (; source < all && list[source].area == a; ++source) {
+        const std::uint32_t object = list[source].object;
+        note_concerned(source, p_.areas[a].affects, w_.collective_of(object));
+        note_reach(source, w_.row[object], w_.column[object], p_.areas[a].radius);
+      }
+      w_.first_source()[a + 1] = source;
+    }
+    w_.reach() = {1, source};
+  }
+
+  void note_reach(std::uint32_t source, std::int32_t row, std::int32_t column, std::int32_t radius) {
+    const std::uint32_t word = source >> 6;
+    const std::uint64_t bit = std::uint64_t{1} << (source & 63);
+    const auto last_row = std::min(row + radius, static_cast<std::int32_t>(p_.height) - 1);
+    const auto last_column = std::min(column + radius, static_cast<std::int32_t>(p_.width) - 1);
+    for (std::int32_t r = std::max(row - radius, 0); r <= last_row; ++r)
+      w_.reach_row(static_cast<std::uint32_t>(r))[word] |= bit;
+    for (std::int32_t c = std::max(column - radius, 0); c <= last_column; ++c)
+      w_.reach_column(static_cast<std::uint32_t>(c))[word] |= bit;
+  }
+
+  // By collective, at last for agents of none. An area that affects only its own object concerns no agent here.
+  void note_concerned(std::uint32_t source, Affects affects, std::uint8_t team) {
+    for (std::uint32_t other = 0; other <= p_.teams.size(); ++other) {
+      const bool neutral = other == p_.teams.size(), same = other == team;
+      const bool yes = affects == Affects::all || (affects == Affects::friends && same) ||
+                       (affects == Affects::enemies && !neutral && !same);
+      if (yes) w_.concerned(other)[source >> 6] |= std::uint64_t{1} << (source & 63);
+    }
+  }
+
+  // Bits of the sources that do not walk whose square an agent stands in.
+  void find_near(std::uint32_t agent) {
+    const std::uint64_t *rows = w_.reach_row(w_.row[agent]), *columns = w_.reach_column(w_.column[agent]);
+    for (std::uint32_t word = 0; word < p_.reach_words; ++word) s_.near[word] = rows[word] & columns[word];
+  }
+
+  // Every one of those near whose area an agent really stands in, then those that walk, in the order of the list.
+  template <class Visit>
+  void each_around(std::uint32_t agent, Visit visit) const {
+    const AreaSource* list = w_.sources();
+    const std::uint32_t fixed = w_.reach().fixed, all = w_.num_sources();
+    for (std::uint32_t word = 0; 64 * word < fixed; ++word)
+      for (std::uint64_t left = s_.near[word]; left != 0; left &= left - 1) {
+        const auto [a, object] = list[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left))];
+        if (!p_.areas[a].euclid || reaches(p_.areas[a], object, agent)) visit(a, object);
+      }
+    for (std::uint32_t i = fixed; i < all; ++i)
+      if (reaches(p_.areas[list[i].area], list[i].object, agent)) visit(list[i].area, list[i].object);
+  }
 
   std::int64_t distance_squared(const CompiledArea& area, std::uint32_t object, std::uint32_t agent) const {
     const std::int64_t dr = std::abs(w_.row[object] - w_.row[agent]),
@@ -65,7 +132,6 @@ class Areas {
   }
 
   bool acts(const CompiledArea& area, std::uint32_t object, std::uint32_t agent) {
-    if (!concerns(area, object, agent)) return false;
     if (area.conditions.empty()) return true;
     Scene scene(p_, w_, header_, s_.purses, static_cast<std::int32_t>(object), static_cast<std::int32_t>(agent),
                 Ask::now);
@@ -77,22 +143,53 @@ class Areas {
   // a cell; nobody where two are equal.
   std::uint8_t owner_of_ground(std::uint32_t agent) {
     s_.claims.assign(p_.teams.size(), 0);
-    for (const auto& [a, object] : sources()) {
+    each_around(agent, [&](std::uint32_t a, std::uint32_t object) {
       const CompiledArea& area = p_.areas[a];
-      if (!area.territory || !reaches(area, object, agent)) continue;
+      if (!area.territory) return;
       const std::int64_t squared = distance_squared(area, object, agent);
       std::uint64_t& claim = s_.claims[w_.collective_of(object)];
       if (p_.strongest_territory) claim += static_cast<std::uint64_t>(1024 * area.radius - root(1024 * 1024 * squared));
       else claim = std::max(claim, ~std::uint64_t{0} - static_cast<std::uint64_t>(squared));
-    }
+    });
     const auto best = std::max_element(s_.claims.begin(), s_.claims.end());
     if (best == s_.claims.end() || *best == 0 || std::count(s_.claims.begin(), s_.claims.end(), *best) > 1)
       return kNeutral;
     return static_cast<std::uint8_t>(best - s_.claims.begin());
   }
 
+  std::int32_t* sums_of(std::uint32_t agent) { return s_.sums.data() + std::size_t{agent} * p_.num_resources; }
+
+  // Areas of which only the number matters.
+  void add_counted(std::uint32_t agent) {
+    for (const std::uint16_t a : p_.counted_areas) {
+      const std::uint32_t first = w_.first_source()[a], last = w_.first_source()[a + 1];
+      std::int32_t times = 0;
+      for (std::uint32_t word = first >> 6; 64 * word < last; ++word) {
+        std::uint64_t bits = s_.near[word];
+        if (64 * word < first) bits &= ~std::uint64_t{0} << (first & 63);
+        if (64 * word + 64 > last) bits &= ~(~std::uint64_t{0} << (last & 63));
+        times += count_bits(bits);
+      }
+      if (times == 0) continue;
+      for (std::uint32_t i = p_.areas[a].changes.first; i < p_.areas[a].changes.last; ++i)
+        sums_of(agent)[p_.amounts[i].resource] += times * p_.amounts[i].by;
+    }
+  }
+
+  // Without an instruction of its own, which not every x86-64 has, the compiler calls a function.
+  static std::int32_t count_bits(std::uint64_t bits) {
+#if defined(__x86_64__) && !defined(__POPCNT__)
+    bits -= bits >> 1 & 0x5555'5555'5555'5555;
+    bits = (bits & 0x3333'3333'3333'3333) + (bits >> 2 & 0x3333'3333'3333'3333);
+    bits = (bits + (bits >> 4)) & 0x0F0F'0F0F'0F0F'0F0F;
+    return static_cast<std::int32_t>(bits * 0x0101'0101'0101'0101 >> 56);
+#else
+    return __builtin_popcountll(bits);
+#endif
+  }
+
   void add(std::uint32_t agent, Range changes) {
-    std::int32_t* sums = s_.sums.data() + std::size_t{agent} * p_.num_resources;
+    std::int32_t* sums = sums_of(agent);
     for (std::uint32_t i = changes.first; i < changes.last; ++i) {
       std::int32_t& sum = sums[p_.amounts[i].resource];  // thousands of areas may not overflow it
       sum = std::clamp(sum + p_.amounts[i].by, -1'000'000'000, 1'000'000'000);
@@ -100,18 +197,27 @@ class Areas {
   }
 
   void add_up(std::uint32_t agent) {
+    for (const std::uint16_t r : p_.area_resources) sums_of(agent)[r] = 0;
+    find_near(agent);
     const std::uint8_t owner = p_.has_territory ? owner_of_ground(agent) : kNeutral;
+    const std::uint64_t* concerned = w_.concerned(w_.collective_of(agent));
+    for (std::uint32_t word = 0; word < p_.reach_words; ++word) s_.near[word] &= concerned[word];
+    add_counted(agent);
+    if (p_.counted_areas.size() < p_.areas.size()) add_visited(agent, owner);
+  }
+
+  void add_visited(std::uint32_t agent, std::uint8_t owner) {
     const std::size_t first_match = s_.matches.size();
     if (p_.remembers_areas) std::fill_n(s_.now_inside.begin(), w_.inside_words(), 0);
-    for (const auto& [a, object] : sources()) {
+    each_around(agent, [&](std::uint32_t a, std::uint32_t object) {
       const CompiledArea& area = p_.areas[a];
-      if (!reaches(area, object, agent)) continue;
-      if (area.territory && w_.collective_of(object) != owner) continue;
-      if (!acts(area, object, agent)) continue;
+      if (area.counted || (area.type == p_.agent_type && !concerns(area, object, agent))) return;
+      if (area.territory && w_.collective_of(object) != owner) return;
+      if (!acts(area, object, agent)) return;
       add(agent, area.changes);
       if (!area.rules.empty()) s_.matches.push_back({agent, a, object, AreaMatch::inside});
       if (p_.remembers_areas) note_inside(object * p_.most_areas + area.place);
-    }
+    });
     if (!p_.remembers_areas) return;
     compare_memberships(agent);
     std::sort(s_.matches.begin() + static_cast<std::ptrdiff_t>(first_match), s_.matches.end(),

@@ -17,6 +17,7 @@ void note_place(World& w, std::uint16_t code, std::uint32_t row, std::uint32_t c
   w.row[object] = static_cast<std::uint16_t>(row);
   w.column[object] = static_cast<std::uint16_t>(column);
   if (object < w.program.num_agents) w.tally(Tally::visited)[object] += w.visit(object, row, column);
+  else if (!w.program.types[w.type[object]].areas.empty()) w.forget_reach();
 }
 
 }  // namespace

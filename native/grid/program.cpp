@@ -262,6 +262,11 @@ void compile_layout(Program& p) {
   l.spawn_row = place(agents, 2);
   l.spawn_column = place(agents, 2);
   at = l.saved = (at + 63) / 64 * 64;
+  l.reach = place(p.areas.empty() ? 0 : 1, sizeof(AreaReach));
+  l.first_source = place(p.areas.empty() ? 0 : p.areas.size() + 1, 4);
+  l.reach_rows = place(std::size_t{p.height} * p.reach_words, 8);
+  l.reach_columns = place(std::size_t{p.width} * p.reach_words, 8);
+  l.concerned = place((p.teams.size() + 1) * p.reach_words, 8);
   l.bytes = (at + 63) / 64 * 64;
 }
 
@@ -419,6 +424,31 @@ void make_room_to_spawn(Program& p, const Mentions& mentions) {
   if (p.can_spawn) p.num_objects += static_cast<std::uint32_t>(p.config.spawn_room);
 }
 
+// How many sources can stand still at a time, what areas change, and which of them need only be counted.
+void compile_reach(Program& p) {
+  std::uint64_t most = 0, largest = 0;
+  for (std::size_t t = 0; t < p.agent_type; ++t)
+    most += (p.types[t].areas.last - p.types[t].areas.first) * p.placed[t];
+  // What is spawned takes the places of whatever was removed, so any object may come to have the most areas.
+  const std::uint64_t all = std::uint64_t{p.num_objects - p.num_agents} * p.most_areas;
+  most = p.can_spawn ? all : std::min(most, all);
+  p.reach_words = static_cast<std::uint32_t>((most + 63) / 64);
+  for (const CompiledArea& area : p.areas)
+    for (const Range changes : {area.changes, area.enter, area.exit})
+      for (std::uint32_t i = changes.first; i < changes.last; ++i) {
+        p.area_resources.push_back(p.amounts[i].resource);
+        largest = std::max<std::uint64_t>(largest, static_cast<std::uint64_t>(std::abs(p.amounts[i].by)));
+      }
+  std::sort(p.area_resources.begin(), p.area_resources.end());
+  p.area_resources.erase(std::unique(p.area_resources.begin(), p.area_resources.end()), p.area_resources.end());
+  const bool fits = most * largest <= 1'000'000'000;  // where sums are clamped, their order matters
+  for (CompiledArea& area : p.areas) {
+    area.counted = fits && !p.remembers_areas && !area.euclid && !area.territory && area.conditions.empty() &&
+                   area.rules.empty() && area.type != p.agent_type;
+    if (area.counted) p.counted_areas.push_back(static_cast<std::uint16_t>(&area - p.areas.data()));
+  }
+}
+
 }  // namespace
 
 Program compile(const Vocabulary& words, const Value& game) {
@@ -463,6 +493,7 @@ Program compile(const Vocabulary& words, const Value& game) {
     refuse("$.map", "expected at most 65534 codes, got " + std::to_string(p.num_objects) + " objects with a state + " +
                         std::to_string(code - p.num_objects - 1) + " kinds of terrain");
   p.num_slots = code;
+  compile_reach(p);
   p.narrow_grid = code < 255;
   p.narrow_outcomes = p.config.max_steps <= 65'535;
   p.plane_rows = p.height + 2 * static_cast<std::uint32_t>(p.window.radius_rows);

@@ -106,6 +106,7 @@ struct CompiledArea {
   std::int32_t radius = 1;
   bool euclid = false, territory = false;
   Affects affects = Affects::all;
+  bool counted = false;  // its changes times the number of its objects around is all there is to it
   Range conditions, changes, enter, exit, rules, on_enter, on_exit;
 };
 
@@ -114,6 +115,10 @@ struct AreaSource {
   std::uint16_t area, object;
 };
 constexpr std::uint32_t kSourcesUnknown = 0xFFFF'FFFF;
+// Whether the bits of reach are right, and how many sources they are about.
+struct AreaReach {
+  std::uint32_t known, fixed;
+};
 
 struct CompiledEvent {
   std::vector<std::int64_t> at;  // ascending
@@ -183,7 +188,8 @@ struct Layout {
   std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
       spawn_row, spawn_column, visited, outcomes, tallies, flows, reward_sum, term_state, slots, slot_counts, dirty,
       frozen, done_at, conversions, running, converting_byte, facing_byte, touched, collective, marks, freed_at, inside,
-      sources, num_sources, team_counts, team_flows, extra_stats, hot, saved, bytes;
+      sources, num_sources, team_counts, team_flows, extra_stats, hot, saved, reach, first_source, reach_rows,
+      reach_columns, concerned, bytes;
 };
 
 // One base-256 digit of an amount, shown as a feature of its own.
@@ -224,6 +230,9 @@ struct Program {
   std::uint16_t num_chances = 0;
   std::vector<CompiledArea> areas;
   std::uint32_t most_areas = 0;  // of one type
+  std::vector<std::uint16_t> area_resources;  // that areas change, ascending
+  std::vector<std::uint16_t> counted_areas;
+  std::uint32_t reach_words = 0;  // of 64 bits, one for each source that does not walk
   bool remembers_areas = false;  // some area acts on entering or leaving
   bool has_territory = false, strongest_territory = false;
   std::vector<CompiledEvent> events;                 // higher priority first, then by declaration

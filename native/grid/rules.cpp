@@ -117,6 +117,7 @@ void RuleScratch::fit(const Program& p) {
   if (!p.events.empty()) grow(candidates, p.num_objects);
   if (p.areas.empty()) return;
   grow(sums, std::size_t{p.num_agents} * p.num_resources);
+  grow(near, p.reach_words);
   grow(claims, p.teams.size());
   if (p.remembers_areas) grow(now_inside, (std::size_t{p.num_objects} * p.most_areas + 63) / 64);
 }

@@ -112,6 +112,7 @@ struct RuleScratch {
   Purses purses;
   std::vector<AreaMatch> matches;
   std::vector<std::int32_t> sums;         // [agent][resource]
+  std::vector<std::uint64_t> near;        // bits: sources around one agent
   std::vector<std::uint64_t> now_inside;  // of one agent
   std::vector<std::uint64_t> claims;      // of collectives on one cell
   std::vector<std::uint32_t> candidates;

@@ -2,6 +2,7 @@
 // Objects with state come first (agents 0..A-1, then the others); terrain (walls) is only a code in the grid.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -92,6 +93,22 @@ struct World {
   std::uint32_t& num_sources() const { return *at<std::uint32_t>(program.layout.num_sources); }
   void forget_sources() {
     if (!program.areas.empty()) num_sources() = kSourcesUnknown;
+  }
+  // Bits of the sources that do not walk: those whose areas cover a row, those that cover a column, and those that
+  // concern a collective's agents (the last: agents of none).
+  AreaReach& reach() const { return *at<AreaReach>(program.layout.reach); }
+  std::uint32_t* first_source() const { return at<std::uint32_t>(program.layout.first_source); }  // per area
+  std::uint64_t* reach_row(std::uint32_t r) const {
+    return at<std::uint64_t>(program.layout.reach_rows) + std::size_t{r} * program.reach_words;
+  }
+  std::uint64_t* reach_column(std::uint32_t c) const {
+    return at<std::uint64_t>(program.layout.reach_columns) + std::size_t{c} * program.reach_words;
+  }
+  std::uint64_t* concerned(std::size_t team) const {
+    return at<std::uint64_t>(program.layout.concerned) + std::min(team, program.teams.size()) * program.reach_words;
+  }
+  void forget_reach() {
+    if (!program.areas.empty()) reach().known = 0;
   }
   std::uint64_t& team_count(std::size_t team, std::size_t name, TeamCount which) const {
     return at<std::uint64_t>(program.layout.team_counts)[(team * program.words->names.size() + name) * kTeamCounts +
