@@ -42,9 +42,10 @@ void begin_objects(const Program& p, World& w) {
 }
 
 void count_held(const Program& p, World& w) {
-  for (std::size_t team = 0; team < p.teams.size(); ++team)
-    for (std::size_t name = 0; name < p.words->names.size(); ++name)
-      w.team_count(team, name, TeamCount::held) += w.team_count(team, name, TeamCount::now);
+  const std::size_t all = p.teams.size() * p.words->names.size() * kTeamCounts;
+  std::uint64_t* held = &w.team_count(0, 0, TeamCount::held);
+  const std::uint64_t* now = &w.team_count(0, 0, TeamCount::now);
+  for (std::size_t i = 0; i < all; i += kTeamCounts) held[i] += now[i];
 }
 
 // In the order of Vocabulary::stats_of_team().

@@ -95,6 +95,7 @@ CompiledRule Compiler::rule(const std::vector<Condition>& when, const std::vecto
     rule.sure = rule.sure && op.sure && op.who < 2;
     rule.parties = static_cast<std::uint8_t>(rule.parties | 1u << op.who);
   }
+  rule.single = rule.effects.last - rule.effects.first == 1 && p.effects[rule.effects.first].whole;
   return rule;
 }
 

@@ -21,8 +21,11 @@ std::uint32_t index_of(std::int32_t object) { return static_cast<std::uint32_t>(
 bool give(const Op& op, Scene& s) {
   const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
-  for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
-    if (s.change(who, s.p.amounts[i].resource, s.p.amounts[i].by) <= 0) return false;
+  for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
+    const auto& [resource, by] = s.p.amounts[i];
+    if (s.room(who, resource) == 0) return false;  // asked first: what is above its limit would fall to it
+    s.change(who, resource, by);
+  }
   return true;
 }
 
@@ -82,7 +85,7 @@ bool add(const Op& op, Scene& s) {
   if (who < 0) return false;
   const double value =
       evaluate(s.p.values[static_cast<std::size_t>(op.number)], {s.p, s.w, s.object(0), s.object(1), &s});
-  const auto by = static_cast<std::int32_t>(std::lround(std::clamp(value, -65'535.0, 65'535.0)));
+  const auto by = rounded(std::clamp(value, -65'535.0, 65'535.0));
   if (by != 0) s.change(who, op.id, by);
   return true;
 }
@@ -266,7 +269,7 @@ std::uint16_t place_of(const std::vector<std::string>& names, const std::string&
 Op Give::compile(Compiler& c) const {
   const Range range = c.amounts(amounts, ".amounts");
   c.receives(holder(who), range);
-  return {.run = &give, .who = holder(who), .range = range};
+  return {.run = &give, .who = holder(who), .whole = range.last - range.first <= 1, .range = range};
 }
 Op Take::compile(Compiler& c) const {
   return {.run = &take, .who = holder(who), .sure = true, .range = c.amounts(amounts, ".amounts")};
@@ -275,7 +278,12 @@ Op Transfer::compile(Compiler& c) const {
   if (source == to) refuse(c.path + ".to", "a transfer needs two sides, got `" + to + "` twice");
   const Range range = c.amounts(amounts, ".amounts");
   c.receives(holder(to), range);
-  return {.run = &transfer, .who = holder(source), .to = holder(to), .flag = remove_empty, .range = range};
+  return {.run = &transfer,
+          .who = holder(source),
+          .to = holder(to),
+          .flag = remove_empty,
+          .whole = true,
+          .range = range};
 }
 Op Clear::compile(Compiler& c) const {
   return {.run = &clear, .who = holder(who), .sure = true, .range = c.resources(resources, ".resources")};

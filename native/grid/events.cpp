@@ -53,7 +53,20 @@ class Happening {
 
 }  // namespace
 
+void list_event_ticks(Program& p) {
+  if (p.events.empty()) return;
+  constexpr std::int64_t most = 1 << 17;  // 16 kB, and as many questions when a game is compiled
+  p.event_ticks.resize(static_cast<std::size_t>(std::min(p.config.max_steps + 64, most) / 64));
+  for (std::size_t tick = 0; tick < p.event_ticks.size() * 64; ++tick) {
+    const auto due = [&](const CompiledEvent& event) { return is_due(event, static_cast<std::int64_t>(tick)); };
+    if (std::any_of(p.events.begin(), p.events.end(), due))
+      p.event_ticks[tick / 64] |= std::uint64_t{1} << (tick & 63);
+  }
+}
+
 void run_events(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
+  const bool listed_there = header.tick > 1 && header.tick / 64 < p.event_ticks.size();
+  if (listed_there && !(p.event_ticks[header.tick / 64] >> (header.tick & 63) & 1)) return;
   Happening happening(p, w, header, scratch);
   for (std::int64_t listed = header.tick == 1 ? 0 : header.tick; listed <= header.tick; ++listed)
     for (std::size_t i = 0; i < p.events.size(); ++i)

@@ -40,6 +40,7 @@ struct Worker {
   std::vector<std::uint8_t> extra;   // global tokens beyond the three that are always there
   std::vector<std::uint8_t> extra_counts;
   std::vector<double> raw_rewards;
+  std::vector<double> term_values;  // of the agent before
   std::vector<std::uint8_t> shadow;  // rows of the other path
   std::vector<std::uint16_t> shadow_used;
   Validation validation;

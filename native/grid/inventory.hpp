@@ -24,12 +24,14 @@ inline std::uint32_t group_limit(const LimitGroup& group, const std::uint16_t* h
 
 // The most somebody may hold of a resource, given the others of its group.
 inline std::uint32_t most_of(const LimitSet& limits, const std::uint16_t* held, std::uint32_t resource) {
-  if (limits.group_of[resource] < 0) return 65'535;
-  const LimitGroup& group = limits.groups[static_cast<std::size_t>(limits.group_of[resource])];
+  const ResourceLimit& own = limits.of[resource];
+  if (!own.limited) return 65'535;
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = own.bonuses.first; i < own.bonuses.last; ++i)
+    sum += std::uint64_t{limits.bonuses[i].second} * held[limits.bonuses[i].first];
+  const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(own.max, std::max<std::uint64_t>(own.base, sum)));
   std::uint32_t others = 0;
-  for (const auto r : group.resources)
-    if (r != resource) others += held[r];
-  const std::uint32_t limit = group_limit(group, held);
+  for (std::uint32_t i = own.others.first; i < own.others.last; ++i) others += held[limits.others[i]];
   return limit > others ? limit - others : 0;
 }
 
@@ -45,9 +47,10 @@ void recheck_limits(const LimitSet& limits, const std::uint16_t* held, std::uint
     const LimitGroup& group = limits.groups[index];
     for (auto r = group.resources.rbegin(); r != group.resources.rend(); ++r) {
       // Looked at anew for each: what was dropped before may have been a bonus itself, with consequences of its own.
-      const std::uint32_t limit = group_limit(group, held);
       std::uint32_t total = 0;
       for (const auto each : group.resources) total += held[each];
+      if (total == 0) break;
+      const std::uint32_t limit = group_limit(group, held);
       if (total <= limit) break;
       const std::uint32_t drop = std::min<std::uint32_t>(held[*r], total - limit);
       if (drop == 0) continue;
@@ -63,11 +66,12 @@ template <class Set>
 std::int32_t change_held(const LimitSet& limits, const std::uint16_t* held, std::uint32_t resource, std::int32_t by,
                          const Set& set) {
   const std::int32_t before = held[resource];
+  if (before == 0 && by <= 0) return 0;  // often, so limits are not asked
   const auto most = static_cast<std::int32_t>(most_of(limits, held, resource));
   const std::int32_t after = std::clamp(before + by, 0, most);
   if (after == before) return 0;
   set(resource, static_cast<std::uint32_t>(after));
-  if (after < before) recheck_limits(limits, held, resource, set);
+  if (after < before && limits.of[resource].is_bonus) recheck_limits(limits, held, resource, set);
   return after - before;
 }
 

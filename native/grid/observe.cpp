@@ -34,30 +34,44 @@ std::uint8_t progress_of(const Program& p, const WorldHeader& header) {
   return static_cast<std::uint8_t>(std::min<std::uint64_t>(255, scaled));
 }
 
+std::uint32_t amount_shown(const Program& p, const World& w, const ShownValue& shown, std::uint32_t agent) {
+  const std::uint32_t most = shown.digits == 2 ? 65'535 : 255;
+  const double value = evaluate(shown.value, {p, w, static_cast<std::int32_t>(agent)});
+  return static_cast<std::uint32_t>(rounded(value < 0 ? 0 : value > most ? most : value));
+}
+
 // Local position and game values: only games that show them pay for this.
 void write_extra(const Program& p, const World& w, Worker& worker) {
   const std::size_t stride = worker.extra.size() / p.num_agents;
+  // The tokens of values that a collective shares are those of the agent before, if it has the same one.
+  const std::uint8_t* shared = nullptr;
+  std::ptrdiff_t shared_bytes = 0;
+  std::uint8_t team_before = kNeutral;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
-    std::uint8_t* out = worker.extra.data() + agent * stride;
-    std::uint8_t count = 0;
-    const auto put = [&](std::uint8_t feature, std::uint8_t value) {
-      if (value == 0) return;
-      out[0] = 0, out[1] = feature, out[2] = value;
-      out += 3, ++count;
+    std::uint8_t* const begin = worker.extra.data() + agent * stride;
+    std::uint8_t* out = begin;
+    const auto put = [&](std::uint8_t feature, std::uint8_t value) {  // what is 0 is overwritten: no guess
+      out[0] = 0xFE, out[1] = feature, out[2] = value;
+      out += value == 0 ? 0 : 3;
     };
     if (p.config.observation.local_position) {
       const int dr = w.row[agent] - w.spawn_row[agent], dc = w.column[agent] - w.spawn_column[agent];
       put(p.lp_features[dr < 0 ? 0 : 1], static_cast<std::uint8_t>(std::min(255, std::abs(dr))));
       put(p.lp_features[dc < 0 ? 2 : 3], static_cast<std::uint8_t>(std::min(255, std::abs(dc))));
     }
-    for (const auto& shown : p.shown) {
-      const double most = shown.digits == 2 ? 65'535 : 255;
-      const double value = evaluate(shown.value, {p, w, static_cast<std::int32_t>(agent)});
-      const auto amount = static_cast<std::uint32_t>(std::lround(value < 0 ? 0 : value > most ? most : value));
-      put(shown.feature, static_cast<std::uint8_t>(amount));
-      if (shown.digits == 2) put(shown.high_feature, static_cast<std::uint8_t>(amount >> 8));
+    const std::uint8_t team = w.collective_of(agent);
+    if (p.shown_by_team && agent > 0 && team == team_before) {
+      out = std::copy_n(shared, shared_bytes, out);
+    } else {
+      shared = out, team_before = team;
+      for (const auto& shown : p.shown) {
+        const std::uint32_t amount = amount_shown(p, w, shown, agent);
+        put(shown.feature, static_cast<std::uint8_t>(amount));
+        if (shown.digits == 2) put(shown.high_feature, static_cast<std::uint8_t>(amount >> 8));
+      }
+      shared_bytes = out - shared;
     }
-    worker.extra_counts[agent] = count;
+    worker.extra_counts[agent] = static_cast<std::uint8_t>((out - begin) / 3);
   }
 }
 

@@ -112,8 +112,16 @@ __attribute__((always_inline)) inline void observe_row(const ObserveJob& job, co
     store16(bytes, globals);
     row.put_slowly(bytes, 3, 0xFE);
   }
-  if (job.extra != nullptr)
-    row.put_slowly(job.extra + std::size_t{agent} * job.extra_stride, job.extra_counts[agent], 0xFE);
+  if (job.extra != nullptr) {
+    const std::uint8_t* const extra = job.extra + std::size_t{agent} * job.extra_stride;
+    const std::uint32_t bytes = 3 * job.extra_counts[agent];
+    if (row.out + bytes + 16 <= row.end) {
+      for (std::uint32_t done = 0; done < bytes; done += 16) store16(row.out + done, load16(extra + done));
+      row.out += bytes;
+    } else {
+      row.put_slowly(extra, job.extra_counts[agent], 0xFE);
+    }
+  }
 
   const std::uint32_t column = job.column[agent];
   const std::uint64_t* rows = job.occupied + 1 + std::size_t{column >> 5} * job.plane_rows + job.row[agent];

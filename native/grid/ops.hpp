@@ -32,6 +32,7 @@ struct Op {
   std::uint8_t who = 0, to = 0;              // places in kHolders
   bool sure = false;                         // an effect that always delivers to who is there
   bool flag = false;                         // euclid, remove_empty, ...
+  bool whole = false;                        // an effect that changes nothing if it cannot deliver
   std::uint16_t id = 0;                      // resource, tag, vibe, collective, type, direction, statistic, value
   std::int64_t number = 0;
   double real = 0;
@@ -47,6 +48,7 @@ struct CompiledRule {
   Range conditions, effects;
   bool sure = false;         // nothing to try: every effect delivers if its actor and target are there
   std::uint8_t parties = 0;  // bits: which of them it needs
+  bool single = false;       // one effect that delivers or changes nothing: it needs no trial
 };
 
 // Turns declared names into ids, for one place of the game's tree; refuses with that place's path.

@@ -9,6 +9,7 @@
 #include "grid/compile.hpp"
 #include "grid/maps.hpp"
 #include "grid/mentions.hpp"
+#include "grid/rules.hpp"
 
 namespace gridmill::grid {
 namespace {
@@ -123,6 +124,15 @@ std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
   return n;
 }
 
+// Nothing of an agent's own but whom it belongs to.
+bool same_in_team(const CompiledValue& value) {
+  return std::all_of(value.begin(), value.end(), [](const ValueOp& op) {
+    return op.code == ValueOp::inventory ? op.whose == kNamed
+                                         : op.code == ValueOp::team_stat || op.code == ValueOp::game_stat ||
+                                               op.code == ValueOp::count || op.code >= ValueOp::constant;
+  });
+}
+
 void compile_features(Program& p) {
   const Vocabulary& words = *p.words;
   p.tag_feature = words.feature("tag");
@@ -159,6 +169,7 @@ void compile_features(Program& p) {
     const auto& v = p.config.observation.values[i];
     ShownValue shown{{}, words.feature(v.name), words.feature(v.name + ":p1"), v.digits};
     compile_value(p, v.value, "$.observation.values[" + std::to_string(i) + "].value", shown.value);
+    p.shown_by_team = (i == 0 || p.shown_by_team) && same_in_team(shown.value);
     p.shown.push_back(std::move(shown));
   }
 }
@@ -291,7 +302,6 @@ std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& gam
 // The resources of each group in order of the game's resources.
 std::size_t add_limits(Program& p, const std::vector<Limit>& limits) {
   LimitSet set;
-  set.group_of.assign(p.num_resources, -1);
   set.bonus_for.resize(p.num_resources);
   for (const auto& limit : limits) {
     LimitGroup group{{}, static_cast<std::uint32_t>(limit.base), static_cast<std::uint32_t>(limit.max), {}};
@@ -300,11 +310,25 @@ std::size_t add_limits(Program& p, const std::vector<Limit>& limits) {
       const auto& names = limit.resources;
       if (std::find(names.begin(), names.end(), p.config.resources[r]) == names.end()) continue;
       group.resources.push_back(r);
-      set.group_of[r] = index;
     }
     for (const auto& [r, n] : costs(p.config, limit.bonus))
       group.bonus.emplace_back(r, n), set.bonus_for[r].push_back(index);
     set.groups.push_back(std::move(group));
+  }
+  set.of.resize(p.num_resources);
+  for (std::size_t r = 0; r < p.num_resources; ++r) set.of[r].is_bonus = !set.bonus_for[r].empty();
+  const auto end_of = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
+  for (const LimitGroup& group : set.groups) {
+    const std::uint32_t first_bonus = end_of(set.bonuses);
+    set.bonuses.insert(set.bonuses.end(), group.bonus.begin(), group.bonus.end());
+    for (const auto r : group.resources) {
+      const std::uint32_t first_other = end_of(set.others);
+      std::copy_if(group.resources.begin(), group.resources.end(), std::back_inserter(set.others),
+                   [r](auto other) { return other != r; });
+      set.of[r] = {true,       set.of[r].is_bonus,
+                   group.base, group.max,
+                   {first_bonus, end_of(set.bonuses)}, {first_other, end_of(set.others)}};
+    }
   }
   p.limit_sets.push_back(std::move(set));
   return p.limit_sets.size() - 1;
@@ -505,9 +529,10 @@ Program compile(const Vocabulary& words, const Value& game) {
     const RewardMode mode = term.mode == "change"   ? RewardMode::change
                             : term.mode == "gained" ? RewardMode::gained
                                                     : RewardMode::per_tick;
-    p.terms.push_back({term.weight, term.cap, mode, -1, {}});
+    p.terms.push_back({term.weight, term.cap, mode, -1, false, {}});
     compile_value(p, term.value, "$.rewards[" + std::to_string(i) + "].value", p.terms.back().value);
     const CompiledValue& value = p.terms.back().value;
+    p.terms.back().by_team = same_in_team(value);
     if (value.size() == 1 && value[0].code == ValueOp::inventory && value[0].whose == 0)
       p.terms.back().resource = value[0].arg;
   }
@@ -518,6 +543,7 @@ Program compile(const Vocabulary& words, const Value& game) {
   p.drop_on_overflow = p.config.observation.overflow != "error";
   compile_slots(p);
   compile_layout(p);
+  list_event_ticks(p);
   return p;
 }
 

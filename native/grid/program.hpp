@@ -64,6 +64,7 @@ struct CompiledTerm {
   double weight, cap;
   RewardMode mode;
   std::int32_t resource = -1;  // the value is simply what the agent holds of this
+  bool by_team = false;        // it is the same for all agents of a collective
   CompiledValue value;
 };
 
@@ -80,11 +81,21 @@ struct LimitGroup {
   std::vector<std::pair<std::uint16_t, std::uint32_t>> bonus;
 };
 
+// What the limit of one resource hangs on, read without looking for its group.
+struct ResourceLimit {
+  bool limited = false;
+  bool is_bonus = false;  // limits of groups hang on it
+  std::uint32_t base = 0, max = 0;
+  Range bonuses, others;  // others: the rest of its group
+};
+
 // Limits of one kind of holder.
 struct LimitSet {
   std::vector<LimitGroup> groups;
-  std::vector<std::int32_t> group_of;                 // resource -> index into groups, or -1
   std::vector<std::vector<std::uint16_t>> bonus_for;  // resource -> groups that depend on it
+  std::vector<ResourceLimit> of;                      // per resource; their ranges point into the two lists
+  std::vector<std::pair<std::uint16_t, std::uint32_t>> bonuses;
+  std::vector<std::uint16_t> others;
 };
 
 struct CompiledRecipe {
@@ -236,6 +247,7 @@ struct Program {
   bool remembers_areas = false;  // some area acts on entering or leaving
   bool has_territory = false, strongest_territory = false;
   std::vector<CompiledEvent> events;                 // higher priority first, then by declaration
+  std::vector<std::uint64_t> event_ticks;            // bits: something is due; later ticks are looked at one by one
   std::vector<CompiledCollective> teams;             // by name, ascending
   std::vector<std::uint8_t> agent_teams;             // of agents by group, counted round
   std::vector<std::array<std::uint16_t, 2>> credit;  // name -> agent statistics of aligning and scrambling it
@@ -270,6 +282,7 @@ struct Program {
       collective_feature, uses_feature, progress_feature, action_feature, reward_feature;
   std::array<std::uint8_t, 4> lp_features{};  // north, south, west, east
   std::vector<ShownValue> shown;
+  bool shown_by_team = false;  // all of them are the same for all agents of a collective
   std::vector<CompiledTerm> terms;
   bool pays_on_change_only = false;  // every term is the change of something an agent holds
   bool truncates = true;             // the time limit is a truncation

@@ -61,14 +61,21 @@ void pay(Grid::T& tick) {
   World w(p, tick.state);
   double* rewards = tick.worker.raw_rewards.data();
   bool any = !p.pays_on_change_only;
+  std::uint8_t team_before = kNeutral;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     rewards[agent] = 0;
     const bool touched = w.touched[agent >> 6] >> (agent & 63) & 1;
     if (p.pays_on_change_only && !touched) continue;  // what did not change pays nothing
     any = true;
     double* state = w.term_state + std::size_t{agent} * p.terms.size() * 2;
-    for (std::size_t t = 0; t < p.terms.size(); ++t)
-      rewards[agent] += term_pays(p.terms[t], value_of(p.terms[t], p, w, agent), state + 2 * t);
+    const std::uint8_t team = w.collective_of(agent);
+    const bool same = agent > 0 && team == team_before;  // no agent pays another, so shared values stay
+    for (std::size_t t = 0; t < p.terms.size(); ++t) {
+      double& value = tick.worker.term_values[t];
+      if (!(same && p.terms[t].by_team)) value = value_of(p.terms[t], p, w, agent);
+      rewards[agent] += term_pays(p.terms[t], value, state + 2 * t);
+    }
+    team_before = team;
   }
   std::fill_n(w.touched, (p.num_agents + 63) / 64, 0);
   if (!any) {

@@ -68,15 +68,16 @@ bool cannot_fail(const CompiledRule& rule, const Scene& scene) {
 
 bool run_rule(const CompiledRule& rule, Scene& scene) {
   if (scene.dry()) scene.purses.empty(scene.w);
-  else scene.purses.start_from(scene.p, scene.w);
   if (!all_hold(rule.conditions, scene)) return false;
-  if (!cannot_fail(rule, scene)) {
+  if (!(rule.single && !scene.dry()) && !cannot_fail(rule, scene)) {
+    if (!scene.dry()) scene.purses.start_from(scene.p, scene.w);
     Scene trial = scene;
     trial.ask = scene.dry() ? scene.ask : Ask::now;
     if (!effects_run(rule.effects, trial)) return false;
   }
   if (scene.dry()) return true;
-  effects_run(rule.effects, scene);
+  const bool delivered = effects_run(rule.effects, scene);
+  if (rule.single && !delivered) return false;
   if (!scene.p.converters.empty()) start_machines(scene);
   return true;
 }
@@ -84,9 +85,8 @@ bool run_rule(const CompiledRule& rule, Scene& scene) {
 bool run_rules(Range rules, bool all, Scene& scene) {
   bool any = false;
   for (std::uint32_t i = rules.first; i < rules.last && (all || !any); ++i) {
-    // A rule may change who belongs to whom, so the next one looks again.
-    Scene fresh(scene.p, scene.w, scene.header, scene.purses, scene.actor, scene.target, scene.ask, scene.depth);
-    any = run_rule(scene.p.rules[i], fresh) || any;
+    scene.look_again();
+    any = run_rule(scene.p.rules[i], scene) || any;
   }
   return any;
 }

@@ -45,6 +45,13 @@ struct Scene {
     holders[0] = actor, holders[1] = target;
     holders[2] = team_holder(actor), holders[3] = team_holder(target);
   }
+  // A rule may have changed who belongs to whom, so the next one looks again.
+  void look_again() {
+    holders[2] = team_holder(actor);
+    holders[3] = team_holder(target);
+    negated = false;
+    removed = -1;
+  }
   bool dry() const { return ask != Ask::apply; }
   // The tick it is about: a mask asks about the next one.
   std::uint32_t tick() const { return header.tick + (ask == Ask::possible ? 1 : 0); }
@@ -102,6 +109,12 @@ struct Eyes {
   const Scene* scene = nullptr;
 };
 double evaluate(const CompiledValue& value, const Eyes& eyes);
+// std::lround for what fits 32 bits: half away from zero.
+inline std::int32_t rounded(double x) {
+  const auto whole = static_cast<std::int32_t>(x);
+  const double rest = x - whole;
+  return whole + (rest >= 0.5) - (rest <= -0.5);
+}
 
 // areas.cpp, events.cpp, assemblers.cpp
 struct AreaMatch {
@@ -119,6 +132,7 @@ struct RuleScratch {
   void fit(const Program& p);
 };
 void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch);
+void list_event_ticks(Program& p);
 void run_events(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch);
 void run_tick_rules(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch);
 bool use_assembler(Scene& scene);

@@ -155,7 +155,8 @@ void Worker::fit(const Program& p) {
   order.resize(std::max(order.size(), agents));
   extra_counts.resize(std::max(extra_counts.size(), agents));
   raw_rewards.resize(std::max(raw_rewards.size(), agents));
-  extra.resize(std::max(extra.size(), agents * 3 * (2 + 2 * p.shown.size()) + 16));
+  term_values.resize(std::max(term_values.size(), p.terms.size()));
+  extra.resize(std::max(extra.size(), agents * (3 * (2 + 2 * p.shown.size()) + 16)));
   if (!options.validate) return;
   const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);
   shadow.resize(std::max(shadow.size(), agents * tokens * 3));

@@ -39,7 +39,7 @@ struct ObserveJob {
   const std::uint8_t* reward_token;
   std::uint64_t globals_low, globals_high;  // the three always-present tokens with zero values
   std::uint64_t progress;
-  const std::uint8_t* extra;  // further global tokens, `extra_stride` bytes per agent, or nullptr
+  const std::uint8_t* extra;  // further global tokens, `extra_stride` bytes per agent, 16 of them unused, or nullptr
   const std::uint8_t* extra_counts;
   std::uint32_t extra_stride;
   std::uint32_t num_agents, plane_rows, num_tokens;
