@@ -1,6 +1,7 @@
 // The extension module gridmill._native: the rooms' parts and facts about the build.
 #include <nanobind/nanobind.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -8,7 +9,7 @@
 #include "bind/outside.hpp"
 #include "bind/rooms.hpp"
 #include "core/batch.hpp"
-#include "grid/window.hpp"
+#include "core/isa.hpp"
 
 namespace nb = nanobind;
 using namespace gridmill;
@@ -42,6 +43,7 @@ double memcpy_limit(std::size_t rows, std::size_t bytes, double seconds) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+  cap_isa(std::getenv("GRIDMILL_ISA"));  // first: kernels are chosen from here on
   nb::set_leak_warnings(false);  // arrays may outlive the interpreter's teardown order; tests look for leaks themselves
   nb::exception<WorldFault>(m, "WorldFault", PyExc_RuntimeError);
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
@@ -63,7 +65,8 @@ NB_MODULE(_native, m) {
     nb::dict info;
     info["compiler"] = __VERSION__;
     info["build_type"] = GRIDMILL_BUILD_TYPE;
-    info["isa"] = grid::have_avx512() ? "avx512" : "portable";
+    info["isa"] = name_of(isa());
+    info["isa_of_cpu"] = name_of(isa_of_cpu());
     return info;
   });
 }

@@ -49,16 +49,10 @@ struct VectorRanks {
 }  // namespace
 
 void observe_avx512(const ObserveJob& job) { observe_rows<VectorRanks>(job); }
-bool have_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
-         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi2");
-}
 
 #else
 
 void observe_avx512(const ObserveJob& job) { observe_portable(job); }
-bool have_avx512() { return false; }
 
 #endif
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/isa.hpp"
 #include "grid/grid.hpp"
 #include "grid/machines.hpp"
 
@@ -146,7 +147,7 @@ void Grid::record(const T& tick, double* out) {
   }
 }
 
-Worker::Worker(ObserveOptions o) : options(o), fast(have_avx512() ? observe_avx512 : observe_portable) {}
+Worker::Worker(ObserveOptions o) : options(o), fast(isa() >= Isa::avx512 ? observe_avx512 : observe_portable) {}
 
 void Worker::fit(const Program& p) {
   map.fit(p);

@@ -51,6 +51,5 @@ struct ObserveJob {
 
 void observe_portable(const ObserveJob& job);
 void observe_avx512(const ObserveJob& job);  // the same bytes
-bool have_avx512();
 
 }  // namespace gridmill::grid

@@ -63,7 +63,7 @@ struct Kernels {
   void (*ppo)(const PpoJob& job, float* d_logits, float* d_values, float* ratios, double* means);
 };
 
-extern const Kernels kPortable, kWide;
+extern const Kernels kPortable, kWide;  // the wide ones need Isa::avx512_base
 const Kernels& best();
 
 }  // namespace gridmill::learn

@@ -42,7 +42,7 @@ struct Layers {
                         const float* d_h, float* d_gates);
 };
 
-extern const Layers kPortableLayers, kWideLayers;
+extern const Layers kPortableLayers, kWideLayers;  // the wide ones need Isa::avx512_base
 const Layers& best_layers();
 
 // Panels of a row-major matrix [rows, columns], or of its transpose: padded(columns of what is packed) * its rows.

@@ -4,14 +4,14 @@ namespace {
 constexpr unsigned long kRows = 1;
 }
 }  // namespace gridmill::learn
+#include "core/isa.hpp"
 #include "learn/dense_body.hpp"
-#include "learn/kernels.hpp"
 #include "learn/lstm_body.hpp"
 
 namespace gridmill::learn {
 
 const Layers kPortableLayers{dense_forward, dense_backward, lstm_forward, lstm_backward};
 
-const Layers& best_layers() { return &best() == &kWide ? kWideLayers : kPortableLayers; }
+const Layers& best_layers() { return isa() >= Isa::avx512_base ? kWideLayers : kPortableLayers; }
 
 }  // namespace gridmill::learn

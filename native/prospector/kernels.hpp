@@ -34,8 +34,7 @@ struct Kernels {
   void (*normals)(const std::uint32_t* first, const std::uint32_t* second, double* out, std::size_t count);
 };
 
-extern const Kernels kPortableKernels, kWideKernels;
-bool have_wide();  // this CPU runs the wide ones
+extern const Kernels kPortableKernels, kWideKernels;  // the wide ones need Isa::avx512_base
 const Kernels& best_kernels();
 
 }  // namespace gridmill::prospector

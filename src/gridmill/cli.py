@@ -37,7 +37,7 @@ class Door(TyperGroup):
             raise typer.Exit(0) from None
         except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
             raise
-        except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
+        except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if ctx.params.get("traceback"):
                 raise
             said = " ".join(str(error).split()) or type(error).__name__

@@ -1,9 +1,17 @@
 // Runs every native test, or those whose name contains the first argument. Tests named long_* run only when asked for.
+#include <cstdlib>
 #include <cstring>
 
 #include "check.hpp"
+#include "core/isa.hpp"
 
 int main(int argc, char** argv) {
+  try {
+    gridmill::cap_isa(std::getenv("GRIDMILL_ISA"));
+  } catch (const std::invalid_argument& error) {
+    std::printf("%s\n", error.what());
+    return 2;
+  }
   int passed = 0, failed = 0;
   for (const auto& test : check::cases()) {
     const bool is_long = std::strncmp(test.name, "long_", 5) == 0;

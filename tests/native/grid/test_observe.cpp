@@ -1,6 +1,7 @@
 // The fast observation paths against the reference on random worlds, and proof that a broken fast path is
 // caught.
 #include "check.hpp"
+#include "core/isa.hpp"
 #include "grid/batch.hpp"
 #include "grid/grid.hpp"
 
@@ -99,7 +100,7 @@ TEST(observe_portable_equals_reference) {
 }
 
 TEST(observe_avx512_equals_reference) {
-  if (!have_avx512()) return;
+  if (isa_of_cpu() < Isa::avx512) return;
   for (std::uint64_t seed = 0; seed < 150; ++seed)
     CHECK_EQ(shadow(seed, observe_avx512, seed % 3 != 0, 12).second, std::uint64_t{0});
 }

@@ -5,10 +5,13 @@
 #include <memory>
 
 #include "check.hpp"
+#include "core/isa.hpp"
 #include "core/random.hpp"
 #include "prospector/prospector.hpp"
 
 using namespace gridmill::prospector;
+using gridmill::Isa;
+using gridmill::isa_of_cpu;
 using gridmill::Stream;
 
 namespace {
@@ -24,7 +27,8 @@ void exact_normals(const std::uint32_t* first, const std::uint32_t* second, doub
 }
 const Kernels kExact{unsure_market, unsure_asteroids, exact_normals};
 
-const Kernels& wide_or_portable() { return have_wide() ? kWideKernels : kPortableKernels; }
+// The most this CPU can, also where GRIDMILL_ISA caps what is in force.
+const Kernels& wide_or_portable() { return isa_of_cpu() >= Isa::avx512_base ? kWideKernels : kPortableKernels; }
 
 double worst_normal(const Kernels& kernels, std::uint64_t rounds) {
   double worst = 0;
