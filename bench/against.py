@@ -93,7 +93,9 @@ def work() -> None:
 
 
 def site_of(commit: str) -> str:
-    """Builds the package of a commit once; returns the folder to import it from."""
+    """Builds the package of a commit once; returns the folder to import it from. A folder is taken as it is."""
+    if Path(commit).is_dir():
+        return commit
     out = ROOT / "build" / "against" / commit
     tree, site = out / "tree", out / "site"
     if list(site.glob("gridmill/_native*.so")):
@@ -144,7 +146,7 @@ def check(builds: tuple[Build, Build], setting: dict[str, Any], ticks: int) -> s
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--base", default="4590d82", help="commit to build and compare with")
+    parser.add_argument("--base", default="4590d82", help="commit to build and compare with, or the folder of a build")
     parser.add_argument("--site", default="", help="folder with the package of this side; this tree's if not given")
     parser.add_argument("--isa", default="", help="GRIDMILL_ISA of this side")
     parser.add_argument("--games", default=GAMES)

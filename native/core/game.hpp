@@ -58,12 +58,15 @@ struct Tick {
   std::byte* state;  // the game's part of the block
   Rows<typename G::Obs> rows;
   typename G::Worker& worker;
+  typename G::View view;   // what the game makes of its state, once a tick
   const std::byte* ahead;  // state of the world stepped next if it plays the same game: memory worth asking for
 };
 
 template <class G>
 concept Game = requires(Tick<G>& tick, const typename G::Program& program, const typename G::Vocabulary& words,
                         const std::vector<Value>& games, double* record, std::size_t index) {
+  // Made of a program and a world's state at the beginning of a tick.
+  requires std::is_constructible_v<typename G::View, const typename G::Program&, std::byte*>;
   // The element of an observation row, and the value an unused element holds.
   { G::empty_obs } -> std::convertible_to<typename G::Obs>;
   // The words all games of one batch share (features, actions, stats); built from all of them.

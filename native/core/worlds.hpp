@@ -85,7 +85,8 @@ class Worlds {
 
   Tick<G> tick(std::uint32_t world, typename G::Worker& worker) const {
     WorldHeader& h = header(world);
-    return {program(h.program), h, state(world), rows(world), worker, nullptr};
+    const Program& own = program(h.program);
+    return {own, h, state(world), rows(world), worker, typename G::View(own, state(world)), nullptr};
   }
 
   void check_world(std::int64_t world) const {

@@ -117,7 +117,7 @@ bool act_specially(const Turn& t, std::uint32_t agent, const ActionEntry& entry)
     case ActionKind::swap:
       return swap_with_faced(t, agent);
     case ActionKind::change_vibe:
-      if (!t.dry() && t.w.vibe[agent] != entry.vibe) t.w.vibe[agent] = entry.vibe, t.w.mark_dirty(agent);
+      if (!t.dry() && t.w.vibe[agent] != entry.vibe) t.w.set_vibe(agent, entry.vibe);
       return true;
     case ActionKind::noop:
       return true;
@@ -188,7 +188,7 @@ bool is_attack(const Program& p, std::int32_t action) {
 
 void act_in_shuffled_order(Grid::T& tick) {
   const Program& p = tick.program;
-  World w(p, tick.state);
+  World& w = tick.view;
   std::uint16_t* order = tick.worker.order.data();
   const std::uint32_t n = p.num_agents;
   const std::int32_t* actions = tick.rows.actions;

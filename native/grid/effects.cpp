@@ -140,8 +140,7 @@ bool change_vibe(const Op& op, Scene& s) {
   const std::int32_t who = s.object(op.who);
   if (who < 0) return false;
   if (s.dry() || s.w.vibe[who] == op.id) return true;
-  s.w.vibe[who] = static_cast<std::uint8_t>(op.id);
-  s.w.mark_dirty(index_of(who));
+  s.w.set_vibe(index_of(who), static_cast<std::uint8_t>(op.id));
   return true;
 }
 
@@ -278,12 +277,8 @@ Op Transfer::compile(Compiler& c) const {
   if (source == to) refuse(c.path + ".to", "a transfer needs two sides, got `" + to + "` twice");
   const Range range = c.amounts(amounts, ".amounts");
   c.receives(holder(to), range);
-  return {.run = &transfer,
-          .who = holder(source),
-          .to = holder(to),
-          .flag = remove_empty,
-          .whole = true,
-          .range = range};
+  return {
+      .run = &transfer, .who = holder(source), .to = holder(to), .flag = remove_empty, .whole = true, .range = range};
 }
 Op Clear::compile(Compiler& c) const {
   return {.run = &clear, .who = holder(who), .sure = true, .range = c.resources(resources, ".resources")};

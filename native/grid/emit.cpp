@@ -2,6 +2,7 @@
 // ready bytes (location 0), so that observing it is a copy. Ascending (feature, value), whatever happened: feature ids
 // follow the names' order, so writing the features in the order of their names leaves nothing to sort but tags.
 #include <algorithm>
+#include <cassert>
 
 #include "grid/grid.hpp"
 
@@ -17,6 +18,7 @@ class SlotWriter {
     out_ += 3;
   }
   std::size_t count() const { return static_cast<std::size_t>(out_ - begin_) / 3; }
+  std::uint8_t last_feature() const { return out_[-2]; }
   // Where in the slot the value of the next token will stand.
   std::uint16_t next_value() const { return static_cast<std::uint16_t>(out_ - begin_ + 2); }
 
@@ -42,6 +44,16 @@ void add_amounts(const Program& p, const std::uint16_t* held, SlotWriter& slot) 
       slot.add(digit.feature, value);
 }
 
+// An agent's amounts, with a note of where each stands, for patch_agent().
+void add_noted_amounts(const Program& p, World& w, std::uint32_t agent, SlotWriter& slot) {
+  std::uint8_t* places = w.digit_places(agent);
+  for (const AmountDigit& digit : p.amount_digits) {
+    const auto value = static_cast<std::uint8_t>(w.held(agent)[digit.resource] >> digit.shift);
+    places[2 * digit.resource + (digit.shift >> 3)] = value == 0 ? kNotShown : static_cast<std::uint8_t>(slot.count());
+    if (value != 0) slot.add(digit.feature, value);
+  }
+}
+
 void add_tags(const Program& p, const Type& type, std::uint64_t marks, SlotWriter& slot) {
   if (marks == 0) {
     for (const std::uint8_t tag : type.tags) slot.add(p.tag_feature, tag);
@@ -54,9 +66,45 @@ void add_tags(const Program& p, const Type& type, std::uint64_t marks, SlotWrite
   for (const std::uint8_t* tag = tags; tag != end; ++tag) slot.add(p.tag_feature, *tag);
 }
 
+// The vibe is the last of an agent's tokens, so there is nothing behind it to move.
+void patch_vibe(const Program& p, World& w, std::uint32_t agent) {
+  std::uint8_t* const tokens = w.slot(agent + 1);
+  std::uint8_t& count = w.slot_counts[agent + 1];
+  if (tokens[3 * (count - 1) + 1] == p.vibe_feature) --count;
+  if (w.vibe[agent] == 0) return;
+  std::uint8_t* const token = tokens + 3 * count++;
+  token[0] = 0;
+  token[1] = p.vibe_feature;
+  token[2] = w.vibe[agent];
+}
+
+// Where an agent shows the same digits as before, writes only the values that changed; false where it does not.
+// Nothing is written before that is known, so that what lies behind the last token does not depend on the way here.
+bool patch_agent(const Program& p, World& w, std::uint32_t agent) {
+  const std::uint64_t changes = w.changes()[agent], vibe = std::uint64_t{1} << World::kVibeChange;
+  const std::uint16_t* const held = w.held(agent);
+  const std::uint8_t* const places = w.digit_places(agent);
+  const auto same = [](bool shown, std::uint8_t place) { return shown ? place % kNotShown != 0 : place == kNotShown; };
+  for (std::uint64_t left = changes & ~vibe; left != 0; left &= left - 1) {
+    const auto r = static_cast<std::uint32_t>(__builtin_ctzll(left));
+    if (!same((held[r] & 255) != 0, places[2 * r])) return false;
+    if (p.resource_high_feature[r] != kNoFeature && !same(held[r] >> 8 != 0, places[2 * r + 1])) return false;
+  }
+  std::uint8_t* const tokens = w.slot(agent + 1);
+  for (std::uint64_t left = changes & ~vibe; left != 0; left &= left - 1) {
+    const auto r = static_cast<std::uint32_t>(__builtin_ctzll(left));
+    if ((held[r] & 255) != 0) tokens[3 * places[2 * r] + 2] = static_cast<std::uint8_t>(held[r]);
+    if (p.resource_high_feature[r] != kNoFeature && held[r] >> 8 != 0)
+      tokens[3 * places[2 * r + 1] + 2] = static_cast<std::uint8_t>(held[r] >> 8);
+  }
+  if ((changes & vibe) != 0) patch_vibe(p, w, agent);
+  return true;
+}
+
 }  // namespace
 
 void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint32_t tick) {
+  if (object < p.num_agents && w.changes()[object] != 0 && patch_agent(p, w, object)) return;
   const Type& type = p.types[w.type[object]];
   SlotWriter slot(w.slot(object + 1));
   if (object < p.num_agents) add_agent(p, w, object, slot);
@@ -66,13 +114,15 @@ void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint3
     w.converting_byte[object] = slot.next_value();
     slot.add(p.converting_feature, capped(w.done_at[object] - tick));
   }
-  add_amounts(p, w.held(object), slot);
+  if (object < p.num_agents) add_noted_amounts(p, w, object, slot);
+  else add_amounts(p, w.held(object), slot);
   add_tags(p, type, p.changeable.empty() ? 0 : w.marks()[object], slot);
   if (type.assembler >= 0) {
     const std::int64_t uses = p.assemblers[static_cast<std::size_t>(type.assembler)].max_uses;
     if (uses > w.conversions[object]) slot.add(p.uses_feature, capped(uses - w.conversions[object]));
   }
   if (w.vibe[object]) slot.add(p.vibe_feature, w.vibe[object]);
+  assert(!w.vibe[object] || slot.last_feature() == p.vibe_feature);  // patch_vibe() relies on it
   w.slot_counts[object + 1] = static_cast<std::uint8_t>(slot.count());
 }
 

@@ -59,8 +59,7 @@ void list_event_ticks(Program& p) {
   p.event_ticks.resize(static_cast<std::size_t>(std::min(p.config.max_steps + 64, most) / 64));
   for (std::size_t tick = 0; tick < p.event_ticks.size() * 64; ++tick) {
     const auto due = [&](const CompiledEvent& event) { return is_due(event, static_cast<std::int64_t>(tick)); };
-    if (std::any_of(p.events.begin(), p.events.end(), due))
-      p.event_ticks[tick / 64] |= std::uint64_t{1} << (tick & 63);
+    if (std::any_of(p.events.begin(), p.events.end(), due)) p.event_ticks[tick / 64] |= std::uint64_t{1} << (tick & 63);
   }
 }
 

@@ -40,7 +40,7 @@ struct Worker {
   std::vector<std::uint8_t> extra;   // global tokens beyond the three that are always there
   std::vector<std::uint8_t> extra_counts;
   std::vector<double> raw_rewards;
-  std::vector<double> term_values;  // of the agent before
+  std::vector<double> term_values;   // of the agent before
   std::vector<std::uint8_t> shadow;  // rows of the other path
   std::vector<std::uint16_t> shadow_used;
   Validation validation;
@@ -48,6 +48,7 @@ struct Worker {
 
 struct Grid {
   using Obs = std::uint8_t;
+  using View = World;
   using Program = grid::Program;
   using Vocabulary = grid::Vocabulary;
   using Worker = grid::Worker;

@@ -29,7 +29,8 @@ inline std::uint32_t most_of(const LimitSet& limits, const std::uint16_t* held, 
   std::uint64_t sum = 0;
   for (std::uint32_t i = own.bonuses.first; i < own.bonuses.last; ++i)
     sum += std::uint64_t{limits.bonuses[i].second} * held[limits.bonuses[i].first];
-  const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(own.max, std::max<std::uint64_t>(own.base, sum)));
+  const auto limit =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(own.max, std::max<std::uint64_t>(own.base, sum)));
   std::uint32_t others = 0;
   for (std::uint32_t i = own.others.first; i < own.others.last; ++i) others += held[limits.others[i]];
   return limit > others ? limit - others : 0;
@@ -81,10 +82,14 @@ inline void set_amount(const Program& p, World& w, std::uint32_t holder, std::ui
     if (amount > held) w.flow(holder, resource, Flow::gained) += amount - held;
     else w.flow(holder, resource, Flow::lost) += held - amount;
     w.touched[holder >> 6] |= std::uint64_t{1} << (holder & 63);
+    w.mark_amount(holder, resource);
+  } else if (holder < p.num_objects) {
+    w.mark_dirty(holder);
+  } else if (amount > held) {
+    w.team_flow(holder - p.num_objects, resource, TeamFlow::deposited) += amount - held;
+  } else {
+    w.team_flow(holder - p.num_objects, resource, TeamFlow::withdrawn) += held - amount;
   }
-  if (holder < p.num_objects) w.mark_dirty(holder);
-  else if (amount > held) w.team_flow(holder - p.num_objects, resource, TeamFlow::deposited) += amount - held;
-  else w.team_flow(holder - p.num_objects, resource, TeamFlow::withdrawn) += held - amount;
   held = static_cast<std::uint16_t>(amount);
 }
 

@@ -119,7 +119,7 @@ std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
   for (std::size_t r = 0; r < p.num_resources; ++r) {
     const bool works = machine && (machine->inputs[r] > 0 || machine->outputs[r] > 0);
     const bool holds = agent || type.inventory[r] > 0 || works || type.may_hold[r];
-    if (holds) n += p.resource_high_feature[r] == 255 ? 1 : 2;
+    if (holds) n += p.resource_high_feature[r] == kNoFeature ? 1 : 2;
   }
   return n;
 }
@@ -157,11 +157,11 @@ void compile_features(Program& p) {
   for (const auto& resource : p.config.resources) {
     p.resource_feature.push_back(words.feature("inv:" + resource));
     p.resource_high_feature.push_back(needs_two_digits(p.config, resource) ? words.feature("inv:" + resource + ":p1")
-                                                                           : std::uint8_t{255});
+                                                                           : kNoFeature);
   }
   for (std::uint16_t r = 0; r < p.num_resources; ++r) {
     p.amount_digits.push_back({p.resource_feature[r], 0, r});
-    if (p.resource_high_feature[r] != 255) p.amount_digits.push_back({p.resource_high_feature[r], 8, r});
+    if (p.resource_high_feature[r] != kNoFeature) p.amount_digits.push_back({p.resource_high_feature[r], 8, r});
   }
   std::sort(p.amount_digits.begin(), p.amount_digits.end(),
             [](const AmountDigit& a, const AmountDigit& b) { return a.feature < b.feature; });
@@ -273,6 +273,8 @@ void compile_layout(Program& p) {
   l.spawn_row = place(agents, 2);
   l.spawn_column = place(agents, 2);
   at = l.saved = (at + 63) / 64 * 64;
+  l.changes = place(agents, 8);
+  l.digit_places = place(agents * p.num_resources * 2, 1);
   l.reach = place(p.areas.empty() ? 0 : 1, sizeof(AreaReach));
   l.first_source = place(p.areas.empty() ? 0 : p.areas.size() + 1, 4);
   l.reach_rows = place(std::size_t{p.height} * p.reach_words, 8);
@@ -325,9 +327,12 @@ std::size_t add_limits(Program& p, const std::vector<Limit>& limits) {
       const std::uint32_t first_other = end_of(set.others);
       std::copy_if(group.resources.begin(), group.resources.end(), std::back_inserter(set.others),
                    [r](auto other) { return other != r; });
-      set.of[r] = {true,       set.of[r].is_bonus,
-                   group.base, group.max,
-                   {first_bonus, end_of(set.bonuses)}, {first_other, end_of(set.others)}};
+      set.of[r] = {true,
+                   set.of[r].is_bonus,
+                   group.base,
+                   group.max,
+                   {first_bonus, end_of(set.bonuses)},
+                   {first_other, end_of(set.others)}};
     }
   }
   p.limit_sets.push_back(std::move(set));
@@ -451,8 +456,7 @@ void make_room_to_spawn(Program& p, const Mentions& mentions) {
 // How many sources can stand still at a time, what areas change, and which of them need only be counted.
 void compile_reach(Program& p) {
   std::uint64_t most = 0, largest = 0;
-  for (std::size_t t = 0; t < p.agent_type; ++t)
-    most += (p.types[t].areas.last - p.types[t].areas.first) * p.placed[t];
+  for (std::size_t t = 0; t < p.agent_type; ++t) most += (p.types[t].areas.last - p.types[t].areas.first) * p.placed[t];
   // What is spawned takes the places of whatever was removed, so any object may come to have the most areas.
   const std::uint64_t all = std::uint64_t{p.num_objects - p.num_agents} * p.most_areas;
   most = p.can_spawn ? all : std::min(most, all);

@@ -200,8 +200,10 @@ struct Layout {
       spawn_row, spawn_column, visited, outcomes, tallies, flows, reward_sum, term_state, slots, slot_counts, dirty,
       frozen, done_at, conversions, running, converting_byte, facing_byte, touched, collective, marks, freed_at, inside,
       sources, num_sources, team_counts, team_flows, extra_stats, hot, saved, reach, first_source, reach_rows,
-      reach_columns, concerned, bytes;
+      reach_columns, concerned, digit_places, changes, bytes;
 };
+
+constexpr std::uint8_t kNoFeature = 255;
 
 // One base-256 digit of an amount, shown as a feature of its own.
 struct AmountDigit {
@@ -240,11 +242,11 @@ struct Program {
   Range on_tick;  // the game's own
   std::uint16_t num_chances = 0;
   std::vector<CompiledArea> areas;
-  std::uint32_t most_areas = 0;  // of one type
+  std::uint32_t most_areas = 0;               // of one type
   std::vector<std::uint16_t> area_resources;  // that areas change, ascending
   std::vector<std::uint16_t> counted_areas;
   std::uint32_t reach_words = 0;  // of 64 bits, one for each source that does not walk
-  bool remembers_areas = false;  // some area acts on entering or leaving
+  bool remembers_areas = false;   // some area acts on entering or leaving
   bool has_territory = false, strongest_territory = false;
   std::vector<CompiledEvent> events;                 // higher priority first, then by declaration
   std::vector<std::uint64_t> event_ticks;            // bits: something is due; later ticks are looked at one by one
@@ -276,7 +278,7 @@ struct Program {
   bool wide_slots = false;                     // agents begin with more than five tokens, or others may have many
   std::vector<std::int32_t> team_of_word;      // per collective of the batch: this game's, or -1
   std::vector<std::int32_t> resource_of_word;  // per resource of the batch: this game's, or -1
-  std::vector<std::uint8_t> resource_feature, resource_high_feature;  // 255: none
+  std::vector<std::uint8_t> resource_feature, resource_high_feature;  // kNoFeature: not shown
   std::vector<AmountDigit> amount_digits;                             // by feature, ascending
   std::uint8_t tag_feature, vibe_feature, group_feature, id_feature, frozen_feature, facing_feature, converting_feature,
       collective_feature, uses_feature, progress_feature, action_feature, reward_feature;

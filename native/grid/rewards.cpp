@@ -58,7 +58,7 @@ void start_terms(const Program& p, World& w) {
 void pay(Grid::T& tick) {
   const Program& p = tick.program;
   if (p.terms.empty()) return;
-  World w(p, tick.state);
+  World& w = tick.view;
   double* rewards = tick.worker.raw_rewards.data();
   bool any = !p.pays_on_change_only;
   std::uint8_t team_before = kNeutral;

@@ -19,7 +19,7 @@ void clear_outputs(Grid::T& tick) {
 
 void advance(Grid::T& tick) {
   const Program& p = tick.program;
-  World w(p, tick.state);
+  World& w = tick.view;
   if (p.has_clocks) advance_machines(p, w, tick.header.tick);
   if (p.has_tick_rules) run_tick_rules(p, w, tick.header, tick.worker.rules);
   if (!p.can_freeze) return;
@@ -34,19 +34,19 @@ void advance(Grid::T& tick) {
 void run_clock(Grid::T& tick) {
   ++tick.header.tick;
   if (tick.program.events.empty()) return;
-  World w(tick.program, tick.state);
+  World& w = tick.view;
   run_events(tick.program, w, tick.header, tick.worker.rules);
 }
 
 void spread(Grid::T& tick) {
   if (tick.program.areas.empty()) return;
-  World w(tick.program, tick.state);
+  World& w = tick.view;
   apply_areas(tick.program, w, tick.header, tick.worker.rules);
 }
 
 void count_collectives(Grid::T& tick) {
   if (tick.program.teams.empty()) return;
-  World w(tick.program, tick.state);
+  World& w = tick.view;
   count_held(tick.program, w);
 }
 
@@ -90,14 +90,11 @@ bool Grid::uses(const Program& program, std::size_t phase) {
   return true;
 }
 
-void Grid::observe(T& tick) {
-  World w(tick.program, tick.state);
-  observe_world(tick, w);
-}
+void Grid::observe(T& tick) { observe_world(tick, tick.view); }
 
 void Grid::reset(T& tick) {
   const Program& p = tick.program;
-  World w(p, tick.state);
+  World& w = tick.view;
   draw_map(p, w, tick.header.key, tick.worker.map);
   refresh_terrain(p, w);
   begin_objects(p, w);
@@ -129,7 +126,7 @@ Shape Grid::shape(const Program& p) {
 // what all agents of the world share: every collective's statistics, and the game's.
 void Grid::record(const T& tick, double* out) {
   const Program& p = tick.program;
-  const World w(p, tick.state);
+  const World& w = tick.view;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     *out++ = w.reward_sum[agent];
     for (std::uint32_t i = 0; i < p.num_outcomes; ++i) *out++ = w.outcome(agent, i);

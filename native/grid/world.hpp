@@ -10,6 +10,7 @@
 
 namespace gridmill::grid {
 
+constexpr std::uint8_t kNotShown = 255;
 constexpr std::uint16_t kEmpty = 0;  // object i has code i + 1, terrain follows, then what lies outside the map
 
 struct World {
@@ -49,15 +50,38 @@ struct World {
     *right &= ~(std::uint64_t{1} << bit);
     *left &= ~(std::uint64_t{1} << (bit + 32));
   }
-  // An agent turned: only one byte of what it shows changes, so it is put in place without building the rest again.
+  // An agent turned: only one byte of what it shows changes. It is the first token's, so it is there even if the rest
+  // is going to be built again.
   void turn(std::uint32_t agent, std::uint8_t direction) {
     facing[agent] = direction;
-    if (program.shows_facing && !(dirty[agent >> 6] >> (agent & 63) & 1))
-      slot(agent + 1)[facing_byte[agent]] = direction;
+    if (program.shows_facing) slot(agent + 1)[facing_byte[agent]] = direction;
   }
   // What a code emits. Agents show more than most objects, so their slots are wider.
   std::uint8_t* slot(std::uint32_t code) const { return slots + program.slot_at[code]; }
-  void mark_dirty(std::uint32_t object) { dirty[object >> 6] |= std::uint64_t{1} << (object & 63); }
+  bool is_dirty(std::uint32_t object) const { return (dirty[object >> 6] >> (object & 63) & 1) != 0; }
+  // What an object shows has to be built anew.
+  void mark_dirty(std::uint32_t object) {
+    dirty[object >> 6] |= std::uint64_t{1} << (object & 63);
+    if (object < program.num_agents) changes()[object] = 0;
+  }
+  // Only an amount of an agent changed, or its vibe: often just that has to be written again.
+  void mark_amount(std::uint32_t agent, std::uint32_t resource) {
+    if (resource < kVibeChange) mark_change(agent, resource);
+    else mark_dirty(agent);
+  }
+  void set_vibe(std::uint32_t object, std::uint8_t now) {
+    vibe[object] = now;
+    if (object < program.num_agents) mark_change(object, kVibeChange);
+    else mark_dirty(object);
+  }
+  static constexpr std::uint32_t kVibeChange = 63;
+  // Per dirty agent: bits of the resources whose amounts changed, and of the vibe; none: anything may have.
+  std::uint64_t* changes() const { return at<std::uint64_t>(program.layout.changes); }
+  // Per resource of an agent: which tokens of its slot show the low and the high digit of its amount, or kNotShown.
+  // 0: not known; an agent's first token is never an amount.
+  std::uint8_t* digit_places(std::uint32_t agent) const {
+    return at<std::uint8_t>(program.layout.digit_places) + std::size_t{agent} * program.num_resources * 2;
+  }
 
   void count_outcome(std::uint32_t agent, std::uint32_t outcome) {
     const std::size_t at = std::size_t{agent} * program.num_outcomes + outcome;
@@ -178,6 +202,13 @@ struct World {
   std::uint64_t* dirty;  // objects whose emission must be rebuilt before the next observation
 
  private:
+  void mark_change(std::uint32_t agent, std::uint32_t what) {
+    std::uint64_t& noted = changes()[agent];
+    const bool before = is_dirty(agent);
+    if (!before || noted != 0) noted = (before ? noted : 0) | std::uint64_t{1} << what;
+    dirty[agent >> 6] |= std::uint64_t{1} << (agent & 63);
+  }
+
   template <class T>
   T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(state_ + offset);

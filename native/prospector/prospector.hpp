@@ -14,6 +14,9 @@ struct Prospector {
   using Obs = float;
   using Program = prospector::Program;
   struct Vocabulary {};
+  struct View {
+    View(const Program&, std::byte*) {}
+  };
   struct Worker {
     explicit Worker(ObserveOptions) {}
     void fit(const Program&) {}

@@ -32,6 +32,9 @@ struct Tiny {
   using Obs = Element;
   using Program = Settings;
   struct Vocabulary {};
+  struct View {
+    View(const Program&, std::byte*) {}
+  };
   struct Worker {
     explicit Worker(ObserveOptions) {}
     void fit(const Program&) {}
