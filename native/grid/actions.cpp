@@ -147,11 +147,14 @@ void act(const Turn& t, std::uint32_t agent, std::int32_t action) {
   const std::uint32_t cell = w.cell[agent], row = w.row[agent], column = w.column[agent];
   const bool able = !is_frozen(p, w, agent);
   const bool pays = p.move_cost.empty() || entry.kind != ActionKind::move || can_pay(w.held(agent), p.move_cost);
-  const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) + (able & pays ? entry.delta : 0));
+  // All bits or none instead of a choice: whether an agent can move or turns is anybody's guess.
+  const std::int32_t may = -static_cast<std::int32_t>(able & pays);
+  const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) + (entry.delta & may));
   const std::uint32_t moved = w.code_at(target) == kEmpty;
-  const std::uint32_t new_cell = moved ? target : cell;
-  const auto new_row = row + static_cast<std::uint32_t>(moved ? entry.row : 0);
-  const auto new_column = column + static_cast<std::uint32_t>(moved ? entry.column : 0);
+  const std::int32_t does = -static_cast<std::int32_t>(moved);
+  const std::uint32_t new_cell = cell + static_cast<std::uint32_t>(entry.delta & may & does);
+  const auto new_row = row + static_cast<std::uint32_t>(entry.row & does);
+  const auto new_column = column + static_cast<std::uint32_t>(entry.column & does);
   w.set_code(cell, kEmpty);
   w.set_code(new_cell, static_cast<std::uint16_t>(agent + 1));
   w.clear_occupied(row, column);
@@ -159,9 +162,8 @@ void act(const Turn& t, std::uint32_t agent, std::int32_t action) {
   w.cell[agent] = new_cell;
   w.row[agent] = static_cast<std::uint16_t>(new_row);
   w.column[agent] = static_cast<std::uint16_t>(new_column);
-  if (able && entry.facing >= 0 && w.facing[agent] != entry.facing) {
-    w.turn(agent, static_cast<std::uint8_t>(entry.facing));
-  }
+  const std::int32_t turns = -static_cast<std::int32_t>(able & (entry.facing >= 0));
+  w.turn(agent, static_cast<std::uint8_t>((entry.facing & turns) | (w.facing[agent] & ~turns)));
   std::uint32_t success = moved | (entry.kind == ActionKind::noop);
   const bool special = entry.kind == ActionKind::move ? p.interactive : entry.kind != ActionKind::invalid;
   const bool costs = entry.kind == ActionKind::move && !p.move_cost.empty();
