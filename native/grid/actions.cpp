@@ -55,6 +55,7 @@ bool bump(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
     return true;
   }
   const Type& type = p.types[w.type_of(code)];
+  if (type.inert) return false;
   if (code <= p.num_objects && use(t, agent, code, type)) return true;
   if (!type.pushable) return false;
   const std::uint32_t next_row = row + static_cast<std::uint32_t>(entry.row);
@@ -181,6 +182,33 @@ void act(const Turn& t, std::uint32_t agent, std::int32_t action) {
   w.last_action[agent] = static_cast<std::uint8_t>(success ? index : 0);
 }
 
+// Whether a move would succeed; what is free or inert is not asked further.
+bool may_move(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+  const Program& p = t.p;
+  const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(t.w.cell[agent]) + entry.delta);
+  const std::uint16_t code = t.w.code_at(target);
+  if (code == kEmpty) return true;
+  if (!p.interactive || code >= p.num_slots) return false;  // the last: outside the map
+  if (code <= p.num_agents && is_frozen(p, t.w, code - 1u)) return true;
+  return !p.types[t.w.type_of(code)].inert && would_succeed(t, agent, entry, Ask::possible);
+}
+
+bool may_act(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+  switch (entry.kind) {
+    case ActionKind::noop:
+    case ActionKind::change_vibe:
+      return true;
+    case ActionKind::move:
+      return may_move(t, agent, entry);
+    case ActionKind::attack:
+    case ActionKind::swap:
+      return would_succeed(t, agent, entry, Ask::possible);
+    case ActionKind::invalid:
+      break;
+  }
+  return false;
+}
+
 bool is_attack(const Program& p, std::int32_t action) {
   return p.actions[std::min(static_cast<std::uint32_t>(action), static_cast<std::uint32_t>(p.actions.size()) - 1)]
              .kind == ActionKind::attack;
@@ -221,12 +249,8 @@ void write_masks(const Program& p, World& w, const WorldHeader& header, Purses& 
     const bool able = !is_frozen(p, w, agent), can_move = can_pay(w.held(agent), p.move_cost);
     for (std::size_t a = 0; a < n; ++a) {
       const ActionEntry& entry = p.actions[a];
-      if (entry.kind == ActionKind::noop) masks[a] = 1;
-      else if (!able || (entry.kind == ActionKind::move && !can_move)) masks[a] = 0;
-      else if (entry.kind == ActionKind::move &&
-               w.code_at(static_cast<std::uint32_t>(static_cast<std::int32_t>(w.cell[agent]) + entry.delta)) == kEmpty)
-        masks[a] = 1;
-      else masks[a] = would_succeed(turn, agent, entry, Ask::possible);
+      const bool ready = entry.kind == ActionKind::noop || (able && (can_move || entry.kind != ActionKind::move));
+      masks[a] = ready && may_act(turn, agent, entry);
     }
   }
 }

@@ -545,6 +545,8 @@ Program compile(const Vocabulary& words, const Value& game) {
   });
   p.truncates = p.config.time_limit == "truncation";
   p.drop_on_overflow = p.config.observation.overflow != "error";
+  for (Type& type : p.types)
+    type.inert = type.on_use.empty() && type.converter < 0 && type.assembler < 0 && !type.pushable;
   compile_slots(p);
   compile_layout(p);
   list_event_ticks(p);

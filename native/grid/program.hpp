@@ -167,6 +167,7 @@ struct Type {
   std::uint8_t vibe = 0;
   std::int32_t converter = -1;  // index into Program::converters
   bool pushable = false, swappable = false;
+  bool inert = false;      // a move into it only fails, unless it is a frozen agent
   bool terrain = false;    // no state of its own: all cells of this type share one code and one emission
   std::uint16_t code = 0;  // only for terrain
 };
