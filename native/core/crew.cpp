@@ -1,6 +1,5 @@
-// See crew.hpp. Order that makes re-sending a lane safe: `done` is cleared before `next` is released, and a
-// lane is sent again only after all its chunks were done, so a late worker finds either no chunk or a new
-// one.
+// See crew.hpp. Order that makes re-sending a lane safe: `done` is cleared before any `next` is released, and a lane is
+// sent again only after all its chunks were done, so a late worker finds in every stretch either no chunk or a new one.
 #include "core/crew.hpp"
 
 #include "core/phases.hpp"
@@ -28,8 +27,15 @@ bool spin_until(Ready ready) {
 }  // namespace
 
 Crew::Crew(int threads, int lanes, std::uint32_t chunks_per_lane, Work work)
-    : chunks_(chunks_per_lane), work_(std::move(work)), lanes_(static_cast<std::size_t>(lanes)) {
-  for (auto& lane : lanes_) lane.next = lane.done = chunks_;
+    : chunks_(chunks_per_lane),
+      workers_(static_cast<std::size_t>(threads)),
+      work_(std::move(work)),
+      lanes_(static_cast<std::size_t>(lanes)) {
+  for (auto& lane : lanes_) {
+    lane.done = chunks_;
+    lane.stretches = std::vector<Stretch>(workers_);
+    for (std::size_t worker = 0; worker < workers_; ++worker) lane.stretches[worker].next = first_of(worker + 1);
+  }
   try {
     for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { live(worker); });
   } catch (...) {  // the machine gave fewer threads than asked for: end those that live, then say so
@@ -55,7 +61,8 @@ void Crew::abandon() {
 
 void Crew::send(int lane) {
   lanes_[lane].done.store(0, std::memory_order_relaxed);
-  lanes_[lane].next.store(0, std::memory_order_release);
+  for (std::size_t worker = 0; worker < workers_; ++worker)
+    lanes_[lane].stretches[worker].next.store(first_of(worker), std::memory_order_release);
   if (threads_.empty()) return;
   bell_.fetch_add(1, std::memory_order_release);
   bell_.notify_all();
@@ -74,13 +81,20 @@ void Crew::recv(int lane) {
 
 bool Crew::work_once(int worker, int index) {
   Lane& lane = lanes_[static_cast<std::size_t>(index)];
-  if (lane.next.load(std::memory_order_relaxed) >= chunks_) return false;
-  const std::uint32_t chunk = lane.next.fetch_add(1, std::memory_order_acq_rel);
-  if (chunk >= chunks_) return false;
-  work_(worker, index, chunk);
-  lane.done.fetch_add(1, std::memory_order_acq_rel);
-  lane.done.notify_all();
-  return true;
+  const auto own = static_cast<std::size_t>(worker);
+  for (std::size_t i = 0; i < workers_; ++i) {
+    const std::size_t whose = own + i < workers_ ? own + i : own + i - workers_;
+    auto& next = lane.stretches[whose].next;
+    const std::uint32_t end = first_of(whose + 1);
+    if (next.load(std::memory_order_relaxed) >= end) continue;
+    const std::uint32_t chunk = next.fetch_add(1, std::memory_order_acq_rel);
+    if (chunk >= end) continue;
+    work_(worker, index, chunk);
+    lane.done.fetch_add(1, std::memory_order_acq_rel);
+    lane.done.notify_all();
+    return true;
+  }
+  return false;
 }
 
 void Crew::live(int worker) {

@@ -1,6 +1,7 @@
 // The worker threads of one batch: started once, fed by lanes, asleep while nobody sends.
-// A lane is a row of chunks taken from an atomic counter; the caller takes chunks too (worker 0), so a crew
-// of one starts no thread. Knows nothing of worlds: it calls the function it was given.
+// A lane is a row of chunks. Every worker has a stretch of it of its own, taken chunk by chunk from an atomic counter,
+// so that a world stays in the caches of one core; who has finished helps the others. The caller works too (worker 0),
+// so a crew of one starts no thread. Knows nothing of worlds: it calls the function it was given.
 #pragma once
 
 #include <atomic>
@@ -26,15 +27,23 @@ class Crew {
   void abandon();       // after fork: the threads do not exist in this process, forget them
 
  private:
+  struct alignas(64) Stretch {  // a cache line each: workers must not disturb one another
+    std::atomic<std::uint32_t> next{0};
+  };
   struct Lane {
-    alignas(64) std::atomic<std::uint32_t> next{0};
+    std::vector<Stretch> stretches;  // per worker
     alignas(64) std::atomic<std::uint32_t> done{0};
   };
+  // The first chunk of a worker's stretch; of the one behind the last, the end.
+  std::uint32_t first_of(std::size_t worker) const {
+    return static_cast<std::uint32_t>(std::uint64_t{chunks_} * worker / workers_);
+  }
   void end();
   bool work_once(int worker, int lane);
   void live(int worker);
 
   const std::uint32_t chunks_;
+  const std::size_t workers_;
   const Work work_;
   std::deque<Lane> lanes_;
   std::vector<std::thread> threads_;
