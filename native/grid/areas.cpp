@@ -4,6 +4,7 @@
 // that concern it. What surrounds an agent is the intersection of three rows of bits, however many sources there are.
 #include <tuple>
 
+#include "core/bits.hpp"
 #include "grid/rules.hpp"
 
 namespace gridmill::grid {
@@ -168,24 +169,12 @@ class Areas {
         std::uint64_t bits = s_.near[word];
         if (64 * word < first) bits &= ~std::uint64_t{0} << (first & 63);
         if (64 * word + 64 > last) bits &= ~(~std::uint64_t{0} << (last & 63));
-        times += count_bits(bits);
+        times += static_cast<std::int32_t>(count_bits(bits));
       }
       if (times == 0) continue;
       for (std::uint32_t i = p_.areas[a].changes.first; i < p_.areas[a].changes.last; ++i)
         sums_of(agent)[p_.amounts[i].resource] += times * p_.amounts[i].by;
     }
-  }
-
-  // Without an instruction of its own, which not every x86-64 has, the compiler calls a function.
-  static std::int32_t count_bits(std::uint64_t bits) {
-#if defined(__x86_64__) && !defined(__POPCNT__)
-    bits -= bits >> 1 & 0x5555'5555'5555'5555;
-    bits = (bits & 0x3333'3333'3333'3333) + (bits >> 2 & 0x3333'3333'3333'3333);
-    bits = (bits + (bits >> 4)) & 0x0F0F'0F0F'0F0F'0F0F;
-    return static_cast<std::int32_t>(bits * 0x0101'0101'0101'0101 >> 56);
-#else
-    return __builtin_popcountll(bits);
-#endif
   }
 
   void add(std::uint32_t agent, Range changes) {

@@ -1,6 +1,6 @@
 // The observation phase: refresh what changed, write the rows with the fast path (or the reference, if
-// asked), and compare the two when shadow validation is on. The portable way to rank bits is here; its bytes
-// equal the vector one's.
+// asked), and compare the two when shadow validation is on. The portable way to see is here; its bytes
+// equal the vector ones'.
 #include <cmath>
 
 #include "core/phases.hpp"
@@ -10,21 +10,38 @@
 namespace gridmill::grid {
 namespace {
 
-struct PortableRanks {
+// Every x86-64, and every other CPU.
+struct Portable {
   using Copy = PairCopy;
-  static inline std::uint32_t list(const Window& window, const std::uint64_t* rows, std::uint32_t shift,
-                                   std::uint8_t* ranks) {
-    std::uint64_t picture[4] = {0, 0, 0, 0}, seen[4] = {0, 0, 0, 0};
+
+  struct Run {
+    static constexpr std::uint32_t kTokens = 1;
+    static constexpr std::size_t kBytes = 4;
+    Run(const Window&, std::uint32_t one) : token(one) {}
+    void store(const std::uint8_t* places, std::uint8_t* out) const {
+      const std::uint32_t placed = token | *places;
+      std::memcpy(out, &placed, sizeof placed);
+    }
+    std::uint32_t token;
+  };
+
+  static inline void see(const Window& window, const std::uint64_t* rows, std::uint32_t shift, std::uint64_t* seen) {
+    std::uint64_t picture[4] = {0, 0, 0, 0};
+    std::fill_n(seen, kWords, 0);
     for (std::int32_t i = 0; i < window.height; ++i) picture[i >> 2] |= ((rows[i] >> shift) & 0xFFFF) << (16 * (i & 3));
     for (std::uint32_t word = 0; word < 4; ++word)
       for (std::uint64_t left = picture[word] & window.inside[word]; left != 0; left &= left - 1) {
         const std::uint32_t rank = window.rank_of[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left))];
         seen[rank >> 6] |= std::uint64_t{1} << (rank & 63);
       }
+  }
+
+  static inline std::uint32_t gather(const std::uint8_t* table, const std::uint64_t* seen, std::uint32_t words,
+                                     std::uint8_t* out) {
     std::uint32_t count = 0;
-    for (std::uint32_t word = 0; word < window.num_words; ++word)
+    for (std::uint32_t word = 0; word < words; ++word)
       for (std::uint64_t left = seen[word]; left != 0; left &= left - 1)
-        ranks[count++] = static_cast<std::uint8_t>(64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left)));
+        out[count++] = table[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left))];
     return count;
   }
 };
@@ -95,6 +112,10 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
     job.extra_stride = static_cast<std::uint32_t>(worker.extra.size() / p.num_agents);
   }
   job.num_agents = p.num_agents, job.plane_rows = p.plane_rows;
+  if (p.plain_code != 0) {
+    job.plain = w.plain() - w.occupied;
+    job.plain_token = std::uint32_t{p.tag_feature} << 8 | std::uint32_t{p.plain_tag} << 16;
+  }
   job.slot_at = p.slot_at.data(), job.wide = p.wide_slots;
   job.num_tokens = static_cast<std::uint32_t>(p.config.observation.num_tokens);
   job.obs = tick.rows.obs, job.used = tick.rows.used;
@@ -167,13 +188,14 @@ void refuse_overflow(const Grid::T& tick, const World& w) {
 
 }  // namespace
 
-void observe_portable(const ObserveJob& job) { observe_rows<PortableRanks>(job); }
+void observe_portable(const ObserveJob& job) { observe_rows<Portable>(job); }
 
 void observe_world(Grid::T& tick, World& w) {
   const Program& p = tick.program;
   for (std::uint32_t word = 0; word < (p.num_objects + 63) / 64; ++word)
     for (; w.dirty[word] != 0; w.dirty[word] &= w.dirty[word] - 1)
       refresh_object(p, w, 64 * word + static_cast<std::uint32_t>(__builtin_ctzll(w.dirty[word])), tick.header.tick);
+  if (p.plain_code != 0 && !w.plain_known()) w.note_plain();
   Worker& worker = tick.worker;
   if (!worker.options.validate && worker.options.fast) {
     worker.fast(make_job(tick, w));

@@ -92,6 +92,8 @@ void compile_window(Program& p) {
   });
   w.num_ranks = static_cast<std::uint32_t>(cells.size());
   w.num_words = (w.num_ranks + 63) / 64;
+  for (std::size_t byte = 0; byte < 64; ++byte)
+    w.spread[byte] = static_cast<std::uint8_t>(byte % 3 == 0 ? byte / 3 : 0x80);
   for (std::size_t rank = 0; rank < cells.size(); ++rank) {
     const auto location =
         static_cast<std::uint8_t>((cells[rank].row + w.radius_rows) << 4 | (cells[rank].column + w.radius_columns));
@@ -100,6 +102,9 @@ void compile_window(Program& p) {
     w.inside[location >> 6] |= std::uint64_t{1} << (location & 63);
     w.picture_byte[rank] = location >> 3;
     w.picture_bit[rank] = static_cast<std::uint8_t>(1u << (location & 7));
+    const std::uint32_t row = location >> 4, at = 8 * (row & 3) + 2 * (row >> 2) + (location >> 3 & 1);
+    w.half_byte[at >> 4][rank] = static_cast<std::uint8_t>(at & 15);
+    w.half_byte[at >> 4 ^ 1][rank] = 0x80;
     w.cell_delta[rank] = cells[rank].row * static_cast<std::int32_t>(p.stride) + cells[rank].column;
     std::uint8_t pattern[16] = {};
     for (int byte = 0; byte < 16; byte += 3) pattern[byte] = location;
@@ -172,6 +177,22 @@ void compile_features(Program& p) {
     p.shown_by_team = (i == 0 || p.shown_by_team) && same_in_team(shown.value);
     p.shown.push_back(std::move(shown));
   }
+}
+
+// Runs are worth their bitmap where walls are most of a map, as in a maze.
+void compile_plain(Program& p, const Mentions& mentions) {
+  std::uint64_t plain = 0, all = p.num_objects;
+  for (std::size_t t = 0; t < p.types.size(); ++t) {
+    const Type& type = p.types[t];
+    if (!type.terrain) continue;
+    all += p.placed[t];
+    const bool moves = type.pushable || type.swappable || mentions.spawned.contains(p.config.objects[t].first);
+    if (moves || type.tags.size() != 1 || type.marks != 0 || p.placed[t] <= plain) continue;
+    plain = p.placed[t];
+    p.plain_code = type.code;
+    p.plain_tag = type.tags[0];
+  }
+  if (plain < 20 * (all - plain)) p.plain_code = 0;
 }
 
 // Slots are as wide as the richest agent, or the richest of all others, rounded to a power of two.
@@ -273,6 +294,8 @@ void compile_layout(Program& p) {
   l.spawn_row = place(agents, 2);
   l.spawn_column = place(agents, 2);
   at = l.saved = (at + 63) / 64 * 64;
+  l.plain_known = place(p.plain_code == 0 ? 0 : 1, 8);
+  l.plain = place(p.plain_code == 0 ? 0 : l.slots / 8 - l.occupied / 8, 8);
   l.changes = place(agents, 8);
   l.digit_places = place(agents * p.num_resources * 2, 1);
   l.reach = place(p.areas.empty() ? 0 : 1, sizeof(AreaReach));
@@ -547,6 +570,7 @@ Program compile(const Vocabulary& words, const Value& game) {
   p.drop_on_overflow = p.config.observation.overflow != "error";
   for (Type& type : p.types)
     type.inert = type.on_use.empty() && type.converter < 0 && type.assembler < 0 && !type.pushable;
+  compile_plain(p, mentions);
   compile_slots(p);
   compile_layout(p);
   list_event_ticks(p);

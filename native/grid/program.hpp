@@ -201,7 +201,7 @@ struct Layout {
       spawn_row, spawn_column, visited, outcomes, tallies, flows, reward_sum, term_state, slots, slot_counts, dirty,
       frozen, done_at, conversions, running, converting_byte, facing_byte, touched, collective, marks, freed_at, inside,
       sources, num_sources, team_counts, team_flows, extra_stats, hot, saved, reach, first_source, reach_rows,
-      reach_columns, concerned, digit_places, changes, bytes;
+      reach_columns, concerned, digit_places, changes, plain, plain_known, bytes;
 };
 
 constexpr std::uint8_t kNoFeature = 255;
@@ -274,6 +274,9 @@ struct Program {
   std::size_t largest_canvas = 0;     // cells, with a ring around them
   std::vector<std::uint64_t> placed;  // per type: the most pieces the map can have
   std::uint16_t wall = 0;             // the type borders are made of
+  // Terrain that is most of what agents see, shows one token and never changes is written in runs; 0: there is none.
+  std::uint16_t plain_code = 0;
+  std::uint8_t plain_tag = 0;
   std::uint32_t agent_slot_shift = 4, slot_shift = 4, num_slots = 0;
   std::vector<std::uint32_t> slot_at;          // per code: where its slot begins, from the first slot
   bool wide_slots = false;                     // agents begin with more than five tokens, or others may have many

@@ -144,7 +144,11 @@ void Grid::record(const T& tick, double* out) {
   }
 }
 
-Worker::Worker(ObserveOptions o) : options(o), fast(isa() >= Isa::avx512 ? observe_avx512 : observe_portable) {}
+Worker::Worker(ObserveOptions o)
+    : options(o),
+      fast(isa() >= Isa::avx512 ? observe_avx512
+           : isa() >= Isa::avx2 ? observe_avx2
+                                : observe_portable) {}
 
 void Worker::fit(const Program& p) {
   map.fit(p);

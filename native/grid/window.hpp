@@ -4,6 +4,7 @@
 // instantiate shared templates.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace gridmill::grid {
@@ -13,8 +14,10 @@ struct alignas(64) Window {
   // patterns.
   std::uint8_t picture_byte[256];
   std::uint8_t picture_bit[256];
-  std::uint8_t numbers[256];  // 0, 1, 2, ...
+  std::uint8_t half_byte[2][256];  // in AVX2's order of rows: byte in one half of the picture; 0x80: it is in the other
+  std::uint8_t numbers[256];       // 0, 1, 2, ...
   std::uint8_t location[256];
+  std::uint8_t spread[64];             // per byte of many tokens: the token whose location stands there, or 0x80
   std::uint8_t rank_of[256];           // location -> rank
   std::uint64_t inside[4];             // picture of the cells that belong to the window
   std::uint64_t pattern[256][2];       // the location at bytes 0, 3, 6, 9, 12, 15 of a 16-byte store
@@ -29,6 +32,8 @@ struct ObserveJob {
   const void* grid;  // of uint8 or uint16 codes
   bool narrow_grid;
   const std::uint64_t* occupied;
+  std::ptrdiff_t plain;       // words from there to the bitmap of the terrain that is written in runs; 0: none is
+  std::uint32_t plain_token;  // its token, location 0
   const std::uint8_t* slots;
   const std::uint32_t* slot_at;  // code -> where its slot begins
   const std::uint8_t* slot_counts;
@@ -50,6 +55,7 @@ struct ObserveJob {
 };
 
 void observe_portable(const ObserveJob& job);
-void observe_avx512(const ObserveJob& job);  // the same bytes
+void observe_avx2(const ObserveJob& job);  // the same bytes
+void observe_avx512(const ObserveJob& job);
 
 }  // namespace gridmill::grid

@@ -50,6 +50,20 @@ struct World {
     *right &= ~(std::uint64_t{1} << bit);
     *left &= ~(std::uint64_t{1} << (bit + 32));
   }
+  // The same bitmap of plain terrain alone, made when it is first asked for: it never changes in an episode.
+  std::uint64_t* plain() const { return at<std::uint64_t>(program.layout.plain); }
+  bool plain_known() const { return *at<std::uint64_t>(program.layout.plain_known) != 0; }
+  void note_plain() {
+    const std::ptrdiff_t away = plain() - occupied;
+    for (std::uint32_t r = 0; r < program.height; ++r)
+      for (std::uint32_t c = 0; c < program.width; ++c) {
+        if (code_at(cell_at(r, c)) != program.plain_code) continue;
+        const auto [left, right, bit] = occupied_words(r, c);
+        right[away] |= std::uint64_t{1} << bit;
+        left[away] |= std::uint64_t{1} << (bit + 32);
+      }
+    *at<std::uint64_t>(program.layout.plain_known) = 1;
+  }
   // An agent turned: only one byte of what it shows changes. It is the first token's, so it is there even if the rest
   // is going to be built again.
   void turn(std::uint32_t agent, std::uint8_t direction) {
