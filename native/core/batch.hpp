@@ -357,13 +357,13 @@ class Batch {
     const std::uint32_t first = lane_first + chunk * chunk_;
     const std::uint32_t last = std::min(first + chunk_, lane_first + lane_worlds_);
     WorkerState& state = *workers_[static_cast<std::size_t>(worker)];
-    if (resetting_) {
-      for (std::uint32_t w = first; w < last; ++w) guarded(w, [&] { start_episode(w, state, true); });
-    } else if (options_.profiling) {
-      step_timed(first, last, state, state.marks[static_cast<std::size_t>(lane)]);
-    } else {
-      for (std::uint32_t w = first; w < last; ++w) guarded(w, [&] { step_world(w, w + 1 < last, state); });
-    }
+    auto& marks = state.marks[static_cast<std::size_t>(lane)];
+    for (std::uint32_t w = first; w < last; ++w)
+      guarded(w, [&] {
+        if (resetting_) start_episode(w, state, true);
+        else if (options_.profiling) step_world<true>(w, last, state, marks);
+        else step_world<false>(w, last, state, marks);
+      });
   }
 
   // Runs one world's work and keeps the exception of the lowest world.
@@ -388,50 +388,32 @@ class Batch {
     header.failed = 1;
   }
 
-  // Worlds are taken one after the other and soon outgrow the caches, so a game may ask for the memory of the next one
-  // in this chunk (a further one may be another thread's).
-  const std::byte* ahead_of(std::uint32_t world, bool more) const {
-    return more && worlds_.header(world + 1).program == worlds_.header(world).program ? worlds_.state(world + 1)
-                                                                                      : nullptr;
+  // Worlds are taken one after the other and soon outgrow the caches, so a game may ask for the memory of the next two
+  // in this chunk (further ones may be another thread's).
+  const std::byte* ahead_of(std::uint32_t world, std::uint32_t by, std::uint32_t last) const {
+    if (world + by >= last || worlds_.header(world + by).program != worlds_.header(world).program) return nullptr;
+    return worlds_.state(world + by);
   }
 
-  void step_world(std::uint32_t world, bool more, WorkerState& state) {
+  // Timed, the clock is read between the phases; those that no game uses share the mark of the one before.
+  template <bool timed>
+  void step_world(std::uint32_t world, std::uint32_t last, WorkerState& state, PhaseMarks<kPhases>& marks) {
     auto tick = worlds_.tick(world, state.game);
-    tick.ahead = ahead_of(world, more);
+    tick.ahead = ahead_of(world, 1, last);
+    if (tick.ahead != nullptr) tick.further = ahead_of(world, 2, last);
+    [[maybe_unused]] std::int64_t mark = timed ? clock_mark() : 0;
     [&]<std::size_t... P>(std::index_sequence<P...>) {
-      (G::template phase<P>(tick), ...);
+      ((G::template phase<P>(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
     }(std::make_index_sequence<kPhases>{});
-    if (tick.header.ended) end_episode(world, tick, state);
+    if (!tick.header.ended) return;
+    end_episode(world, tick, state);
+    if (timed) take_time(marks[kPhases], mark);
   }
 
-  template <std::size_t P>
-  void time_phase(std::uint32_t first, std::uint32_t last, WorkerState& state, PhaseMarks<kPhases>& marks,
-                  std::int64_t& mark) {
-    if (!used_phases_[P]) return;
-    for (std::uint32_t w = first; w < last; ++w) {
-      auto tick = worlds_.tick(w, state.game);
-      if (tick.header.failed) continue;
-      tick.ahead = ahead_of(w, w + 1 < last);
-      guarded(w, [&] { G::template phase<P>(tick); });
-    }
+  static void take_time(std::int64_t& sum, std::int64_t& mark) {
     const std::int64_t now = clock_mark();
-    marks[P] += now - mark;
+    sum += now - mark;
     mark = now;
-  }
-
-  void step_timed(std::uint32_t first, std::uint32_t last, WorkerState& state, PhaseMarks<kPhases>& marks) {
-    std::int64_t mark = clock_mark();
-    [&]<std::size_t... P>(std::index_sequence<P...>) {
-      (time_phase<P>(first, last, state, marks, mark), ...);
-    }(std::make_index_sequence<kPhases>{});
-    bool any = false;
-    for (std::uint32_t w = first; w < last; ++w) {
-      if (!worlds_.header(w).ended) continue;
-      any = true;
-      auto tick = worlds_.tick(w, state.game);
-      guarded(w, [&] { end_episode(w, tick, state); });
-    }
-    if (any) marks[kPhases] += clock_mark() - mark;
   }
 
   // ---- episodes

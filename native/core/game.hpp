@@ -58,8 +58,10 @@ struct Tick {
   std::byte* state;  // the game's part of the block
   Rows<typename G::Obs> rows;
   typename G::Worker& worker;
-  typename G::View view;   // what the game makes of its state, once a tick
-  const std::byte* ahead;  // state of the world stepped next if it plays the same game: memory worth asking for
+  typename G::View view;  // what the game makes of its state, once a tick
+  // States of the world stepped next and of the one after it, if they play the same game: memory worth asking for.
+  const std::byte* ahead = nullptr;
+  const std::byte* further = nullptr;
 };
 
 template <class G>

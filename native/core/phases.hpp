@@ -1,5 +1,5 @@
-// Phase timing. The step exists twice, timed and untimed, and Batch picks one per step, so being off costs
-// nothing. Timed, a chunk of worlds goes through the tick phase by phase: one clock read per phase and chunk.
+// Phase timing. The step of a world exists twice, timed and untimed, and Batch picks one, so being off costs nothing.
+// Timed, it is the same step in the same order, with the clock read once a phase.
 #pragma once
 
 #include <array>

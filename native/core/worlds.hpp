@@ -86,7 +86,7 @@ class Worlds {
   Tick<G> tick(std::uint32_t world, typename G::Worker& worker) const {
     WorldHeader& h = header(world);
     const Program& own = program(h.program);
-    return {own, h, state(world), rows(world), worker, typename G::View(own, state(world)), nullptr};
+    return {own, h, state(world), rows(world), worker, typename G::View(own, state(world))};
   }
 
   void check_world(std::int64_t world) const {

@@ -2,6 +2,7 @@
 // masks, which ask the same questions without changing anything.
 #include <algorithm>
 
+#include "grid/ahead.hpp"
 #include "grid/combat.hpp"
 #include "grid/grid.hpp"
 #include "grid/machines.hpp"
@@ -227,19 +228,13 @@ void act_in_shuffled_order(Grid::T& tick) {
   if (p.has_attack)
     for (std::uint32_t i = 0; i < n; ++i)
       if (is_attack(p, actions[order[i]])) act(turn, order[i], actions[order[i]]);
-  // The next world's hot bytes, asked for a few lines at a time while this world's agents act.
-  const std::size_t share = (p.layout.hot / 64 + n) / n * 64;
-  const std::byte* ahead = tick.ahead;
+  const Ahead ahead(p, tick.ahead, tick.further);
   for (std::uint32_t i = 0; i < n; ++i) {
-    if (ahead != nullptr)
-      for (std::size_t at = i * share; at < (i + 1) * share; at += 64) __builtin_prefetch(ahead + at, 1, 2);
+    ahead.ask_for(i);
     if (p.has_attack && is_attack(p, actions[order[i]])) continue;
     act(turn, order[i], actions[order[i]]);
   }
-  if (ahead == nullptr) return;
-  const World next(p, const_cast<std::byte*>(ahead));  // its positions have come by now
-  for (std::uint32_t agent = 0; agent < n; ++agent)
-    __builtin_prefetch(next.visited_word(agent, next.row[agent], next.column[agent]), 1, 2);
+  ahead.ask_at_last();
 }
 
 void write_masks(const Program& p, World& w, const WorldHeader& header, Purses& purses, std::uint8_t* masks) {
