@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/isa.hpp"
+
 namespace gridmill::prospector {
 
 // Bound of the absolute error of a normal draw. The polynomials are good to about 1e-15; the rest is safety.
@@ -34,7 +36,8 @@ struct Kernels {
   void (*normals)(const std::uint32_t* first, const std::uint32_t* second, double* out, std::size_t count);
 };
 
-extern const Kernels kPortableKernels, kWideKernels;  // the wide ones need Isa::avx512_base
-const Kernels& best_kernels();
+// For any CPU, and for those of at least Isa::avx2 and Isa::avx512_base.
+extern const Kernels kPortableKernels, kAvx2Kernels, kAvx512Kernels;
+const Kernels& kernels_for(Isa isa);
 
 }  // namespace gridmill::prospector

@@ -3,6 +3,6 @@
 
 namespace gridmill::prospector {
 
-const Kernels kWideKernels{market, asteroids, normals};
+const Kernels kAvx512Kernels{market, asteroids, normals};
 
 }  // namespace gridmill::prospector

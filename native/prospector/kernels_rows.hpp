@@ -1,6 +1,7 @@
-// The source of the kernels, compiled once for any CPU and once for AVX-512; everything here is internal to the file
+// The source of the kernels, compiled for any CPU, for AVX2 and for AVX-512; everything here is internal to the file
 // that includes it (no inline function of a shared header, which the linker could take from the wrong one). Plain loops
-// of constant length over plain arithmetic, which compilers turn into vectors.
+// of constant length over plain arithmetic, which compilers turn into vectors, with fused multiply-adds where the CPU
+// has them: the guards decide whether a result is sure, not its last bits.
 #pragma once
 
 #include <cmath>
@@ -25,9 +26,11 @@ GRIDMILL_LANE double lane_log(double x) {
   const std::uint64_t bits = as_bits(x), root_half = 0x3FE6A09E667F3BCDull;
   const std::uint64_t exponent = ((bits - root_half + (1024ull << 52)) >> 52) - 1024;
   const double m = as_double(bits - (exponent << 52)), s = (m - 1.0) / (m + 1.0), z = s * s;
-  double p = 1.0 / 21;
-  p = p * z + 1.0 / 19, p = p * z + 1.0 / 17, p = p * z + 1.0 / 15, p = p * z + 1.0 / 13, p = p * z + 1.0 / 11;
-  p = p * z + 1.0 / 9, p = p * z + 1.0 / 7, p = p * z + 1.0 / 5, p = p * z + 1.0 / 3;
+  // In pairs of pairs (Estrin), so that one product need not wait for the other.
+  const double z2 = z * z, z4 = z2 * z2, z8 = z4 * z4;
+  const double p0 = 1.0 / 3 + z * (1.0 / 5), p1 = 1.0 / 7 + z * (1.0 / 9), p2 = 1.0 / 11 + z * (1.0 / 13);
+  const double p3 = 1.0 / 15 + z * (1.0 / 17), p4 = 1.0 / 19 + z * (1.0 / 21);
+  const double p = (p0 + z2 * p1) + z4 * (p2 + z2 * p3) + z8 * p4;
   return small_int(exponent) * std::numbers::ln2 + 2.0 * (s + s * (z * p));
 }
 
@@ -168,8 +171,12 @@ std::uint32_t asteroids(std::uint64_t rng, const Asteroids& out) {
     const double b = part[kStability + 3][s] + part[kStability + 4][s], stability = a / (a + b);
     unsure[s] |= torn(stability, stability * kNormalError);
     out.stability[s] = static_cast<float>(stability);
-    out.noise[s] = static_cast<float>(0.04 + (0.22 - 0.04) * lane_unit(raw[kNoise][s]));
   }
+  // No guard looks at this one, so it must be rounded as the exact path does, after the product and after the sum.
+  double spread[16];
+  for (int s = 0; s < 16; ++s) spread[s] = (0.22 - 0.04) * lane_unit(raw[kNoise][s]);
+  asm volatile("" : "+m"(spread));
+  for (int s = 0; s < 16; ++s) out.noise[s] = static_cast<float>(0.04 + spread[s]);
   return bits_of(unsure);
 }
 

@@ -73,7 +73,7 @@ struct State {
 };
 
 struct Program {
-  explicit Program(const Config& config, const Kernels& kernels = best_kernels());
+  explicit Program(const Config& config, const Kernels& kernels = kernels_for(isa()));
   Config config;
   const Kernels* kernels;
   double base[8], low[8], high[8], noise[8];  // six, and two that are 1; noise is market_noise * base

@@ -6,7 +6,7 @@
 #include "core/isa.hpp"
 #include "learn/kernels.hpp"
 #include "learn/layers.hpp"
-#include "prospector/kernels.hpp"
+#include "prospector/state.hpp"
 
 using namespace gridmill;
 
@@ -34,8 +34,7 @@ TEST(isa_is_what_the_cpu_can_or_the_cap) {
     CHECK(isa() == level);
     CHECK(&learn::best() == (level >= Isa::avx512_base ? &learn::kWide : &learn::kPortable));
     CHECK(&learn::best_layers() == (level >= Isa::avx512_base ? &learn::kWideLayers : &learn::kPortableLayers));
-    CHECK(&prospector::best_kernels() ==
-          (level >= Isa::avx512_base ? &prospector::kWideKernels : &prospector::kPortableKernels));
+    CHECK(prospector::Program(prospector::Config{}).kernels == &prospector::kernels_for(level));
   }
 }
 
