@@ -65,13 +65,11 @@ class Batch {
         worlds_(games, std::move(fingerprints), options.num_worlds, options.masks),
         lane_worlds_(options.num_worlds / static_cast<std::uint32_t>(options.lanes)),
         chunk_(std::clamp<std::uint32_t>(lane_worlds_ / static_cast<std::uint32_t>(options.threads * 4), 1, 16)),
-        records_(worlds_.num_rows() * worlds_.stats.size()),
-        finished_(options.num_worlds),
         lanes_(static_cast<std::size_t>(options.lanes)),
         log_(worlds_.stats.size(), std::max<std::size_t>(4 * worlds_.num_rows(), 65'536)),
         forks_(fork_count()) {
     for (int i = 0; i < options_.threads; ++i)
-      workers_.push_back(std::make_unique<WorkerState>(options_.observe, options_.lanes));
+      workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size()));
     for (const auto& program : worlds_.programs) prepare(*program);
     crew_ =
         std::make_unique<Crew>(options_.threads, options_.lanes, (lane_worlds_ + chunk_ - 1) / chunk_,
@@ -163,7 +161,6 @@ class Batch {
       if (lane_state(lane).in_flight) crew_->recv(lane);
     crew_.reset();
     worlds_.free();
-    records_ = {};
     log_.clear();
   }
 
@@ -274,10 +271,17 @@ class Batch {
   bool closed() const { return crew_ == nullptr; }
 
  private:
+  // Episodes that ended in a step, until they are collected.
+  struct Ended {
+    std::vector<EpisodeHead> heads;
+    std::vector<double> stats;  // [episode][agent][stat]
+  };
   struct WorkerState {
-    WorkerState(ObserveOptions options, int lanes) : game(options), marks(static_cast<std::size_t>(lanes)) {}
+    WorkerState(ObserveOptions options, std::size_t lanes) : game(options), marks(lanes), ended(lanes) {}
     typename G::Worker game;
-    std::vector<PhaseMarks<kPhases>> marks;  // per lane: another lane may be in flight while one is read
+    // Per lane: another lane may be in flight while one is read.
+    std::vector<PhaseMarks<kPhases>> marks;
+    std::vector<Ended> ended;
   };
   struct LaneState {
     bool in_flight = false;
@@ -422,9 +426,12 @@ class Batch {
   void end_episode(std::uint32_t world, Tick<G>& tick, WorkerState& state) {
     const Shape& shape = worlds_.shape;
     std::memcpy(tick.rows.final_obs, tick.rows.obs, shape.num_agents * shape.obs_size() * sizeof(Obs));
-    G::record(tick, records_.data() + world * shape.num_agents * worlds_.stats.size());
     const WorldHeader& h = tick.header;
-    finished_[world] = {true, {0, world, 0, h.key.episode, h.tick, h.program, h.short_first != 0}};
+    Ended& ended = state.ended[world / lane_worlds_];
+    const std::size_t at = ended.stats.size();
+    ended.stats.resize(at + shape.num_agents * worlds_.stats.size());
+    G::record(tick, ended.stats.data() + at);
+    ended.heads.push_back({0, world, 0, h.key.episode, h.tick, h.program, h.short_first != 0});
     start_episode(world, state, false);
   }
 
@@ -447,7 +454,6 @@ class Batch {
       std::fill_n(tick.rows.rewards, n, 0.0f);
       std::fill_n(tick.rows.terminals, n, false);
       std::fill_n(tick.rows.truncations, n, false);
-      finished_[world].yes = false;
     }
     G::reset(tick);
     G::observe(tick);
@@ -466,35 +472,34 @@ class Batch {
 
   // On the caller's thread, in world order, so records do not depend on who did the work.
   void collect(int lane) {
-    const std::uint64_t step = lanes_[static_cast<std::size_t>(lane)].steps++;
-    const std::uint32_t first = lane_worlds_ * static_cast<std::uint32_t>(lane);
+    const auto index = static_cast<std::size_t>(lane);
+    const std::uint64_t step = lanes_[index].steps++;
     const std::size_t agents = worlds_.shape.num_agents, num_stats = worlds_.stats.size();
-    for (std::uint32_t w = first; w < first + lane_worlds_; ++w) {
-      if (!finished_[w].yes) continue;
-      finished_[w].yes = false;
-      EpisodeHead head = finished_[w].head;
+    std::vector<std::pair<EpisodeHead, const double*>> all;
+    for (const auto& worker : workers_) {
+      const Ended& ended = worker->ended[index];
+      for (std::size_t i = 0; i < ended.heads.size(); ++i)
+        all.emplace_back(ended.heads[i], ended.stats.data() + i * agents * num_stats);
+    }
+    if (all.empty()) return;
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first.world < b.first.world; });
+    for (auto& [head, stats] : all) {
       head.step = step;
       for (std::size_t agent = 0; agent < agents; ++agent) {
         head.agent = static_cast<std::uint32_t>(agent);
-        log_.add(head, records_.data() + (w * agents + agent) * num_stats);
+        log_.add(head, stats + agent * num_stats);
       }
     }
+    for (const auto& worker : workers_) worker->ended[index] = {};
   }
 
   void gather_times(int lane) {
     for (const auto& worker : workers_) times_.add(worker->marks[static_cast<std::size_t>(lane)]);
   }
 
-  struct Finished {
-    bool yes = false;  // the world ended an episode in this step
-    EpisodeHead head;
-  };
-
   BatchOptions options_;
   Worlds<G> worlds_;
   std::uint32_t lane_worlds_, chunk_;
-  std::vector<double> records_;  // [world][agent][stat] of the episode that ended last
-  std::vector<Finished> finished_;
   std::vector<LaneState> lanes_;
   EpisodeLog log_;
   std::vector<std::unique_ptr<WorkerState>> workers_;

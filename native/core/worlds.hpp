@@ -38,7 +38,7 @@ class Worlds {
   }
 
   std::size_t num_rows() const { return count * shape.num_agents; }
-  std::size_t bytes_per_world() const { return stride + shape.num_agents * stats.size() * sizeof(double); }
+  std::size_t bytes_per_world() const { return stride; }
 
   const Program& add(const Value& game, const std::string& fingerprint) {
     auto program = std::make_unique<Program>(G::compile(words, game));
@@ -184,7 +184,7 @@ class Worlds {
 
   void refuse_more_than_memory(std::size_t block_bytes) const {
     const std::size_t per_row = Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks);
-    const double per_world = static_cast<double>(bytes_per_world() - stride + block_bytes + shape.num_agents * per_row);
+    const double per_world = static_cast<double>(block_bytes + shape.num_agents * per_row);
     const double need = static_cast<double>(count) * per_world;
     const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
     if (need <= have) return;
@@ -192,9 +192,9 @@ class Worlds {
       return std::to_string(static_cast<std::uint64_t>(bytes / 1'048'576)) + " MiB";
     };
     throw std::invalid_argument("not enough memory: " + std::to_string(count) + " worlds x (" +
-                                std::to_string(bytes_per_world() - stride + block_bytes) + " bytes of state + " +
-                                std::to_string(shape.num_agents) + " rows x " + std::to_string(per_row) +
-                                " bytes) = " + mib(need) + ", this machine has " + mib(have) + "; lower num_worlds");
+                                std::to_string(block_bytes) + " bytes of state + " + std::to_string(shape.num_agents) +
+                                " rows x " + std::to_string(per_row) + " bytes) = " + mib(need) +
+                                ", this machine has " + mib(have) + "; lower num_worlds");
   }
 
   std::uint64_t words_hash() const {
