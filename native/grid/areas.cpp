@@ -36,6 +36,7 @@ class Areas {
       w_.forget_reach();
     }
     if (!w_.reach().known) note_reaches();
+    words_ = (w_.reach().fixed + 63) / 64;
   }
 
   void list_sources() {
@@ -54,11 +55,13 @@ class Areas {
 
   // The agents' areas are the last, so sources that walk follow those that do not.
   void note_reaches() {
-    std::fill_n(w_.reach_row(0), std::size_t{p_.height} * p_.reach_words, 0);
-    std::fill_n(w_.reach_column(0), std::size_t{p_.width} * p_.reach_words, 0);
-    std::fill_n(w_.concerned(0), (p_.teams.size() + 1) * p_.reach_words, 0);
     const AreaSource* list = w_.sources();
     const std::uint32_t all = w_.num_sources();
+    // There is room for all sources the map can have; there are often far fewer, and only their words are looked at.
+    const std::uint32_t words = std::min((all + 63) / 64, p_.reach_words);
+    for (std::uint32_t r = 0; r < p_.height; ++r) std::fill_n(w_.reach_row(r), words, 0);
+    for (std::uint32_t c = 0; c < p_.width; ++c) std::fill_n(w_.reach_column(c), words, 0);
+    for (std::size_t team = 0; team <= p_.teams.size(); ++team) std::fill_n(w_.concerned(team), words, 0);
     std::uint32_t source = 0;
     for (std::uint32_t a = 0; a < p_.areas.size(); ++a) {
       w_.first_source()[a] = source;
@@ -97,7 +100,7 @@ class Areas {
   // Bits of the sources that do not walk whose square an agent stands in.
   void find_near(std::uint32_t agent) {
     const std::uint64_t *rows = w_.reach_row(w_.row[agent]), *columns = w_.reach_column(w_.column[agent]);
-    for (std::uint32_t word = 0; word < p_.reach_words; ++word) s_.near[word] = rows[word] & columns[word];
+    for (std::uint32_t word = 0; word < words_; ++word) s_.near[word] = rows[word] & columns[word];
   }
 
   // Every one of those near whose area an agent really stands in, then those that walk, in the order of the list.
@@ -105,7 +108,7 @@ class Areas {
   void each_around(std::uint32_t agent, Visit visit) const {
     const AreaSource* list = w_.sources();
     const std::uint32_t fixed = w_.reach().fixed, all = w_.num_sources();
-    for (std::uint32_t word = 0; 64 * word < fixed; ++word)
+    for (std::uint32_t word = 0; word < words_; ++word)
       for (std::uint64_t left = s_.near[word]; left != 0; left &= left - 1) {
         const auto [a, object] = list[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left))];
         if (!p_.areas[a].euclid || reaches(p_.areas[a], object, agent)) visit(a, object);
@@ -190,7 +193,7 @@ class Areas {
     find_near(agent);
     const std::uint8_t owner = p_.has_territory ? owner_of_ground(agent) : kNeutral;
     const std::uint64_t* concerned = w_.concerned(w_.collective_of(agent));
-    for (std::uint32_t word = 0; word < p_.reach_words; ++word) s_.near[word] &= concerned[word];
+    for (std::uint32_t word = 0; word < words_; ++word) s_.near[word] &= concerned[word];
     add_counted(agent);
     if (p_.counted_areas.size() < p_.areas.size()) add_visited(agent, owner);
   }
@@ -260,6 +263,7 @@ class Areas {
   World& w_;
   const WorldHeader& header_;
   RuleScratch& s_;
+  std::uint32_t words_ = 0;  // of bits of the sources that do not walk
 };
 
 }  // namespace
