@@ -90,12 +90,15 @@ CompiledRule Compiler::rule(const std::vector<Condition>& when, const std::vecto
   rule.conditions = conditions(when, ".when");
   rule.effects = effects(then, ".then");
   rule.sure = true;
+  bool alone = rule.conditions.empty();
   for (std::uint32_t i = rule.effects.first; i < rule.effects.last; ++i) {
     const Op& op = p.effects[i];
     rule.sure = rule.sure && op.sure && op.who < 2;
     rule.parties = static_cast<std::uint8_t>(rule.parties | 1u << op.who);
+    alone = alone && op.alone != nullptr && op.who < 2;
   }
   rule.single = rule.effects.last - rule.effects.first == 1 && p.effects[rule.effects.first].whole;
+  rule.alone = alone && (rule.sure || rule.single);
   return rule;
 }
 
@@ -219,6 +222,9 @@ void compile_rules(Program& p) {
   Compiler game{p, "$", {}, {}};
   p.on_tick = game.rules(p.config.on_tick, ".on_tick");
   p.has_tick_rules = p.has_tick_rules || !p.on_tick.empty();
+  const Range of_agents = p.types[p.agent_type].on_tick;
+  p.agents_tick_alone = std::all_of(p.rules.begin() + of_agents.first, p.rules.begin() + of_agents.last,
+                                    [](const CompiledRule& rule) { return rule.alone; });
   p.strongest_territory = p.config.territory == "strongest";
   p.tag_rules.resize(p.changeable.size());
   compile_tag_rules(p, p.config.on_tag_added, "$.on_tag_added", &TagRules::added);

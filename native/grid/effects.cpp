@@ -29,12 +29,24 @@ bool give(const Op& op, Scene& s) {
   return true;
 }
 
+void give_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
+  for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
+    const auto& [resource, by] = p.amounts[i];
+    if (room_in(limits_of(p, w, who), w.held(who), resource) != 0) change_amount(p, w, who, resource, by);
+  }
+}
+
 bool take(const Op& op, Scene& s) {
   const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
     s.change(who, s.p.amounts[i].resource, -s.p.amounts[i].by);
   return true;
+}
+
+void take_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
+  for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
+    change_amount(p, w, who, p.amounts[i].resource, -p.amounts[i].by);
 }
 
 // What an agent fetches from, or brings to, something that is no agent is counted as got and put.
@@ -88,6 +100,15 @@ bool add(const Op& op, Scene& s) {
   const auto by = rounded(std::clamp(value, -65'535.0, 65'535.0));
   if (by != 0) s.change(who, op.id, by);
   return true;
+}
+
+void add_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
+  const CompiledValue& value = p.values[static_cast<std::size_t>(op.number)];
+  const auto self = static_cast<std::int32_t>(who);
+  const bool own = value.size() == 1 && value[0].code == ValueOp::inventory && value[0].whose < 2;
+  const std::int32_t by =
+      own ? w.held(who)[value[0].arg] : rounded(std::clamp(evaluate(value, {p, w, self, self}), -65'535.0, 65'535.0));
+  if (by != 0) change_amount(p, w, who, op.id, by);
 }
 
 // ---- tags, collectives, vibes
@@ -268,10 +289,12 @@ std::uint16_t place_of(const std::vector<std::string>& names, const std::string&
 Op Give::compile(Compiler& c) const {
   const Range range = c.amounts(amounts, ".amounts");
   c.receives(holder(who), range);
-  return {.run = &give, .who = holder(who), .whole = range.last - range.first <= 1, .range = range};
+  return {
+      .run = &give, .alone = &give_alone, .who = holder(who), .whole = range.last - range.first <= 1, .range = range};
 }
 Op Take::compile(Compiler& c) const {
-  return {.run = &take, .who = holder(who), .sure = true, .range = c.amounts(amounts, ".amounts")};
+  return {
+      .run = &take, .alone = &take_alone, .who = holder(who), .sure = true, .range = c.amounts(amounts, ".amounts")};
 }
 Op Transfer::compile(Compiler& c) const {
   if (source == to) refuse(c.path + ".to", "a transfer needs two sides, got `" + to + "` twice");
@@ -286,6 +309,7 @@ Op Clear::compile(Compiler& c) const {
 Op Add::compile(Compiler& c) const {
   c.receives(holder(who), c.amounts({{resource, 1}}, ".resource"));
   return {.run = &add,
+          .alone = &add_alone,
           .who = holder(who),
           .sure = true,
           .id = c.resource(resource, ".resource"),

@@ -12,6 +12,7 @@
 namespace gridmill::grid {
 
 struct Scene;  // who takes part in a rule: rules.hpp
+struct World;
 struct Program;
 struct Condition;
 struct Effect;
@@ -29,11 +30,13 @@ struct Range {
 
 struct Op {
   bool (*run)(const Op&, Scene&) = nullptr;  // a condition: does it hold? an effect: could it deliver?
-  std::uint8_t who = 0, to = 0;              // places in kHolders
-  bool sure = false;                         // an effect that always delivers to who is there
-  bool flag = false;                         // euclid, remove_empty, ...
-  bool whole = false;                        // an effect that changes nothing if it cannot deliver
-  std::uint16_t id = 0;                      // resource, tag, vibe, collective, type, direction, statistic, value
+  // An effect that concerns nobody but the one it happens to: the same without a scene.
+  void (*alone)(const Op&, const Program&, World&, std::uint32_t who) = nullptr;
+  std::uint8_t who = 0, to = 0;  // places in kHolders
+  bool sure = false;             // an effect that always delivers to who is there
+  bool flag = false;             // euclid, remove_empty, ...
+  bool whole = false;            // an effect that changes nothing if it cannot deliver
+  std::uint16_t id = 0;          // resource, tag, vibe, collective, type, direction, statistic, value
   std::int64_t number = 0;
   double real = 0;
   Range range{};  // of amounts or of conditions
@@ -49,6 +52,7 @@ struct CompiledRule {
   bool sure = false;         // nothing to try: every effect delivers if its actor and target are there
   std::uint8_t parties = 0;  // bits: which of them it needs
   bool single = false;       // one effect that delivers or changes nothing: it needs no trial
+  bool alone = false;  // no conditions, and all effects can happen without a scene to an actor that is its own target
 };
 
 // Turns declared names into ids, for one place of the game's tree; refuses with that place's path.

@@ -259,6 +259,7 @@ struct Program {
   std::vector<TagRules> tag_rules;                   // per changeable tag
   bool objects_tick = false;                         // some object has rules for every tick
   bool has_tick_rules = false;                       // the game, an object or an agent has
+  bool agents_tick_alone = false;                    // all of the agents' rules for every tick are CompiledRule::alone
   bool can_spawn = false;
   std::vector<std::pair<std::uint16_t, std::uint16_t>> move_cost, attack_cost;
   std::int32_t armor = -1;

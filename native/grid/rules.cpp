@@ -91,6 +91,17 @@ bool run_rules(Range rules, bool all, Scene& scene) {
   return any;
 }
 
+namespace {
+
+// What follows from the amounts of an agent alone needs neither a scene nor a trial.
+void run_alone(const Program& p, World& w, Range rules, std::uint32_t agent) {
+  for (std::uint32_t rule = rules.first; rule < rules.last; ++rule)
+    for (std::uint32_t i = p.rules[rule].effects.first; i < p.rules[rule].effects.last; ++i)
+      p.effects[i].alone(p.effects[i], p, w, agent);
+}
+
+}  // namespace
+
 void run_tick_rules(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
   if (!p.on_tick.empty()) {
     Scene scene(p, w, header, scratch.purses, -1, -1, Ask::apply);
@@ -105,8 +116,13 @@ void run_tick_rules(const Program& p, World& w, const WorldHeader& header, RuleS
   };
   if (p.objects_tick)
     for (std::uint32_t object = p.num_agents; object < p.num_objects; ++object) run(object);
-  if (!p.types[p.agent_type].on_tick.empty())
-    for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) run(agent);
+  const Range rules = p.types[p.agent_type].on_tick;
+  if (rules.empty()) return;
+  if (p.agents_tick_alone) {
+    for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) run_alone(p, w, rules, agent);
+    return;
+  }
+  for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) run(agent);
 }
 
 void RuleScratch::fit(const Program& p) {
