@@ -392,19 +392,19 @@ class Batch {
     header.failed = 1;
   }
 
-  // Worlds are taken one after the other and soon outgrow the caches, so a game may ask for the memory of the next two
-  // in this chunk (further ones may be another thread's).
-  const std::byte* ahead_of(std::uint32_t world, std::uint32_t by, std::uint32_t last) const {
-    if (world + by >= last || worlds_.header(world + by).program != worlds_.header(world).program) return nullptr;
-    return worlds_.state(world + by);
+  // Worlds are taken one after the other and soon outgrow the caches, so a game may ask for the memory of the next one
+  // in this chunk (a further one may be another thread's).
+  const std::byte* ahead_of(std::uint32_t world, std::uint32_t last) const {
+    const std::uint32_t next = world + 1;
+    const bool alike = next < last && worlds_.header(next).program == worlds_.header(world).program;
+    return alike ? worlds_.state(next) : nullptr;
   }
 
   // Timed, the clock is read between the phases; those that no game uses share the mark of the one before.
   template <bool timed>
   void step_world(std::uint32_t world, std::uint32_t last, WorkerState& state, PhaseMarks<kPhases>& marks) {
     auto tick = worlds_.tick(world, state.game);
-    tick.ahead = ahead_of(world, 1, last);
-    if (tick.ahead != nullptr) tick.further = ahead_of(world, 2, last);
+    tick.ahead = ahead_of(world, last);
     [[maybe_unused]] std::int64_t mark = timed ? clock_mark() : 0;
     [&]<std::size_t... P>(std::index_sequence<P...>) {
       ((G::template phase<P>(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);

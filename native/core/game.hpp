@@ -59,9 +59,7 @@ struct Tick {
   Rows<typename G::Obs> rows;
   typename G::Worker& worker;
   typename G::View view;  // what the game makes of its state, once a tick
-  // States of the world stepped next and of the one after it, if they play the same game: memory worth asking for.
-  const std::byte* ahead = nullptr;
-  const std::byte* further = nullptr;
+  const std::byte* ahead = nullptr;  // state of the world stepped next if it plays the same game: worth asking for
 };
 
 template <class G>

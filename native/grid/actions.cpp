@@ -228,7 +228,7 @@ void act_in_shuffled_order(Grid::T& tick) {
   if (p.has_attack)
     for (std::uint32_t i = 0; i < n; ++i)
       if (is_attack(p, actions[order[i]])) act(turn, order[i], actions[order[i]]);
-  const Ahead ahead(p, tick.ahead, tick.further);
+  const Ahead ahead(p, tick.ahead);
   for (std::uint32_t i = 0; i < n; ++i) {
     ahead.ask_for(i);
     if (p.has_attack && is_attack(p, actions[order[i]])) continue;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "grid/compile.hpp"
 #include "grid/maps.hpp"
@@ -306,6 +307,46 @@ void compile_layout(Program& p) {
   l.bytes = (at + 63) / 64 * 64;
 }
 
+// Amounts of agents that change in every tick.
+std::vector<std::uint16_t> busy_resources(const Program& p) {
+  std::vector<std::uint16_t> busy = p.area_resources;
+  const Range rules = p.types[p.agent_type].on_tick;
+  for (std::uint32_t rule = rules.first; rule < rules.last; ++rule)
+    for (std::uint32_t i = p.rules[rule].effects.first; i < p.rules[rule].effects.last; ++i)
+      for (std::uint32_t a = p.effects[i].range.first; p.effects[i].alone != nullptr && a < p.effects[i].range.last;
+           ++a)
+        busy.push_back(p.amounts[a].resource);
+  return busy;
+}
+
+// What ahead.hpp asks for without looking at the world.
+void list_sure_lines(Program& p) {
+  const Layout& l = p.layout;
+  const std::size_t n = p.num_agents, small_bytes = std::max<std::size_t>(16 * 1024, 640 * n);
+  std::set<std::uint32_t> lines;
+  const auto add = [&](std::size_t from, std::size_t bytes) {
+    for (std::size_t at = from / 64 * 64; at < from + bytes; at += 64) lines.insert(static_cast<std::uint32_t>(at));
+  };
+  p.small = l.hot <= small_bytes;
+  if (p.small) add(0, l.hot);
+  add(l.dirty, l.slot_counts + p.num_slots - l.dirty);
+  add(l.outcomes, n * p.num_outcomes * (p.narrow_outcomes ? 2 : 4));
+  add(l.tallies, n * kHotTallies * 8);
+  add(l.touched, (n + 63) / 64 * 8);
+  if (p.can_freeze) add(l.frozen, n * 2);
+  if (p.has_clocks) add(l.running, (p.num_objects + 63) / 64 * 8);
+  if (!p.terms.empty()) add(l.reward_sum, n * 8), add(l.term_state, n * p.terms.size() * 16);
+  if (p.config.observation.local_position) add(l.spawn_row, n * 2), add(l.spawn_column, n * 2);
+  if (!p.teams.empty()) add(l.collective, n), add(l.team_counts, l.team_flows - l.team_counts);
+  if (!p.areas.empty()) add(l.num_sources, 4), add(l.reach, sizeof(AreaReach)), add(l.first_source, p.areas.size() * 4);
+  const std::vector<std::uint16_t> busy = busy_resources(p);
+  if (!busy.empty() || !p.move_cost.empty()) add(l.inventory, n * p.num_resources * 2), add(l.changes, n * 8);
+  if (!busy.empty()) add(l.digit_places, n * p.num_resources * 2);
+  for (std::size_t agent = 0; agent < n; ++agent)
+    for (const std::uint16_t r : busy) add(l.flows + (agent * p.num_resources + r) * kFlows * 8, kFlows * 8);
+  p.sure_lines.assign(lines.begin(), lines.end());
+}
+
 std::vector<std::uint16_t> per_resource(const GameConfig& game, const Named<std::int64_t>& amounts,
                                         std::int64_t times) {
   std::vector<std::uint16_t> out(game.resources.size());
@@ -573,6 +614,7 @@ Program compile(const Vocabulary& words, const Value& game) {
   compile_plain(p, mentions);
   compile_slots(p);
   compile_layout(p);
+  list_sure_lines(p);
   list_event_ticks(p);
   return p;
 }

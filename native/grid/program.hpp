@@ -296,6 +296,8 @@ struct Program {
   bool drop_on_overflow = true;
   std::size_t worst_tokens = 0;  // most tokens one row could need
   Layout layout{};
+  bool small = false;                     // few enough lines for all that a tick may touch to be asked for ahead
+  std::vector<std::uint32_t> sure_lines;  // of a world's state: offsets of the cache lines that every tick touches
 };
 
 Program compile(const Vocabulary& words, const Value& game);
