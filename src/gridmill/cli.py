@@ -297,14 +297,13 @@ def doctor() -> None:
     lines = [*machine.headline(machine.describe()), *(f"{k}: {v}" for k, v in machine.native_build().items())]
     typer.echo("\n".join(line[:80] for line in lines) + "\n")
     typer.echo(f"{'ok' if works else 'BROKEN':<9}base: {found}")
-    state = onednn.settle()
-    lost = state.state in ("broken", "unknown")
-    typer.echo(_finding("ok" if not lost else "careful", "onednn", state.text))
+    bf16 = onednn.settle()
+    typer.echo(_finding("careful" if bf16.state in ("broken", "unknown") else "ok", "onednn", bf16.text))
     for extra, needs in machine.extras().items():
         missing = [need for need, version in needs.items() if version is None]
         present = ", ".join(f"{machine.name_of(need)} {v}" for need, v in needs.items() if v is not None)
-        said = machine.install_command(missing) if missing else present
-        typer.echo(_finding("missing" if missing else "ok", extra, said))
+        text = machine.install_command(missing) if missing else present
+        typer.echo(_finding("missing" if missing else "ok", extra, text))
     for tool, (said, command) in machine.tools().items():
         typer.echo(_finding("missing" if said is None else "ok", tool, said or command))
     raise typer.Exit(0 if works else 1)

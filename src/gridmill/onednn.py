@@ -1,10 +1,11 @@
 """Whether torch's bf16 products live on this CPU, and a cap on oneDNN's instructions where they do not.
 
-Some virtual machines show AMX in CPUID and end whoever uses it with SIGILL, which oneDNN (torch's products in bf16:
-`trainer.precision=bf16`, Muon) then does. `settle()` finds out in a child process, once per machine and version of torch,
-remembers the answer in a small file, and caps oneDNN through its own variable. oneDNN reads that once, at its first use in a
-process, so `gridmill.policy` and `gridmill.train` settle it when they are imported. Imports no torch itself; a CPU without
-such units costs one look at /proc/cpuinfo. Called by those two, by doctor, the heading and whoever refuses bf16.
+Some virtual machines show AMX in CPUID and end whoever uses it with SIGILL, as oneDNN then does in torch's bf16
+products (`trainer.precision=bf16`, Muon). `settle()` finds out in a child process, once per machine and version of
+torch, remembers the answer in a small file, and caps oneDNN through its own variable. oneDNN reads that once, at its
+first use in a process, so `gridmill.policy` and `gridmill.train` settle it when they are imported. Imports no torch
+itself; a CPU without such units costs one look at /proc/cpuinfo. Called by those two, by doctor, the heading and
+whoever refuses bf16.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Literal
 
 VARIABLE, OLD_VARIABLE = "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"
 CAP = "AVX512_CORE_FP16"  # all but AMX
-# oneDNN asks CPUID. Old kernels and sandboxes do not name AMX although CPUID shows it; every CPU that has it has FP16 too.
+# oneDNN asks CPUID, which shows AMX also where an old kernel or a sandbox does not name it; all that have it have FP16.
 SUSPECT = frozenset(("amx_tile", "amx_bf16", "avx512_fp16"))
 SECONDS = 120.0  # importing torch from a cold disk takes long
 SAYS = "64.0"

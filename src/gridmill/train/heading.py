@@ -1,7 +1,8 @@
 """The heading: what log.txt begins with, so that nobody has to ask which recipe really runs.
 
-The recipe and what differs from it, what oneDNN is kept from if anything, the game with its fingerprint, and from `explain` what things cost, what is
-rewarded and when that first pays. Lines of at most 80 columns of ASCII. Called by the trainer.
+The recipe and what differs from it, what oneDNN is kept from if anything, the game with its fingerprint, and from
+`explain` what things cost, what is rewarded and when that first pays. Lines of at most 80 columns of ASCII. Called by
+the trainer.
 """
 
 from __future__ import annotations
