@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from kernel_checks import HIDDEN, agree, drawn, f, flags, gradients, u
+from small_runs import needs_bf16
 from torch import Tensor
 
 from gridmill.policy.kernels import native
@@ -82,6 +83,7 @@ def test_dense_asks_for_no_gradient_of_what_wants_none() -> None:
     assert [g.shape for g in torch.autograd.grad(out.sum(), [weight, bias])] == [(16, 8), (16,)]
 
 
+@needs_bf16
 def test_dense_in_bfloat16_is_torchs() -> None:
     layer, x = Dense(16, 32, relu=True), drawn(4, 16)
     with torch.autocast("cpu", torch.bfloat16):
