@@ -1,6 +1,7 @@
 // SHA-256 (FIPS 180-4), plain: the hash of the golden files, which Python's hashlib wrote.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
