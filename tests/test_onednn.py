@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from small_runs import needs_bf16
 
 from gridmill import onednn
 from gridmill.onednn import CAP, VARIABLE, Finding
@@ -208,6 +209,7 @@ def test_a_machine_without_cpuinfo_has_no_facts(monkeypatch: pytest.MonkeyPatch)
 # ---- the real thing
 
 
+@needs_bf16
 def test_the_trial_itself_lives_with_the_cap() -> None:
     found = onednn.trial({**os.environ, VARIABLE: CAP}, [sys.executable, "-c", onednn.TRIAL], onednn.SECONDS)
     assert found.ending == "lived"
@@ -278,6 +280,7 @@ def unwrapped(text: str) -> str:
     return " ".join(text.split())
 
 
+@needs_bf16
 def test_a_run_trains_with_the_cap_and_says_so(tmp_path: Path) -> None:
     done = driven(CURED, tmp_path, *SMALL, "mixed_precision=true", "optimizer.kind=muon")
     assert done.returncode == 0, done.stderr
