@@ -17,7 +17,9 @@ ID = re.compile(r"test_([A-Z]\d+)_(\w+)")
 INTRO = """# Reliability
 
 Each row is a test with that id under `tests/reliability/`; this page is written by `make docs` from the tests and the
-results of the last run. **P** runs in `make test`, **N** in `make test-full`.
+results of the last run. **P** runs in `make test`, **N** in `make test-full`. That also runs all of **P** with the
+kernels for any CPU (`make test-portable`), and the native tests with the golden hashes of D4 on aarch64 under qemu
+(`make test-aarch64`).
 
 | row | what holds | tier | last result | figure |
 |---|---|---|---|---|

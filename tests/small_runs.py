@@ -6,13 +6,16 @@ import hashlib
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
-from gridmill import games
+from gridmill import games, onednn
 from gridmill.games import AnyGame
 from gridmill.policy.spec import Spec
 from gridmill.run import Losses, OptimizerConfig, PolicyConfig, Run, TrainerConfig
+
+needs_bf16 = pytest.mark.skipif(onednn.settle().state == "broken", reason=onednn.settle().text)
 
 SHORT = 13  # steps of an episode: several end in a rollout, and none at the edge of a segment
 

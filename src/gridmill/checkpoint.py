@@ -33,9 +33,11 @@ from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as bytes_from_tensors
 from torch import Tensor
 
-from gridmill import __version__
+from gridmill import __version__, onednn
 from gridmill.config import Config, ConfigError, flatten
 from gridmill.run import Run
+
+onednn.settle()
 
 FORMAT = 1
 POLICY, TRAINER, RECORD, MANIFEST = "policy.safetensors", "trainer.safetensors", "run.json", "manifest.json"

@@ -290,25 +290,29 @@ def _shown(game: str, seed: int, steps: int, world: int) -> Iterator[Any]:
 @app.command()
 def doctor() -> None:
     """Say what is installed, what is missing, and the command to get it."""
+    from gridmill import onednn
     from gridmill.workshop import machine
 
     works, found = _try_the_base()
     lines = [*machine.headline(machine.describe()), *(f"{k}: {v}" for k, v in machine.native_build().items())]
     typer.echo("\n".join(line[:80] for line in lines) + "\n")
     typer.echo(f"{'ok' if works else 'BROKEN':<9}base: {found}")
+    bf16 = onednn.settle()
+    typer.echo(_finding("careful" if bf16.state in ("broken", "unknown") else "ok", "onednn", bf16.text))
     for extra, needs in machine.extras().items():
         missing = [need for need, version in needs.items() if version is None]
         present = ", ".join(f"{machine.name_of(need)} {v}" for need, v in needs.items() if v is not None)
-        typer.echo(_finding(not missing, extra, present if not missing else machine.install_command(missing)))
+        text = machine.install_command(missing) if missing else present
+        typer.echo(_finding("missing" if missing else "ok", extra, text))
     for tool, (said, command) in machine.tools().items():
-        typer.echo(_finding(said is not None, tool, said or command))
+        typer.echo(_finding("missing" if said is None else "ok", tool, said or command))
     raise typer.Exit(0 if works else 1)
 
 
-def _finding(present: bool, name: str, text: str) -> str:
+def _finding(state: str, name: str, text: str) -> str:
     import textwrap
 
-    start = f"{'ok' if present else 'missing':<9}{name}: "
+    start = f"{state:<9}{name}: "
     return textwrap.fill(text, 78, initial_indent=start, subsequent_indent=" " * 11, break_on_hyphens=False)
 
 

@@ -20,6 +20,7 @@ from unittest import mock
 
 import pytest
 import torch
+from small_runs import needs_bf16
 from tiny import berries, epochs_of, tiny
 
 from gridmill import checkpoint, dry_run, games
@@ -299,7 +300,12 @@ def test_every_setting_is_in_the_table() -> None:
     assert set(TABLE) == set(paths(Run))
 
 
-@pytest.mark.parametrize("path", TABLE)
+WITH_BF16 = ("optimizer.kind", "trainer.precision")
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[needs_bf16] if path in WITH_BF16 else []) for path in TABLE]
+)
 def test_it_changes_what_can_be_seen(path: str) -> None:
     case = TABLE[path]
     base = tiny(case.epochs, **case.with_)

@@ -16,7 +16,7 @@ NATIVE = ROOT / "native"
 
 # From the ground up; a room may import rooms below it and itself, never its own floor or above.
 FLOORS = [
-    {"_native"},
+    {"_native", "onednn"},
     {"config"},
     {"grid", "prospector", "own_code"},
     {"games"},

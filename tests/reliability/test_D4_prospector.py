@@ -20,6 +20,7 @@ from random_games import Digest, scripted_actions
 
 import gridmill
 from gridmill.prospector import ProspectorConfig
+from gridmill.prospector.actions import ACTION_NAMES
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prospector.json"
 SEEDS = (0, 2026)
@@ -49,6 +50,7 @@ def golden() -> dict[str, Any]:
         "episodes": {str(seed): trajectory_hash(seed) for seed in SEEDS},
         "fingerprint": config.fingerprint(),
         "config": config.tree(),
+        "actions": list(ACTION_NAMES),
     }
 
 
@@ -64,6 +66,7 @@ def test_D4_golden_prospector(seed: int) -> None:
 def test_D4_golden_prospector_config() -> None:
     assert ProspectorConfig().diff(ProspectorConfig.load(stored()["config"])) == {}, f"if intended: {REGENERATE}"
     assert ProspectorConfig().fingerprint() == stored()["fingerprint"]
+    assert list(ACTION_NAMES) == stored()["actions"]  # for the native tests, whose core has no names for them
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_runs import needs_bf16
 from tiny import berries, difference, epochs_of, process, tiny, without_times
 
 from gridmill import recipes
@@ -146,7 +147,12 @@ def stopped_after(run: Run, epochs: int, folder: Path, monkeypatch: pytest.Monke
     return result.folder
 
 
-@pytest.mark.parametrize("name", WITH_STATE)
+WITH_BF16 = ("gru, muon", "three agents, bf16")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[needs_bf16] if name in WITH_BF16 else []) for name in WITH_STATE]
+)
 def test_R3_everything_that_has_a_state_comes_back(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Encoders, optimizers, reward scales, priorities and schedules: 8 epochs equal 4, a stop and 4."""
     run = tiny(1, **WITH_STATE[name])

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from small_runs import WORDS, hash_of
+from small_runs import WORDS, hash_of, needs_bf16
 from torch import Tensor
 
 from gridmill.policy.network import Policy
 from gridmill.run import OptimizerConfig, PolicyConfig
 from gridmill.train.optimizer import Optimizer, add_up, clip_norm
 
-KINDS = ["adam", "adamw", "muon", "schedule_free"]
+KINDS = ["adam", "adamw", pytest.param("muon", marks=needs_bf16), "schedule_free"]
 
 
 def policy_of(**config: Any) -> Policy:
@@ -118,6 +118,7 @@ def test_weight_decay_of_adamw_is_apart_from_the_gradient() -> None:
     torch.testing.assert_close(policy.critic.weight.detach(), before * (1 - 0.1 * 0.5))
 
 
+@needs_bf16
 def test_muon_takes_the_matrices_inside() -> None:
     policy = policy_of()
     muon, rest = Optimizer(OptimizerConfig(kind="muon"), policy).parts

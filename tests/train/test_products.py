@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from kernel_checks import HIDDEN, agree, drawn, f, flags, gradients, u
+from small_runs import needs_bf16
 from torch import Tensor
 
 from gridmill.policy.kernels import native
@@ -33,8 +34,8 @@ def test_dense_of_more_dimensions_and_another_order_of_memory() -> None:
         torch.testing.assert_close(dense(x, weight, bias, True), plain_dense(x, weight, bias, True))
 
 
-@pytest.mark.skipif(not native.fast_products(), reason="dense layers are torch's on this CPU")
-def test_dense_that_holds_still_gives_the_same_bits() -> None:
+def test_dense_that_holds_still_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "fast_products", lambda: True)  # the native form also where torch's is faster
     layer, x = Dense(37, 48, relu=True), drawn(3, 50, 37)
     with torch.no_grad():
         loose = layer(x)
@@ -45,9 +46,9 @@ def test_dense_that_holds_still_gives_the_same_bits() -> None:
     assert torch.equal(rows, held.view(150, 48)), "a row depends on its neighbours"
 
 
-@pytest.mark.skipif(not native.fast_products(), reason="dense layers are torch's on this CPU")
-def test_weights_that_changed_are_not_held() -> None:
+def test_weights_that_changed_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who forgets to let go of weights before changing them is not given the old ones."""
+    monkeypatch.setattr(native, "fast_products", lambda: True)
     layer, heads, x = Dense(16, 16), Heads(Dense(16, 5), Dense(16, 1)), drawn(4, 16)
     layer.hold(True)
     heads.hold(True)
@@ -82,6 +83,7 @@ def test_dense_asks_for_no_gradient_of_what_wants_none() -> None:
     assert [g.shape for g in torch.autograd.grad(out.sum(), [weight, bias])] == [(16, 8), (16,)]
 
 
+@needs_bf16
 def test_dense_in_bfloat16_is_torchs() -> None:
     layer, x = Dense(16, 32, relu=True), drawn(4, 16)
     with torch.autocast("cpu", torch.bfloat16):

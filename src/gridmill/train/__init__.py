@@ -1,9 +1,11 @@
 """Training: `train(run)` and `resume(folder)`. They are loaded on first use, so that what needs no torch (the log, the
-list of runs) does not import it."""
+list of runs) does not import it; what oneDNN may use is settled before."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from gridmill import onednn
 
 if TYPE_CHECKING:
     from gridmill.train.session import Result as Result
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from gridmill.train.session import train as train
 
 __all__ = ["Result", "resume", "train"]
+
+onednn.settle()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,8 @@
 """The heading: what log.txt begins with, so that nobody has to ask which recipe really runs.
 
-The recipe and what differs from it, the game with its fingerprint, and from `explain` what things cost, what is
-rewarded and when that first pays. Lines of at most 80 columns of ASCII. Called by the trainer.
+The recipe and what differs from it, what oneDNN is kept from if anything, the game with its fingerprint, and from
+`explain` what things cost, what is rewarded and when that first pays. Lines of at most 80 columns of ASCII. Called by
+the trainer.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gridmill import onednn
 from gridmill.batch import Env
 from gridmill.config import flatten
 from gridmill.explain import Explanation, Machine, Reward, explain
@@ -25,6 +27,9 @@ def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
     lines = _hang("recipe: ", f"{run.recipe}, seed {run.seed}{f', run {run.run}' if run.run else ''}")
     if base is not None:
         lines += _changes(run, base)
+    found = onednn.settle()
+    if found.state not in ("unconcerned", "works"):
+        lines += _hang("onednn: ", found.text)
     name, game = f"{run.game.name} {run.game.fingerprint()}", run.game
     sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
     if not isinstance(game, Game):

@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from gridmill import checkpoint, overrides
+from gridmill import checkpoint, onednn, overrides
 from gridmill.arithmetic import mebibytes, plan
 from gridmill.policy.begin import begin_with, refuse_unlike
 from gridmill.policy.spec import Spec
@@ -41,7 +41,7 @@ from gridmill.train.heading import heading
 from gridmill.train.judge import Judge
 from gridmill.train.log import RunLog
 from gridmill.train.traces import Traces
-from gridmill.train.trainer import BrokenNumbers, Trainer
+from gridmill.train.trainer import BrokenNumbers, Trainer, refuse_deadly
 
 NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
 
@@ -61,6 +61,7 @@ class Result:
 def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fresh: bool = False) -> Result:
     """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside."""
     plan(run)  # refuses what does not fit, before anything is made
+    refuse_deadly(run)
     start = _start(run)
     name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
     folder = Path(runs_dir) / name
@@ -234,6 +235,7 @@ class _Session:
             "fingerprint": self.run.game.fingerprint(),
             "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
             "commit": _commit(),
+            "onednn": onednn.settle().state,
             "seconds": self.before + time.monotonic() - self.began if hasattr(self, "began") else self.before,
             "last": self.trainer.last,
         }

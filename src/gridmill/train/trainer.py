@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridmill import scores
+from gridmill import onednn, scores
 from gridmill.arithmetic import sizes as sizes_of
 from gridmill.batch import Env
 from gridmill.env import make
@@ -44,6 +44,7 @@ class Trainer:
     """A run in memory. `epoch` is one turn of the loop and returns its metrics."""
 
     def __init__(self, run: Run, folder: Path | None = None) -> None:
+        refuse_deadly(run)
         self.run, self.folder = run, folder
         t = run.trainer
         self.device = _device(t.device)
@@ -200,6 +201,17 @@ def _device(wanted: str) -> torch.device:
     if wanted == "cuda" and not torch.cuda.is_available():
         raise ValueError("trainer.device: expected a CUDA device, found none; use auto or cpu")
     return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def refuse_deadly(run: Run) -> None:
+    """Refuse settings whose bf16 products would end the process on this CPU without a word."""
+    found = onednn.settle()
+    if found.state != "broken" or _device(run.trainer.device).type != "cpu":
+        return
+    if run.trainer.precision == "bf16":
+        raise ValueError(f"trainer.precision: expected fp32 on this CPU, got bf16; {found.text}")
+    if run.optimizer.kind == "muon":
+        raise ValueError(f"optimizer.kind: expected adam, adamw or schedule_free on this CPU, got muon; {found.text}")
 
 
 def use_tf32(allowed: bool) -> None:

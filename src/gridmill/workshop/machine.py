@@ -26,6 +26,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gridmill import onednn
+
 FLAGS_OF_INTEREST = (
     "sse4_2",
     "avx2",
@@ -179,6 +181,7 @@ def describe(command: Sequence[str] | None = None) -> dict[str, Any]:
         "gridmill": version_of("gridmill"),
         "commit": commit(),
         "native": native_build(),
+        "onednn": onednn.settle().text,
     }
 
 

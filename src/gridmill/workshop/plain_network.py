@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from gridmill import onednn
 from gridmill.run import Run
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def why_not(run: Run) -> str | None:
 
 def build(run: Run, obs_size: int, num_actions: int) -> nn.ModuleDict:
     """Encoder, core (not with `none`), actor and critic, with the sizes of the run's policy."""
+    onednn.settle()
     from torch import nn
 
     reason = why_not(run)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 import gridmill
+from gridmill import onednn
 from gridmill.run import Run
 from gridmill.workshop.profile import Load, Runner
 
@@ -47,6 +48,7 @@ def phases_of(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 
 def torch_says(threads: int) -> dict[str, Any]:
+    onednn.settle()
     import torch
 
     torch.set_num_threads(threads)
