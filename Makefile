@@ -8,13 +8,14 @@ PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-full bench check docs build peers peers-train format native-test asan-test tsan-test asan-python asan-fuzz clean
+.PHONY: help demo test test-full bench check docs build peers peers-train format native-test asan-test tsan-test test-avx512 asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       train the default recipe for two minutes, evaluate it, write a report"
 	@echo "make test       every-change tests: native under ASan and UBSan, Python"
-	@echo "make test-full  the long tier: TSan, big fuzz, soaks, learning, Python under ASan"
+	@echo "make test-full  the long tier: AVX-512, TSan, big fuzz, soaks, learning, Python under ASan"
+	@echo "make test-avx512  the native tests with AVX-512 in an emulator (Debian); TEST=observe_ for some of them"
 	@echo "make bench      the figures of docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, longest files"
 	@echo "make docs       the documentation as a site in site/"
@@ -72,7 +73,7 @@ demo: $(VENV)/.train
 test: $(VENV)/.dev asan-test
 	$(BIN)/python -m pytest -n 2 --junitxml build/tests.xml
 
-test-full: test native-test tsan-test asan-python
+test-full: test native-test test-avx512 tsan-test asan-python
 	$(BIN)/python -m pytest -m long --timeout 7200 --junitxml build/tests-long.xml
 
 native-test asan-test tsan-test: %-test: $(VENV)/.tools
@@ -82,6 +83,10 @@ native-test asan-test tsan-test: %-test: $(VENV)/.tools
 preset_native := release
 preset_asan := asan
 preset_tsan := tsan
+
+# For a CPU without AVX-512; says which Debian packages it needs. Four minutes on two busy cores.
+test-avx512: $(VENV)/.tools
+	scripts/test_avx512.sh $(TEST)
 
 # The Python tests of the engine on an extension built with ASan and UBSan. The base interpreter sees the packages of the venv but
 # not its editable install; build/asan-python/site holds the package with the instrumented extension.
