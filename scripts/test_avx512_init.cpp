@@ -16,10 +16,8 @@ int main(int, char** arguments) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status))
-    std::printf("native_tests: ended by signal %d\n", WTERMSIG(status));
-  else
-    std::printf("native_tests: exit code %d\n", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) std::printf("native_tests: ended by signal %d\n", WTERMSIG(status));
+  else std::printf("native_tests: exit code %d\n", WEXITSTATUS(status));
   std::fflush(stdout);
   tcdrain(STDOUT_FILENO);
   reboot(RB_POWER_OFF);
