@@ -8,15 +8,16 @@ PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-full test-portable test-aarch64 bench check docs build peers peers-train format native-test asan-test tsan-test asan-python asan-fuzz clean
+.PHONY: help demo test test-full test-portable test-aarch64 test-avx512 bench check docs build peers peers-train format native-test asan-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       train the default recipe for two minutes, evaluate it, write a report"
 	@echo "make test       every-change tests: native under ASan and UBSan, Python"
-	@echo "make test-full  the long tier: TSan, big fuzz, soaks, learning, Python under ASan, and these two:"
+	@echo "make test-full  the long tier: TSan, big fuzz, soaks, learning, Python under ASan, and these three:"
 	@echo "make test-portable  all every-change tests with the kernels for any CPU"
 	@echo "make test-aarch64   native tests and golden hashes for aarch64, under qemu"
+	@echo "make test-avx512    native tests with AVX-512 in an emulator; TEST=observe_ for some of them"
 	@echo "make bench      the figures of docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, longest files"
 	@echo "make docs       the documentation as a site in site/"
@@ -74,14 +75,14 @@ demo: $(VENV)/.train
 test: $(VENV)/.dev asan-test
 	$(BIN)/python -m pytest -n 2 --junitxml build/tests.xml
 
-test-full: test native-test tsan-test asan-python test-portable test-aarch64
-	build/release/native_tests golden
+test-full: test native-test tsan-test asan-python test-portable test-aarch64 test-avx512
+	build/release/native_tests long_golden
 	$(BIN)/python -m pytest -m long --timeout 7200 --junitxml build/tests-long.xml
 
 # What a CPU without AVX2 and AVX-512 would run.
 test-portable: $(VENV)/.dev native-test
 	GRIDMILL_ISA=portable build/release/native_tests
-	GRIDMILL_ISA=portable build/release/native_tests golden
+	GRIDMILL_ISA=portable build/release/native_tests long_golden
 	GRIDMILL_ISA=portable $(BIN)/python -m pytest -n 2 --junitxml build/tests-portable.xml
 
 test-aarch64: $(VENV)/.tools
@@ -94,6 +95,10 @@ native-test asan-test tsan-test: %-test: $(VENV)/.tools
 preset_native := release
 preset_asan := asan
 preset_tsan := tsan
+
+# For a CPU without AVX-512; says which Debian packages it needs. Four minutes on two busy cores.
+test-avx512: $(VENV)/.tools
+	scripts/test_avx512.sh $(TEST)
 
 # The Python tests of the engine on an extension built with ASan and UBSan. The base interpreter sees the packages of the venv but
 # not its editable install; build/asan-python/site holds the package with the instrumented extension.

@@ -14,4 +14,4 @@ cmake --preset aarch64 > /dev/null
 cmake --build --preset aarch64
 run=(qemu-aarch64 -L /usr/aarch64-linux-gnu build/aarch64/native_tests)
 "${run[@]}"
-"${run[@]}" golden
+"${run[@]}" long_golden

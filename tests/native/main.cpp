@@ -1,9 +1,22 @@
-// Runs every native test, or those whose name contains the first argument. Tests named long_* run only when asked for.
+// Runs every native test, or those whose name contains one of the arguments. Tests named long_* run only when asked for
+// by that beginning.
 #include <cstdlib>
 #include <cstring>
 
 #include "check.hpp"
 #include "core/isa.hpp"
+
+namespace {
+
+bool chosen(const char* name, int argc, char** argv) {
+  const bool is_long = std::strncmp(name, "long_", 5) == 0;
+  if (argc == 1) return !is_long;
+  for (int i = 1; i < argc; ++i)
+    if (std::strstr(name, argv[i]) != nullptr && (!is_long || std::strncmp(argv[i], "long_", 5) == 0)) return true;
+  return false;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   try {
@@ -14,8 +27,7 @@ int main(int argc, char** argv) {
   }
   int passed = 0, failed = 0;
   for (const auto& test : check::cases()) {
-    const bool is_long = std::strncmp(test.name, "long_", 5) == 0;
-    if (argc > 1 ? std::strstr(test.name, argv[1]) == nullptr : is_long) continue;
+    if (!chosen(test.name, argc, argv)) continue;
     try {
       test.run();
       ++passed;
