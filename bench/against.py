@@ -1,13 +1,15 @@
 """Two builds of the engine beside each other: `python bench/against.py --base COMMIT`.
 
-Each build runs in a process of its own and both take turns, a slice of ticks each, so that a noisy machine disturbs both
-alike. Speed is agent-steps per CPU second with one thread, per second by the clock with more; a line is the median of the
-rounds' ratios and their quartiles. `--check` compares the bytes instead: observations, rewards, ends, masks, states.
+Each build runs in a process of its own and both take turns, a slice of ticks each, so that a noisy machine disturbs
+both alike. Speed is agent-steps per CPU second with one thread, per second by the clock with more; a line is the median
+of the rounds' ratios and their quartiles. `--check` compares the bytes instead: observations, rewards, ends, masks,
+states.
 The base is built from git into build/against/; this tree's build is the one of the running interpreter.
 """
 
 import argparse
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -20,9 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-GAMES = (
-    "toy,arena,arena_basic_easy_shaped,navigation,extractor_hub,cogsguard_arena,cogsguard,prospector"  # every one that ships
-)
+GAMES = "toy,arena,arena_basic_easy_shaped,navigation,extractor_hub,cogsguard_arena,cogsguard,prospector"
 
 
 class Build:
@@ -74,14 +74,13 @@ def work() -> None:
             env.reset()
             rng = np.random.default_rng(2)
             drawn = rng.integers(0, env.num_actions, (64, env.num_rows)).astype(np.int32)
-            tick = 0
+            turn = itertools.cycle(range(64))
             reply: dict[str, Any] = {"rows": env.num_rows, "file": gridmill._native.__file__}
         else:
             seen = hashlib.blake2b()
             cpu, wall = time.process_time(), time.perf_counter()
             for _ in range(order["ticks"]):
-                env.step(drawn[tick % 64])
-                tick += 1
+                env.step(drawn[next(turn)])
                 if order["check"]:
                     shown = [env.obs, env.rewards, env.terminals, env.truncations]
                     for array in [*shown, *([env.masks] if env.masks is not None else [])]:
@@ -115,7 +114,7 @@ def site_of(commit: str) -> str:
 
 
 def measure(builds: tuple[Build, Build], setting: dict[str, Any], rounds: int, seconds: float, whole: int) -> str:
-    rows = [build.do(op="make", **setting)["rows"] for build in builds][0]
+    rows, _ = (build.do(op="make", **setting)["rows"] for build in builds)
     # One slice of ticks a round: as long as the base needs for the asked seconds, or a share of a whole episode.
     builds[0].do(op="run", ticks=30, check=False)
     warm = builds[0].do(op="run", ticks=30, check=False)

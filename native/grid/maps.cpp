@@ -182,10 +182,11 @@ class Drawing {
 
   void instances(const CompiledMap& map, std::uint32_t top, std::uint32_t left) {
     const std::uint32_t height = map.parts.front().height, width = map.parts.front().width;
-    for (std::uint32_t r = 0; r < map.height; ++r)
+    for (std::uint32_t r = 0; r < map.height; ++r) {
+      const bool whole_row = outside(r, map.border, height, map.gap, map.rows);
       for (std::uint32_t c = 0; c < map.width; ++c)
-        if (outside(r, map.border, height, map.gap, map.rows) || outside(c, map.border, width, map.gap, map.columns))
-          layer_.put(p_.wall, top + r, left + c);
+        if (whole_row || outside(c, map.border, width, map.gap, map.columns)) layer_.put(p_.wall, top + r, left + c);
+    }
     for (std::uint32_t i = 0; i < map.rows * map.columns; ++i)
       node(map.parts[i % map.parts.size()], top + map.border + i / map.columns * (height + map.gap),
            left + map.border + i % map.columns * (width + map.gap));

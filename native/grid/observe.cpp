@@ -17,10 +17,10 @@ struct Portable {
   struct Run {
     static constexpr std::uint32_t kTokens = 1;
     static constexpr std::size_t kBytes = 4;
-    Run(const Window&, std::uint32_t one) : token(one) {}
+    explicit Run(const Window& window) { std::memcpy(&token, window.plain, sizeof token); }
     void store(const std::uint8_t* places, std::uint8_t* out) const {
-      const std::uint32_t placed = token | *places;
-      std::memcpy(out, &placed, sizeof placed);
+      std::memcpy(out, &token, sizeof token);
+      *out = *places;
     }
     std::uint32_t token;
   };
@@ -112,10 +112,7 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
     job.extra_stride = static_cast<std::uint32_t>(worker.extra.size() / p.num_agents);
   }
   job.num_agents = p.num_agents, job.plane_rows = p.plane_rows;
-  if (p.plain_code != 0) {
-    job.plain = w.plain() - w.occupied;
-    job.plain_token = std::uint32_t{p.tag_feature} << 8 | std::uint32_t{p.plain_tag} << 16;
-  }
+  if (p.plain_code != 0) job.plain = w.plain() - w.occupied;
   job.slot_at = p.slot_at.data(), job.wide = p.wide_slots;
   job.num_tokens = static_cast<std::uint32_t>(p.config.observation.num_tokens);
   job.obs = tick.rows.obs, job.used = tick.rows.used;

@@ -46,15 +46,7 @@ struct Avx2 {
   struct Run {
     static constexpr std::uint32_t kTokens = 10;
     static constexpr std::size_t kBytes = 32;
-    Run(const Window& window, std::uint32_t token) : spread(load32(window.spread)) {
-      alignas(32) std::uint8_t bytes[33];
-      for (std::uint32_t i = 0; i < 33; i += 3) {
-        bytes[i] = 0;
-        bytes[i + 1] = static_cast<std::uint8_t>(token >> 8);
-        bytes[i + 2] = static_cast<std::uint8_t>(token >> 16);
-      }
-      tokens = load32(bytes);
-    }
+    explicit Run(const Window& window) : spread(load32(window.spread)), tokens(load32(window.plain)) {}
     void store(const std::uint8_t* places, std::uint8_t* out) const {
       const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(places)));
       const __m256i locations = _mm256_shuffle_epi8(twice, spread);

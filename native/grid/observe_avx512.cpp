@@ -31,10 +31,8 @@ struct Avx512 {
   struct Run {
     static constexpr std::uint32_t kTokens = 21;
     static constexpr std::size_t kBytes = 64;
-    Run(const Window& window, std::uint32_t token)
-        : spread(_mm512_load_si512(window.spread)),
-          tokens(_mm512_or_si512(_mm512_maskz_set1_epi8(0x2492492492492492, static_cast<char>(token >> 8)),
-                                 _mm512_maskz_set1_epi8(0x4924924924924924, static_cast<char>(token >> 16)))) {}
+    explicit Run(const Window& window)
+        : spread(_mm512_load_si512(window.spread)), tokens(_mm512_load_si512(window.plain)) {}
     void store(const std::uint8_t* places, std::uint8_t* out) const {
       const __m512i locations = _mm512_maskz_permutexvar_epi8(0x9249249249249249, spread, _mm512_loadu_si512(places));
       _mm512_storeu_si512(out, _mm512_or_si512(locations, tokens));

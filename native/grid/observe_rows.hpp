@@ -153,7 +153,7 @@ __attribute__((always_inline)) inline void put_runs(const ObserveJob& job, const
   Cpu::see(window, rows, shift, seen);
   Cpu::see(window, rows + job.plain, shift, plain);
   const std::uint8_t* const last = places + Cpu::gather(window.location, seen, window.num_words, places);
-  const typename Cpu::Run run(window, job.plain_token);
+  const typename Cpu::Run run(window);
   CellWriter<Cpu, Code, kWide> cells(job, window, here, row);
   const std::uint8_t *next = places, *of_word = places;
   for (std::uint32_t word = 0; word < window.num_words; ++word) {

@@ -191,7 +191,8 @@ void compile_plain(Program& p, const Mentions& mentions) {
     if (moves || type.tags.size() != 1 || type.marks != 0 || p.placed[t] <= plain) continue;
     plain = p.placed[t];
     p.plain_code = type.code;
-    p.plain_tag = type.tags[0];
+    for (std::size_t byte = 0; byte < sizeof p.window.plain; ++byte)
+      p.window.plain[byte] = byte % 3 == 0 ? 0 : byte % 3 == 1 ? p.tag_feature : type.tags[0];
   }
   if (plain < 20 * (all - plain)) p.plain_code = 0;
 }

@@ -277,7 +277,6 @@ struct Program {
   std::uint16_t wall = 0;             // the type borders are made of
   // Terrain that is most of what agents see, shows one token and never changes is written in runs; 0: there is none.
   std::uint16_t plain_code = 0;
-  std::uint8_t plain_tag = 0;
   std::uint32_t agent_slot_shift = 4, slot_shift = 4, num_slots = 0;
   std::vector<std::uint32_t> slot_at;          // per code: where its slot begins, from the first slot
   bool wide_slots = false;                     // agents begin with more than five tokens, or others may have many

@@ -17,11 +17,12 @@ struct alignas(64) Window {
   std::uint8_t half_byte[2][256];  // in AVX2's order of rows: byte in one half of the picture; 0x80: it is in the other
   std::uint8_t numbers[256];       // 0, 1, 2, ...
   std::uint8_t location[256];
-  std::uint8_t spread[64];             // per byte of many tokens: the token whose location stands there, or 0x80
-  std::uint8_t rank_of[256];           // location -> rank
-  std::uint64_t inside[4];             // picture of the cells that belong to the window
-  std::uint64_t pattern[256][2];       // the location at bytes 0, 3, 6, 9, 12, 15 of a 16-byte store
-  std::int32_t cell_delta[256];        // from the agent's cell in the padded grid
+  std::uint8_t plain[64];         // tokens of the terrain that is written in runs, one behind the other, location 0
+  std::uint8_t spread[64];        // per byte of many tokens: the token whose location stands there, or 0x80
+  std::uint8_t rank_of[256];      // location -> rank
+  std::uint64_t inside[4];        // picture of the cells that belong to the window
+  std::uint64_t pattern[256][2];  // the location at bytes 0, 3, 6, 9, 12, 15 of a 16-byte store
+  std::int32_t cell_delta[256];   // from the agent's cell in the padded grid
   std::uint32_t num_ranks, num_words;  // words of 64 ranks
   std::int32_t height, width, radius_rows, radius_columns;
 };
@@ -32,8 +33,7 @@ struct ObserveJob {
   const void* grid;  // of uint8 or uint16 codes
   bool narrow_grid;
   const std::uint64_t* occupied;
-  std::ptrdiff_t plain;       // words from there to the bitmap of the terrain that is written in runs; 0: none is
-  std::uint32_t plain_token;  // its token, location 0
+  std::ptrdiff_t plain;  // words from there to the bitmap of the terrain that is written in runs; 0: none is
   const std::uint8_t* slots;
   const std::uint32_t* slot_at;  // code -> where its slot begins
   const std::uint8_t* slot_counts;

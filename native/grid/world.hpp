@@ -54,14 +54,18 @@ struct World {
   std::uint64_t* plain() const { return at<std::uint64_t>(program.layout.plain); }
   bool plain_known() const { return *at<std::uint64_t>(program.layout.plain_known) != 0; }
   void note_plain() {
-    const std::ptrdiff_t away = plain() - occupied;
-    for (std::uint32_t r = 0; r < program.height; ++r)
+    const auto radius = static_cast<std::uint32_t>(program.window.radius_columns);
+    for (std::uint32_t r = 0; r < program.height; ++r) {
+      const std::uint32_t first = cell_at(r, 0);
+      std::uint64_t* const row_words = plain() + 1 + r + static_cast<std::uint32_t>(program.window.radius_rows);
       for (std::uint32_t c = 0; c < program.width; ++c) {
-        if (code_at(cell_at(r, c)) != program.plain_code) continue;
-        const auto [left, right, bit] = occupied_words(r, c);
-        right[away] |= std::uint64_t{1} << bit;
-        left[away] |= std::uint64_t{1} << (bit + 32);
+        const std::uint32_t x = c + radius;
+        const std::uint64_t bit = std::uint64_t{code_at(first + c) == program.plain_code} << (x & 31);
+        std::uint64_t* const right = row_words + std::size_t{x >> 5} * program.plane_rows;
+        *right |= bit;
+        if (x >= 32) right[-static_cast<std::ptrdiff_t>(program.plane_rows)] |= bit << 32;
       }
+    }
     *at<std::uint64_t>(program.layout.plain_known) = 1;
   }
   // An agent turned: only one byte of what it shows changes. It is the first token's, so it is there even if the rest

@@ -101,7 +101,7 @@ TEST(observe_portable_equals_reference) {
 
 TEST(observe_avx2_equals_reference) {
   if (isa_of_cpu() < Isa::avx2) return;
-  for (std::uint64_t seed = 0; seed < 40; ++seed)
+  for (std::uint64_t seed = 0; seed < 150; ++seed)
     CHECK_EQ(shadow(seed, observe_avx2, seed % 3 != 0, 12).second, std::uint64_t{0});
 }
 
