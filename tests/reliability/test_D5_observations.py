@@ -282,11 +282,20 @@ def test_D5_half_a_million_comparisons_on_random_games(game: Game, seed: int) ->
     shadow(game, num_worlds=8, ticks=max(1, 400 // (8 * game.num_agents)), seed=seed)
 
 
+def comparisons_on(name: str, least: int) -> int:
+    game = gridmill.games.build(name)
+    return shadow(game, num_worlds=16, ticks=-(-least // (16 * game.num_agents)), seed=1, threads=2)
+
+
 @pytest.mark.parametrize("name", gridmill.games.grid_names())
 def test_D5_a_hundred_thousand_comparisons_on_every_game(name: str) -> None:
-    game = gridmill.games.build(name)
-    ticks = -(-100_000 // (16 * game.num_agents))
-    assert shadow(game, num_worlds=16, ticks=ticks, seed=1, threads=2) >= 100_000
+    assert comparisons_on(name, 100_000) >= 100_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", gridmill.games.grid_names())
+def test_D5_a_million_comparisons_on_every_game(name: str) -> None:
+    assert comparisons_on(name, 1_000_000) >= 1_000_000
 
 
 @pytest.mark.parametrize("tokens", [5, 6, 10, 20, 21, 22, 41, 42, 43, 84, 85, 86])
