@@ -66,6 +66,13 @@ def last_lane_first(env: Env, step: int) -> None:
         env.recv(lane)
 
 
+def lane_after_lane(env: Env, step: int) -> None:
+    env.actions[:] = scripted_actions(step, env.num_rows, env.num_actions)
+    for lane in range(env.lanes):
+        env.send(lane)
+        env.recv(lane)
+
+
 def records(
     threads: int, lanes: int, desync: bool, take_every: int, drive: Callable[[Env, int], None] = all_at_once
 ) -> dict[str, np.ndarray]:
@@ -109,7 +116,7 @@ def test_records_come_by_step_then_world_then_agent(alone: dict[str, np.ndarray]
     assert len(np.unique(alone["gem.gained"])) > 3
 
 
-@pytest.mark.parametrize("drive", [all_at_once, last_lane_first])
+@pytest.mark.parametrize("drive", [all_at_once, last_lane_first, lane_after_lane])
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4])
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
 def test_records_do_not_depend_on_threads_lanes_or_when_they_are_taken(

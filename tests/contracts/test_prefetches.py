@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 ARCHIVE = Path(__file__).parents[2] / "build" / "Release" / "libgridmill_native.a"
-# What native/grid/ahead.hpp asks for, each a place of its own in the code: the bytes of a range are asked for in a loop,
-# and their last line once more.
+# What native/grid/ahead.hpp asks for, each a place of its own in the code; of a range the lines are asked for in a loop
+# and the last one once more.
 ASKED = {
     "lines that every tick touches": 1,
     "visits, before the last agent of a small world": 1,

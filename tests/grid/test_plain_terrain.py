@@ -20,7 +20,7 @@ from test_isa import HERE
 from twins import Twins, check_shadow
 
 from gridmill import Game
-from gridmill.grid import AgentType, Ascii, Event, ObjectType, Observation, RewardTerm, Spawn, Stat
+from gridmill.grid import AgentType, Ascii, Event, ObjectType, Observation, RewardTerm, SetTag, Spawn, Stat
 
 SEEDS = st.integers(0, 2**32 - 1)
 WIDTHS = (5, 9, 15, 16, 17, 31, 32, 33, 34, 48, 63, 64, 65, 66, 95, 97, 129)
@@ -75,6 +75,16 @@ def spawning(game: Game) -> Game:
     return Game.load(game.tree() | {"events": {name: event.tree() for name, event in events.items()}})
 
 
+def tagged(game: Game, seed: int) -> Game:
+    """Walls that show more than one tag, by themselves or because it is one that rules set on others."""
+    events = {"light": Event(at=(2,), targets="type:agent", then=(SetTag(tag="lit"),))}
+    walls = {"wall": ObjectType(tags=(("hard",), ("lit",), ("hard", "lit"))[seed % 3]).tree()}
+    tree = game.tree()
+    return Game.load(
+        tree | {"objects": tree["objects"] | walls, "events": {name: e.tree() for name, e in events.items()}}
+    )
+
+
 def play(game: Game, seed: int) -> None:
     with Twins(game, seed, forgets=0.5) as twins:
         for _ in range(TICKS):
@@ -113,6 +123,31 @@ def test_walls_that_can_be_pushed_are_seen_where_they_are(seed: int) -> None:
 @given(SEEDS)
 def test_walls_that_appear_are_seen(seed: int) -> None:
     play(spawning(walled(seed)), seed)
+
+
+@settings(max_examples=60)
+@given(SEEDS)
+def test_walls_with_several_tags_show_them_all(seed: int) -> None:
+    play(tagged(walled(seed), seed), seed)
+
+
+@pytest.mark.parametrize("window", ["square", "disc"])
+def test_a_full_row_ends_where_the_next_begins(window: str) -> None:
+    """Tokens are written many at a time; those of one lane's last row must not reach into the other lane's first."""
+    text = "\n".join("#" * 40 if row != 10 else "#" * 33 + "@T" + "#" * 5 for row in range(20))
+    for budget in range(1, 90):
+        game = Game(
+            name="full", vibes=("calm", "glad"), map=Ascii(text=text, legend={"T": "totem"}),
+            objects={"wall": ObjectType(), "totem": ObjectType(vibe="glad")},
+            observation=Observation(window=window, num_tokens=budget, overflow="drop"),
+        )  # fmt: skip
+        with quiet_make(game, num_worlds=2, lanes=2) as env:
+            env.reset()
+            env.obs[1] = 0x5A
+            env.actions[:] = 0
+            env.send(0)
+            env.recv(0)
+            assert (env.obs[1] == 0x5A).all(), budget
 
 
 @pytest.mark.parametrize("word", HERE)
