@@ -227,7 +227,7 @@ def play(seed: int, lively: bool) -> int:
     return found
 
 
-@settings(max_examples=250)
+@settings(max_examples=200)
 @given(SEEDS)
 def test_areas_are_as_if_found_anew_and_as_plain_python_adds_them_up(seed: int) -> None:
     play(seed, lively=False)
