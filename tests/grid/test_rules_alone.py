@@ -88,7 +88,7 @@ class Maker:
     def limits(self) -> tuple[Limit, ...]:
         """Some together, some carried by others; starting amounts may be above all of them."""
         names = self.dice.sample(NAMES, 4)
-        bonus = {names[2]: self.one(1, 2, 300), names[3]: 1}
+        bonus = self.one({}, {names[2]: self.one(1, 2, 300), names[3]: 1})
         together = Limit(resources=tuple(names[: self.one(1, 2)]), base=self.one(*FEW), max=self.one(*FEW), bonus=bonus)
         return self.one((), (together,), (together, Limit(resources=(names[2],), base=self.one(*FEW))))
 
