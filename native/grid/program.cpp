@@ -313,10 +313,12 @@ std::vector<std::uint16_t> busy_resources(const Program& p) {
   std::vector<std::uint16_t> busy = p.area_resources;
   const Range rules = p.types[p.agent_type].on_tick;
   for (std::uint32_t rule = rules.first; rule < rules.last; ++rule)
-    for (std::uint32_t i = p.rules[rule].effects.first; i < p.rules[rule].effects.last; ++i)
-      for (std::uint32_t a = p.effects[i].range.first; p.effects[i].alone != nullptr && a < p.effects[i].range.last;
-           ++a)
-        busy.push_back(p.amounts[a].resource);
+    for (std::uint32_t i = p.rules[rule].effects.first; i < p.rules[rule].effects.last; ++i) {
+      const Op& op = p.effects[i];
+      if (op.alone == nullptr) continue;
+      if (op.range.empty()) busy.push_back(op.id);  // what it adds to
+      for (std::uint32_t a = op.range.first; a < op.range.last; ++a) busy.push_back(p.amounts[a].resource);
+    }
   return busy;
 }
 
@@ -339,7 +341,8 @@ void list_sure_lines(Program& p) {
   if (!p.terms.empty()) add(l.reward_sum, n * 8), add(l.term_state, n * p.terms.size() * 16);
   if (p.config.observation.local_position) add(l.spawn_row, n * 2), add(l.spawn_column, n * 2);
   if (!p.teams.empty()) add(l.collective, n), add(l.team_counts, l.team_flows - l.team_counts);
-  if (!p.areas.empty()) add(l.num_sources, 4), add(l.reach, sizeof(AreaReach)), add(l.first_source, p.areas.size() * 4);
+  if (!p.areas.empty())
+    add(l.num_sources, 4), add(l.reach, sizeof(AreaReach)), add(l.first_source, p.areas.size() * 4 + 4);
   const std::vector<std::uint16_t> busy = busy_resources(p);
   if (!busy.empty() || !p.move_cost.empty()) add(l.inventory, n * p.num_resources * 2), add(l.changes, n * 8);
   if (!busy.empty()) add(l.digit_places, n * p.num_resources * 2);
