@@ -82,12 +82,18 @@ struct Avx2 {
   static inline std::uint32_t gather(const std::uint8_t* table, const std::uint64_t* seen, std::uint32_t words,
                                      std::uint8_t* out) {
     std::uint32_t count = 0;
-    for (std::uint32_t eight = 0; eight < 8 * words; ++eight) {
-      const std::uint32_t choice = seen[eight >> 3] >> (8 * (eight & 7)) & 255;
-      const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(table + 8 * eight));
-      const __m128i places = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kChosen.places + choice));
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(out + count), _mm_shuffle_epi8(bytes, places));
-      count += count_bits(choice);
+    for (std::uint32_t word = 0; word < words; ++word) {
+      std::uint64_t left = seen[word];
+      const std::uint8_t* const of_word = table + 64 * word;
+#pragma GCC unroll 8
+      for (std::uint32_t eight = 0; eight < 8; ++eight) {
+        const std::uint32_t choice = left & 255;
+        left >>= 8;
+        const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(of_word + 8 * eight));
+        const __m128i places = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kChosen.places + choice));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(out + count), _mm_shuffle_epi8(bytes, places));
+        count += count_bits(choice);
+      }
     }
     return count;
   }
