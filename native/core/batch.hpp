@@ -271,8 +271,12 @@ class Batch {
   bool closed() const { return crew_ == nullptr; }
 
  private:
-  // Episodes that ended in a step, until they are collected.
+  // Episodes that ended in a step, until they are collected; grows to the most that ever end at once.
   struct Ended {
+    void clear() {
+      heads.clear();
+      stats.clear();
+    }
     std::vector<EpisodeHead> heads;
     std::vector<double> stats;  // [episode][agent][stat]
   };
@@ -475,7 +479,8 @@ class Batch {
     const auto index = static_cast<std::size_t>(lane);
     const std::uint64_t step = lanes_[index].steps++;
     const std::size_t agents = worlds_.shape.num_agents, num_stats = worlds_.stats.size();
-    std::vector<std::pair<EpisodeHead, const double*>> all;
+    auto& all = collected_;
+    all.clear();
     for (const auto& worker : workers_) {
       const Ended& ended = worker->ended[index];
       for (std::size_t i = 0; i < ended.heads.size(); ++i)
@@ -490,7 +495,7 @@ class Batch {
         log_.add(head, stats + agent * num_stats);
       }
     }
-    for (const auto& worker : workers_) worker->ended[index] = {};
+    for (const auto& worker : workers_) worker->ended[index].clear();
   }
 
   void gather_times(int lane) {
@@ -503,6 +508,7 @@ class Batch {
   std::vector<LaneState> lanes_;
   EpisodeLog log_;
   std::vector<std::unique_ptr<WorkerState>> workers_;
+  std::vector<std::pair<EpisodeHead, const double*>> collected_;  // of one lane, in the order of worlds
   bool ready_ = false, resetting_ = false, fresh_ = true;
   std::optional<WorldFault> fault_;
   std::mutex fault_mutex_;
