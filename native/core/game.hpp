@@ -58,7 +58,7 @@ struct Tick {
   std::byte* state;  // the game's part of the block
   Rows<typename G::Obs> rows;
   typename G::Worker& worker;
-  typename G::View view;  // what the game makes of its state, once a tick
+  typename G::View view;             // what the game makes of its state, once a tick
   const std::byte* ahead = nullptr;  // state of the world stepped next if it plays the same game: worth asking for
 };
 
