@@ -56,8 +56,10 @@ struct Avx512 {
                                      std::uint8_t* out) {
     std::uint32_t count = 0;
     for (std::uint32_t word = 0; word < words; ++word) {
-      const __m512i kept = _mm512_maskz_compress_epi8(seen[word], _mm512_load_si512(table + 64 * word));
-      _mm512_storeu_si512(out + count, kept);
+      // What lies behind the chosen bytes does not matter; zeros there come out wrong in the emulator if all are
+      // chosen.
+      const __m512i bytes = _mm512_load_si512(table + 64 * word);
+      _mm512_storeu_si512(out + count, _mm512_mask_compress_epi8(bytes, seen[word], bytes));
       count += count_bits(seen[word]);
     }
     return count;
