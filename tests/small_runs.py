@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gridmill import games, onednn
-from gridmill.games import AnyGame
+from gridmill.env import GameConfig
 from gridmill.policy.spec import Spec
 from gridmill.run import Losses, OptimizerConfig, PolicyConfig, Run, TrainerConfig
 
@@ -20,12 +20,12 @@ needs_bf16 = pytest.mark.skipif(onednn.settle().state == "broken", reason=onednn
 SHORT = 13  # steps of an episode: several end in a rollout, and none at the edge of a segment
 
 
-def short_game(num_agents: int = 3) -> AnyGame:
+def short_game(num_agents: int = 3) -> GameConfig:
     return games.toy(num_agents=num_agents, map_size=9, max_steps=SHORT)
 
 
 def small_run(
-    game: AnyGame | None = None,
+    game: GameConfig | None = None,
     policy: dict[str, Any] | None = None,
     losses: Losses | None = None,
     optimizer: OptimizerConfig | None = None,

@@ -18,7 +18,6 @@ from gridmill import cli, games
 from gridmill import evaluate as room
 from gridmill.evaluate import as_record, baselines, evaluate, rows_of
 from gridmill.run import Run
-from gridmill.scripts import script_for
 
 SMALL = games.arena_basic_easy_shaped(num_agents=6, max_steps=60)
 
@@ -135,21 +134,24 @@ def test_the_script_makes_hearts_from_its_rows_alone() -> None:
 def test_scripts_and_bots_are_offered_where_they_can_play() -> None:
     found = {name: baselines(games.build(name)) for name in games.names()}
     assert found["arena"] == found["arena_basic_easy_shaped"] == ["random", "script:arena"]
-    assert found["prospector"] == ["random", "bot:shuttle"]
+    assert found["prospector"] == ["random", "script:shuttle"]
     for name in ("toy", "navigation", "cogsguard", "extractor_hub"):
         assert found[name] == ["random"], name
-    assert script_for(games.prospector()) is None
+    assert "arena" not in games.prospector().scripts()
 
 
 def test_wrong_policies_get_one_clear_line(tmp_path: Path) -> None:
     for policy, said in {
-        "best": r"^policy: expected random, bot:NAME, script:NAME or the folder of a checkpoint or run, got `best`$",
-        "script:aren": r"^unknown script `aren`; did you mean `arena`\? - scripts: arena$",
-        "script:arena": r"^policy: `script:arena` plays games with eight moves and machines that make hearts$",
-        "bot:shuttle": r"^policy: `bot:shuttle` plays prospector only$",
+        "best": r"^policy: expected random, script:NAME or the folder of a checkpoint or run, got `best`$",
+        "script:arena": r"^policy: no script `arena` for toy - its scripts: none$",
+        "bot:shuttle": r"^policy: no script `shuttle` for toy - its scripts: none$",
     }.items():
         with pytest.raises(ValueError, match=said):
             evaluate("toy", policy, episodes=1, seed=0)
+    with pytest.raises(
+        ValueError, match=r"^policy: no script `aren` for arena; did you mean `arena`\? - its scripts: arena$"
+    ):
+        evaluate("arena", "script:aren", episodes=1, seed=0)
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from test_timeline import EASY, bench
 import gridmill
 from gridmill import Game
 from gridmill.differences import differences
-from gridmill.explain import Explanation, Product, explain, min_first_episode, text
 from gridmill.games.arena import MACHINES
 from gridmill.grid import (
     Ascii,
@@ -33,7 +32,8 @@ from gridmill.grid import (
     Scatter,
     Stat,
 )
-from gridmill.grid.wording import describe
+from gridmill.grid.analysis.explain import Explanation, Product, explain, min_first_episode, text
+from gridmill.grid.analysis.rule_text import describe
 
 
 def product_of(said: Explanation, name: str) -> Product:
@@ -165,7 +165,7 @@ def test_a_game_without_faults_has_no_warnings() -> None:
 # ---- the page
 
 
-@pytest.mark.parametrize("name", gridmill.games.grid_names())
+@pytest.mark.parametrize("name", gridmill.games.names("grid"))
 def test_the_page_is_plain_and_fits(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -12,8 +12,8 @@ from test_timeline import bench
 
 import gridmill
 from gridmill import Game
-from gridmill.explain import Explanation, Gathering, Reward, explain, min_first_episode, text
 from gridmill.games.arena import MACHINES
+from gridmill.games.navigation import navigation_eval, navigation_eval_names
 from gridmill.grid import (
     AgentType,
     Area,
@@ -43,8 +43,9 @@ from gridmill.grid import (
     Take,
     Transfer,
 )
+from gridmill.grid.analysis.explain import Explanation, Gathering, Reward, explain, min_first_episode, text
+from gridmill.grid.analysis.rule_text import names, rule_text, value_text
 from gridmill.grid.rules import Effect
-from gridmill.grid.wording import names, rule_text, value_text
 
 
 def flat(said: Explanation) -> str:
@@ -133,9 +134,9 @@ def test_navigation() -> None:
     assert not [warning for warning in said.warnings if "token overflow possible" not in warning]
 
 
-@pytest.mark.parametrize("name", gridmill.games.navigation_eval_names())
+@pytest.mark.parametrize("name", navigation_eval_names())
 def test_altars_of_evaluation_maps_are_in_reach(name: str) -> None:
-    assert not [warning for warning in explain(gridmill.games.navigation_eval(name)).warnings if "reached" in warning]
+    assert not [warning for warning in explain(navigation_eval(name)).warnings if "reached" in warning]
 
 
 # ---- bounds of small games

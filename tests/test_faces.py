@@ -14,8 +14,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import gridmill
-from gridmill import faces
-from gridmill.faces import GridmillEnv, GridmillVectorEnv, parallel_env, puffer_env
+from gridmill import adapters as faces
+from gridmill.adapters import GridmillEnv, GridmillVectorEnv, parallel_env, puffer_env
 from gridmill.grid import AgentType, Ascii, Game, ObjectType, Observation
 
 SMALL: dict[str, Any] = {"num_agents": 3, "map_size": 9, "max_steps": 10}
@@ -40,11 +40,11 @@ def loaded_after(module: str, *watched: str) -> list[str]:
 
 
 def test_import_gridmill_does_not_reach_the_faces() -> None:
-    assert loaded_after("gridmill", "gymnasium", "pettingzoo", "gridmill.faces") == []
+    assert loaded_after("gridmill", "gymnasium", "pettingzoo", "gridmill.adapters") == []
 
 
 def test_import_faces_does_not_reach_pettingzoo() -> None:
-    assert loaded_after("gridmill.faces", "gymnasium", "pettingzoo", "pufferlib", "torch") == ["gymnasium"]
+    assert loaded_after("gridmill.adapters", "gymnasium", "pettingzoo", "pufferlib", "torch") == ["gymnasium"]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_missing_library_is_named_with_its_command(
 
 def test_every_game_is_registered_once() -> None:
     assert gymnasium.spec("gridmill/prospector-v0").kwargs == {}
-    for name in gridmill.games.grid_names():
+    for name in gridmill.games.names("grid"):
         assert gymnasium.spec(f"gridmill/{name}-v0").kwargs == {"game": name}
     faces.register()  # a second time: no warning about overriding, which would be an error here
     gymnasium.register_envs(faces)
@@ -408,9 +408,9 @@ def stand_in_for_pufferlib(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("pufferlib")
     module.PufferEnv = PufferEnv  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pufferlib", module)
-    sys.modules.pop("gridmill.faces_puffer", None)
-    importlib.import_module("gridmill.faces_puffer")
-    monkeypatch.delitem(sys.modules, "gridmill.faces_puffer")
+    sys.modules.pop("gridmill.adapters.pufferlib", None)
+    importlib.import_module("gridmill.adapters.pufferlib")
+    monkeypatch.delitem(sys.modules, "gridmill.adapters.pufferlib")
 
 
 @pytest.mark.usefixtures("stand_in_for_pufferlib")

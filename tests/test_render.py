@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gridmill
-from gridmill import render
+from gridmill.grid import render
 
 
 def thing(kind: str, row: int, column: int, **more: Any) -> dict[str, Any]:

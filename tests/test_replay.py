@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gridmill import cli, evaluate, games, make
+from gridmill import cli, evaluate, games
+from gridmill.games.make import make
 from gridmill.replay import EVERY, Recorder, ReplayError, read
 
 RUNNER = CliRunner()
@@ -150,4 +151,4 @@ def test_commands(file: Path, tmp_path: Path) -> None:
     assert (twice.exit_code, "one game and one policy" in twice.output) == (2, True)
     flat = recorded(tmp_path / "ship.replay", "prospector", "bot:shuttle")
     no_map = RUNNER.invoke(cli.app, ["show", str(flat)])
-    assert (no_map.exit_code, "which has no map" in no_map.output) == (2, True)
+    assert (no_map.exit_code, "which has none" in no_map.output) == (2, True)

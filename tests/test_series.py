@@ -12,8 +12,8 @@ from test_timeline import bench
 
 from gridmill import Game
 from gridmill.grid import AgentType, Give, Holds, ObjectType, RewardTerm, Rule, Stat, Take, Transfer
-from gridmill.grid.first_pay import first_rewards
-from gridmill.grid.outlook import Outlook
+from gridmill.grid.analysis.earliest import Outlook
+from gridmill.grid.analysis.earliest_reward import first_rewards
 
 
 def simple_values(game: Game) -> st.SearchStrategy[Any]:

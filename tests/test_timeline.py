@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import gridmill
 from gridmill import Game
-from gridmill.explain import explain, min_first_episode
 from gridmill.games.arena import MACHINES
 from gridmill.grid import (
     AgentType,
@@ -33,11 +32,12 @@ from gridmill.grid import (
     Stat,
     Sum,
 )
-from gridmill.grid.ceiling import ceiling
-from gridmill.grid.first_pay import first_rewards
-from gridmill.grid.outlook import Outlook
-from gridmill.grid.plant import Plant, counts_on
-from gridmill.grid.timeline import Clock, all_buildings, one_of_each
+from gridmill.grid.analysis.ceiling import ceiling
+from gridmill.grid.analysis.converter_schedule import Clock, all_buildings, one_of_each
+from gridmill.grid.analysis.converters import Plant, counts_on
+from gridmill.grid.analysis.earliest import Outlook
+from gridmill.grid.analysis.earliest_reward import first_rewards
+from gridmill.grid.analysis.explain import explain, min_first_episode
 
 EASY = MACHINES | {"altar": MACHINES["altar"].replace("converter.inputs.battery", 1)}
 RING = ((-1, 0), (0, 1), (1, 0), (0, -1), (-1, -1), (-1, 1), (1, 1), (1, -1))  # cells around the agent

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gridmill import games as games
-    from gridmill.batch import Env as Env
     from gridmill.config import Config as Config
     from gridmill.config import ConfigError as ConfigError
-    from gridmill.env import Feature as Feature
-    from gridmill.env import Token as Token
-    from gridmill.env import TokenBudgetWarning as TokenBudgetWarning
-    from gridmill.env import make as make
+    from gridmill.env.env import Env as Env
+    from gridmill.games.make import make as make
     from gridmill.grid import Game as Game
+    from gridmill.grid.env import Feature as Feature
+    from gridmill.grid.env import Token as Token
+    from gridmill.grid.env import TokenBudgetWarning as TokenBudgetWarning
 
     __version__: str
 
 _HOMES = {
     "gridmill.config": ("Config", "ConfigError"),
-    "gridmill.batch": ("Env",),
-    "gridmill.env": ("Feature", "Token", "TokenBudgetWarning", "make"),
+    "gridmill.env.env": ("Env",),
+    "gridmill.games.make": ("make",),
     "gridmill.grid": ("Game",),
+    "gridmill.grid.env": ("Feature", "Token", "TokenBudgetWarning"),
 }
 __all__ = ["Config", "ConfigError", "Env", "Feature", "Game", "Token", "TokenBudgetWarning", "games", "make"]
 

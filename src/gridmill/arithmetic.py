@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import psutil
 
 from gridmill.config import ConfigError
-from gridmill.env import TokenBudgetWarning, make
-from gridmill.prospector.config import ProspectorConfig
+from gridmill.games.make import make
+from gridmill.grid.env import TokenBudgetWarning
 from gridmill.run import PolicyConfig, Run
 
 MOST_THREADS = 16  # chosen by ourselves; more can be asked for
@@ -170,7 +170,7 @@ def memory(run: Run) -> Memory:
     step = obs + masks + PER_STEP
     state = {"none": 0, "lstm": 2}.get(run.policy.core, 1) * run.policy.hidden * 4
     microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size, t.batch_size)
-    weights, activations = _network(run.policy, inputs, actions, vector=isinstance(run.game, ProspectorConfig))
+    weights, activations = _network(run.policy, inputs, actions, vector=run.game.obs_kind == "vector")
     need = Memory(
         experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state,
         policy=4 * (COPIES * weights + microbatch * activations),

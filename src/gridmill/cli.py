@@ -93,7 +93,7 @@ def games() -> None:
     for name in gridmill.games.names():
         with gridmill.make(name, num_worlds=1) as env:
             env.reset()
-            world = env.inspect(0) if name in gridmill.games.grid_names() else None
+            world = env.inspect(0) if env.games[0].has_map else None
             size = "-" if world is None else f"{world['height']}x{world['width']}"
             rows.append((name, env.num_agents, size, env.num_actions))
         text = (gridmill.games.maker(name).__doc__ or "").strip()
@@ -111,7 +111,7 @@ def evaluate(
     ],
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="random, bot:NAME, script:NAME, or a checkpoint's or run's folder; may be repeated."),
+        typer.Option(help="random, script:NAME, or a checkpoint's or run's folder; may be repeated."),
     ] = None,
     episodes: Annotated[int, typer.Option(help="Episodes of each policy on each game.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the worlds.")] = 0,
@@ -179,10 +179,13 @@ def explain(
     """What a game means for learning: chains, first rewards, ceilings, warnings."""
     if first_episode is not None and first_episode < 1:
         raise ValueError(f"--min-first-episode must be at least 1, got {first_episode}")
-    from gridmill import explain as room
+    from gridmill import games
 
-    said = room.explain(_grid_game(game), first_episode)
-    typer.echo(_as_json(said) if json else room.text(said))
+    said = games.build(game).explain(first_episode)
+    if said is None:
+        raise ValueError(f"expected a game that can be explained, got `{game}`")
+    record, text = said
+    typer.echo(_as_json(record) if json else text)
 
 
 @app.command()
@@ -206,18 +209,9 @@ def diff(
         typer.echo(room.text(found, first.name, second.name))
 
 
-def _grid_game(name: str) -> Any:
-    """A game that has a map and tokens to speak of."""
-    from gridmill import games
-
-    return _with_a_map(games.build(name), name)
-
-
 def _with_a_map(game: Any, name: str) -> Any:
-    from gridmill.grid import Game
-
-    if not isinstance(game, Game):
-        raise ValueError(f"expected a game of the grid engine, got `{name}`, which has no map")
+    if not game.has_map:
+        raise ValueError(f"expected a game with a map, got `{name}`, which has none")
     return game
 
 
@@ -250,7 +244,7 @@ def show(
     for name, value, least in (("--steps", steps, 0), ("--world", world, 0), ("--scale", scale, 1)):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
-    from gridmill import render
+    from gridmill.grid import render
 
     with _shown(game, seed, steps, world) as env:
         if png is None:
@@ -279,7 +273,7 @@ def _shown(game: str, seed: int, steps: int, world: int) -> Iterator[Any]:
         return
     import numpy as np
 
-    with gridmill.make(_grid_game(game), num_worlds=world + 1, seed=seed) as env:
+    with gridmill.make(_with_a_map(gridmill.games.build(game), game), num_worlds=world + 1, seed=seed) as env:
         env.reset()
         rng = np.random.default_rng(seed)
         for _ in range(steps):

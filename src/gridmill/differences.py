@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from gridmill.config import Config
 from gridmill.grid import RewardTerm
-from gridmill.grid.wording import describe
+from gridmill.grid.analysis.rule_text import describe
 
 WIDTH = 80
 

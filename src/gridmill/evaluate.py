@@ -18,31 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import games
-from gridmill.batch import Env
 from gridmill.config import did_you_mean
-from gridmill.env import ProspectorBatchEnv, make
-from gridmill.games import AnyGame
-from gridmill.prospector.bots import BOTS, Bot
-from gridmill.prospector.config import ProspectorConfig
+from gridmill.env import EPISODE_KEYS, Env, GameConfig, Player
+from gridmill.games.make import make
 from gridmill.replay import Recorder
 from gridmill.run import Run
-from gridmill.scores import HEADS, beside, score_name, score_of
-from gridmill.scripts import make_script, script_for
 
 WORLDS = 256  # played at a time
 Columns = dict[str, NDArray[np.float64]]
-
-
-class Player(Protocol):
-    """Who plays: rows of observations in, actions out; what `gridmill.policy.load` returns, or a script or bot."""
-
-    masks: bool  # whether it wants to be told which actions would succeed
-
-    def act(self, obs: Any, state: Any, masks: Any = None) -> tuple[Any, Any]:
-        """Actions and the next state; the state before the first step is None."""
-
-    def reset(self, state: Any, ended: NDArray[np.bool_]) -> Any:
-        """The state with the rows forgotten whose episode has ended."""
 
 
 class Trained(Player, Protocol):
@@ -77,7 +60,7 @@ class Result:
 
 
 def evaluate(
-    game: str | AnyGame | Run, policy: str, episodes: int, seed: int, label: str = "", replay: Path | None = None
+    game: str | GameConfig | Run, policy: str, episodes: int, seed: int, label: str = "", replay: Path | None = None
 ) -> Result:
     """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score.
 
@@ -86,7 +69,7 @@ def evaluate(
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
     statistic = game.score if isinstance(game, Run) else ""
-    played = games.build(game) if isinstance(game, str) else game_of(game) if isinstance(game, Run) else game
+    played = games.build(game) if isinstance(game, str) else game.played_game if isinstance(game, Run) else game
     trained = _trained(policy)
     tape = Recorder(played, policy, seed) if replay is not None else None
     parts = [
@@ -101,11 +84,11 @@ def evaluate(
         game=label or (game if isinstance(game, str) else played.name),
         policy=policy,
         episodes=episodes,
-        score_name=score_name(played, statistic),
+        score_name=played.score_title(statistic),
         score=scores,
         reward=stats["reward"],
         stats=stats,
-        beside=beside(played),
+        beside=played.beside,
     )
 
 
@@ -121,16 +104,9 @@ def run_of(folder: Path) -> Run:
     return Run.load(record["run"])
 
 
-def game_of(run: Run) -> AnyGame:
-    """The game a run is judged in: its own, but Prospector's frozen one, whatever reward it was trained with."""
-    return ProspectorConfig() if isinstance(run.game, ProspectorConfig) else run.game
-
-
-def baselines(game: AnyGame | Run) -> list[str]:
+def baselines(game: GameConfig | Run) -> list[str]:
     """Policies to hold a trained one against: chance, and the best script there is."""
-    game = game.game if isinstance(game, Run) else game
-    script = "bot:shuttle" if isinstance(game, ProspectorConfig) else script_for(game)
-    return ["random"] if script is None else ["random", script]
+    return list((game.played_game if isinstance(game, Run) else game).baselines())
 
 
 def is_trained(policy: str) -> bool:
@@ -144,7 +120,7 @@ def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
 
 
 def _play(
-    game: AnyGame,
+    game: GameConfig,
     policy: str,
     trained: Trained | None,
     worlds: int,
@@ -156,7 +132,7 @@ def _play(
     env: Env = make(game, num_worlds=worlds, seed=seed, masks=trained is not None and trained.masks)
     with env:
         known = dict.fromkeys([*env.stat_names, "length"], np.zeros(0))
-        score_of(game, known, statistic)  # a wrong name is refused before anything is played
+        game.score_of(known, statistic)  # a wrong name is refused before anything is played
         if trained is not None:
             trained.meet(env, seed)
         player = trained or _named(policy, env, seed)
@@ -177,9 +153,9 @@ def _play(
             state = player.reset(state, ended)
             taken = env.take_episodes()
             first = {name: values[taken["episode"] == 0] for name, values in taken.items()}
-            np.add.at(scores, first["world"], score_of(game, first, statistic) / env.num_agents)
+            np.add.at(scores, first["world"], game.score_of(first, statistic) / env.num_agents)
             for name, values in first.items():
-                if name not in HEADS:
+                if name not in EPISODE_KEYS:
                     np.add.at(found[name], first["world"], values / env.num_agents)
             missing[first["world"]] = False
         return scores, found
@@ -192,9 +168,7 @@ def _trained(policy: str) -> Trained | None:
     if not is_trained(policy):
         return None
     if not Path(policy).exists():
-        raise ValueError(
-            f"policy: expected random, bot:NAME, script:NAME or the folder of a checkpoint or run, got `{policy}`"
-        )
+        raise ValueError(f"policy: expected random, script:NAME or the folder of a checkpoint or run, got `{policy}`")
     try:
         from gridmill.policy import load
 
@@ -209,13 +183,12 @@ def _named(policy: str, env: Env, seed: int) -> Player:
     kind, _, name = policy.partition(":")
     if kind == "random":
         return _Random(env.num_actions, seed)
-    if kind == "script":
-        return make_script(name, env, seed)
-    if not isinstance(env, ProspectorBatchEnv):
-        raise ValueError(f"policy: `{policy}` plays prospector only")
-    if name not in BOTS:
-        raise ValueError(f"unknown bot `{name}`{did_you_mean(name, list(BOTS))} - bots: {', '.join(BOTS)}")
-    return _BotPlayer(name)
+    scripts = env.games[0].scripts()
+    if name not in scripts:
+        known = ", ".join(scripts) or "none"
+        hint = did_you_mean(name, list(scripts))
+        raise ValueError(f"policy: no script `{name}` for {env.games[0].name}{hint} - its scripts: {known}")
+    return scripts[name](env, seed)
 
 
 class _Random:
@@ -234,23 +207,6 @@ class _Random:
         return None
 
 
-class _BotPlayer:
-    """A bot of Prospector; what it remembers of its rows is the state."""
-
-    masks = False
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def act(self, obs: NDArray[np.float32], state: Bot | None, masks: Any = None) -> tuple[NDArray[np.int32], Bot]:
-        bot = state or Bot(self.name, len(obs))
-        return bot.act(obs), bot
-
-    def reset(self, state: Bot, ended: NDArray[np.bool_]) -> Bot:
-        state.reset(ended)
-        return state
-
-
 # ---- figures
 
 
@@ -261,26 +217,13 @@ def _mean(values: NDArray[np.float64]) -> Mean:
     return Mean(float(np.mean(values)), se, float(np.median(values)), values.size)
 
 
-TITLES = {
-    "net_profit": "net profit",
-    "profit_per_tick": "profit per tick",
-    "overheat_ticks": "overheat ticks",
-    "pirate_encounters": "pirate encounters",
-    "length": "steps",
-    "cogs/aligned.junction.gained": "junctions gained",
-    "cogs/aligned.junction.lost": "junctions lost",
-}
-
-
 def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
     """Results of one game, a line per statistic and policy: statistic, policy, mean, standard error, median."""
-    reward = "return" if results[0].score_name == "net_profit" else "reward"
-    own = TITLES.get(results[0].score_name, results[0].score_name)
-    lines = [(f"{own} (score)", [result.score for result in results])]
+    lines = [(f"{results[0].score_name} (score)", [result.score for result in results])]
     if results[0].score_name != "reward":
-        lines.append((reward, [result.reward for result in results]))
+        lines.append(("reward", [result.reward for result in results]))
     for name in results[0].beside:
-        lines.append((TITLES.get(name, name), [result.stats[name] for result in results]))
+        lines.append((name.replace("_", " "), [result.stats[name] for result in results]))
     rows: list[tuple[str, ...]] = []
     for title, figures in lines:
         for result, found in zip(results, figures, strict=True):

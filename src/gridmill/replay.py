@@ -19,11 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill.batch import Env
-from gridmill.env import make
-from gridmill.games import AnyGame
-from gridmill.grid import Game
-from gridmill.prospector.config import ProspectorConfig
+from gridmill.env import Env, GameConfig
+from gridmill.games import kinds
+from gridmill.games.make import make
 
 FORMAT = 1
 EVERY = 100  # ticks between two hashes
@@ -40,7 +38,7 @@ class ReplayError(ValueError):
 class Recorder:
     """Collects the first episode of world 0."""
 
-    game: AnyGame
+    game: GameConfig
     policy: str
     seed: int
     actions: list[NDArray[np.uint16]] = field(default_factory=list)
@@ -65,7 +63,7 @@ class Recorder:
         head = {
             "gridmill": version("gridmill"),
             "format": FORMAT,
-            "kind": "prospector" if isinstance(self.game, ProspectorConfig) else "grid",
+            "kind": self.game.kind,
             "game": self.game.tree(),
             "policy": self.policy,
             "seed": self.seed,
@@ -84,7 +82,7 @@ class Recorder:
 class Replay:
     """A file that has been read."""
 
-    game: AnyGame
+    game: GameConfig
     policy: str
     seed: int
     every: int
@@ -134,7 +132,7 @@ def _decoded(head: Any, body: bytes) -> Replay:
     hashes = tuple(str(x) for x in head["hashes"])
     if every == 0 or len(hashes) != -(-ticks // every):
         raise ReplayError(f"replay: expected a hash every {every} ticks, got {len(hashes)} for {ticks}")
-    game = ProspectorConfig.load(head["game"]) if head["kind"] == "prospector" else Game.load(head["game"])
+    game = kinds.load({"kind": head["kind"]} | head["game"])
     actions = np.frombuffer(raw, "<u2").reshape(ticks, agents)
     return Replay(game, str(head["policy"]), seed, every, hashes, actions)
 

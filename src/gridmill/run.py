@@ -7,13 +7,13 @@ a plain number or a Schedule.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from gridmill.config import Config, ConfigError
-from gridmill.grid import Game
-from gridmill.prospector.config import ProspectorConfig
+from gridmill.env.kind import GameConfig
+from gridmill.games.kinds import AnyGame
 
 Count = Annotated[int, Field(ge=1, le=2**48)]
 CountOrNone = Annotated[int, Field(ge=0, le=2**48)]
@@ -49,16 +49,6 @@ def _number_kind(value: Any) -> str:
 
 
 Number = Annotated[Annotated[float, Tag("number")] | Annotated[Schedule, Tag("schedule")], Discriminator(_number_kind)]
-
-
-def _game_kind(value: Any) -> str:
-    keys = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
-    return "prospector" if "time_max" in keys or isinstance(value, ProspectorConfig) else "grid"
-
-
-AnyGame = Annotated[
-    Annotated[Game, Tag("grid")] | Annotated[ProspectorConfig, Tag("prospector")], Discriminator(_game_kind)
-]
 
 
 class PolicyConfig(Config):
@@ -217,6 +207,7 @@ class Run(Config):
     run: Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^$")] = ""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     game: AnyGame
+    evaluation_game: AnyGame | None = None  # what evaluation plays, if not the game that is learned in
     score: str = ""  # the statistic a table calls the score; empty = the game's own
     policy: PolicyConfig = PolicyConfig()
     losses: Losses = Losses()
@@ -232,15 +223,50 @@ class Run(Config):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Run:
-        vector = isinstance(self.game, ProspectorConfig)
+        vector = self.game.obs_kind == "vector"
         if vector != (self.policy.encoder == "mlp"):
             fits = "mlp" if vector else "bag, cnn or attend"
             raise ConfigError(
                 f"expected encoder {fits} for {self.game.name}, got {self.policy.encoder}", "$.policy.encoder"
             )
-        if self.trainer.env_impl == "reference" and not vector:
+        known = ("auto", *self.game.implementations())
+        if self.trainer.env_impl not in known:
             raise ConfigError(
-                f"expected auto or native for {self.game.name}, got reference, which only prospector has",
-                "$.trainer.env_impl",
+                f"expected {' or '.join(known)} for {self.game.name}, got {self.trainer.env_impl}", "$.trainer.env_impl"
             )
         return self
+
+    @property
+    def played_game(self) -> GameConfig:
+        """The game that evaluation plays."""
+        return self.game if self.evaluation_game is None else self.evaluation_game
+
+    @classmethod
+    def load(cls, data: Any) -> Self:
+        return super().load(upgrade(data))
+
+
+# Games of the first format said nothing of their score; it went by their names.
+_OLD_SCORES = {
+    "arena": {"score": {"stat": "heart.get"}, "beside": ["battery.get", "ore.get"]},
+    "navigation": {
+        "score": {"stat": "heart.get", "per": "supply", "title": "hearts taken"},
+        "beside": ["heart.get", "cell.visited"],
+    },
+    "cogsguard": {
+        "score": {"stat": "cogs/aligned.junction.held", "per": "tick", "title": "junctions held"},
+        "beside": ["cogs/aligned.junction.gained", "cogs/aligned.junction.lost", "heart.get"],
+    },
+}
+
+
+def upgrade(data: Any) -> Any:
+    """The plain data of a run as it is written today, from whatever version wrote it."""
+    if not isinstance(data, dict) or not isinstance(data.get("game"), dict) or "kind" in data["game"]:
+        return data
+    game = data["game"]
+    if "time_max" in game:
+        # Prospector was always evaluated in its public form.
+        return data | {"game": {"kind": "prospector"} | game, "evaluation_game": {"kind": "prospector"}}
+    family = next((name for name in _OLD_SCORES if str(game.get("name", "")).startswith(name)), "")
+    return data | {"game": {"kind": "grid"} | _OLD_SCORES.get(family, {}) | game}

@@ -25,6 +25,7 @@ from tiny import berries, epochs_of, tiny
 
 from gridmill import checkpoint, dry_run, games
 from gridmill.config import Config
+from gridmill.env import GameConfig
 from gridmill.run import Run, Schedule
 from gridmill.train import judge as judge_room
 from gridmill.train import train
@@ -206,6 +207,7 @@ TABLE: dict[str, Case] = {
     "run": to("mine", see=lambda run: session(run).name == "mine"),
     "seed": to(1),
     "game": to(berries().replace("max_steps", 10), berries().replace("rewards.0.weight", 1.0), trainer__reward="raw"),
+    "evaluation_game": to(berries().replace("max_steps", 10), see=lambda run: run.played_game.max_steps),
     "score": to("reward", see=lambda run: [record.get("score") for record in epochs_of(session(run))], epochs=4),
     "policy.encoder": to("cnn", "attend"),
     "policy.core": to("none", "lstm", "gru"),
@@ -289,7 +291,7 @@ def paths(kind: type[Config], start: str = "") -> list[str]:
     found: list[str] = []
     for name, about in kind.model_fields.items():
         inner = about.annotation
-        if isinstance(inner, type) and issubclass(inner, Config):
+        if isinstance(inner, type) and issubclass(inner, Config) and not issubclass(inner, GameConfig):
             found += paths(inner, f"{start}{name}.")
         else:
             found.append(f"{start}{name}")

@@ -18,12 +18,11 @@ NATIVE = ROOT / "native"
 FLOORS = [
     {"_native", "onednn"},
     {"config"},
-    {"grid", "prospector", "own_code"},
+    {"env", "own_code"},
+    {"grid", "prospector"},
     {"games"},
-    {"batch"},
-    {"env"},
-    {"render", "differences", "explain", "windows", "scores", "scripts", "run", "replay"},
-    {"faces", "faces_puffer", "faces_world", "faces_zoo", "checks", "overrides", "arithmetic", "checkpoint"},
+    {"differences", "run", "replay"},
+    {"adapters", "overrides", "arithmetic", "checkpoint"},
     {"recipes", "presets", "policy"},
     {"evaluate", "dry_run"},
     {"train"},
@@ -32,7 +31,6 @@ FLOORS = [
     {"cli"},
     {"__main__"},
 ]
-FAMILIES = {"faces": {"faces", "faces_puffer", "faces_world", "faces_zoo"}}  # one room in several files
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -59,8 +57,8 @@ def imported_modules(path: Path) -> set[str]:
     return found
 
 
-PUBLIC = {"Config": "config", "ConfigError": "config", "Env": "batch", "Game": "grid"} | dict.fromkeys(
-    ["Feature", "Token", "TokenBudgetWarning", "make"], "env"
+PUBLIC = {"Config": "config", "ConfigError": "config", "Env": "env", "Game": "grid", "make": "games"} | dict.fromkeys(
+    ["Feature", "Token", "TokenBudgetWarning"], "grid"
 )
 
 
@@ -74,10 +72,6 @@ def imported_rooms(path: Path) -> set[str]:
     return rooms - {"__version__"}
 
 
-def family(room: str) -> set[str]:
-    return next((rooms for rooms in FAMILIES.values() if room in rooms), {room})
-
-
 def test_every_room_has_a_floor() -> None:
     assert {room_of(path) for path in sources()} <= set(FLOOR)
 
@@ -85,7 +79,7 @@ def test_every_room_has_a_floor() -> None:
 @pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_python_imports_point_down(path: Path) -> None:
     room = room_of(path)
-    for other in imported_rooms(path) - family(room):
+    for other in imported_rooms(path) - {room}:
         assert other in FLOOR, f"{path.name} imports gridmill.{other}, which has no floor"
         assert FLOOR[other] < FLOOR[room], f"{path.name} ({room}) may not import {other}"
 
@@ -102,7 +96,7 @@ def test_torch_stays_in_its_rooms() -> None:
 def test_importing_gridmill_is_light() -> None:
     """No torch, Gymnasium, PettingZoo, typer or rich comes along with the names a script needs."""
     script = (
-        "import sys, gridmill; gridmill.make, gridmill.Game, gridmill.games\n"
+        "import sys, gridmill; gridmill.games.make, gridmill.Game, gridmill.games\n"
         "print([m for m in ('torch', 'gymnasium', 'pettingzoo', 'typer', 'rich', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ from gridmill import _native
 from gridmill.config import Config
 from gridmill.prospector import Commodities, Commodity, ProspectorConfig
 
-NUMBERS = [name for name in ProspectorConfig.model_fields if name != "commodities"]
+NUMBERS = [name for name in ProspectorConfig().core_tree() if name != "commodities"]
 
 
 def defaults(native: dict[str, list[Any]]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def defaults(native: dict[str, list[Any]]) -> dict[str, Any]:
 
 def test_names_types_and_defaults() -> None:
     native = _native.prospector_schema()
-    assert defaults(native) == ProspectorConfig().tree()
+    assert defaults(native) == ProspectorConfig().core_tree()
     assert list(native["commodities"][1]) == list(Commodities.model_fields)
     same({name: said for name, said in native.items() if name != "commodities"}, numbers_only())
 
@@ -35,7 +35,7 @@ def numbers_only() -> type[Config]:
 
 
 def native_takes(path: list[str], value: Any) -> bool:
-    tree: dict[str, Any] = ProspectorConfig().tree()
+    tree: dict[str, Any] = ProspectorConfig().core_tree()
     spot = tree
     for name in path[:-1]:
         spot = spot[name]
@@ -67,7 +67,7 @@ def test_both_sides_allow_the_same_prices(name: str) -> None:
     low, high = bounds(Commodity, name)
     # Wide borders for the other two, so that only the one under test can be refused.
     for value, fits in ((low, True), (low / 2, False), (high, True), (high * 2, False)):
-        tree: dict[str, Any] = ProspectorConfig().tree()
+        tree: dict[str, Any] = ProspectorConfig().core_tree()
         tree["commodities"]["pge"] = {"base": 1.0, "low": low, "high": high} | {name: value}
         assert taken(lambda tree=tree: _native.LoneProspector(tree)) == fits
         assert taken(lambda tree=tree: ProspectorConfig.load(tree)) == fits

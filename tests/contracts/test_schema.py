@@ -146,7 +146,7 @@ def described(model: type[Config]) -> dict[str, list[Any]]:
     """A model as the native schema would say it (without the meanings)."""
     out = {}
     for name, field in model.model_fields.items():
-        if name == "kind":
+        if name in getattr(model, "not_compiled", ("kind",)):
             continue
         kind = type_name(field.annotation)
         default: Any = None if field.default is PydanticUndefined else field.default
@@ -226,7 +226,7 @@ def test_lists_and_dicts_start_empty_on_both_sides() -> None:
         *KINDS,
     ]:
         for name, field in model.model_fields.items():
-            if (
+            if name not in getattr(model, "not_compiled", ()) and (
                 type_name(field.annotation) in ("list", "dict")
                 and field.default is not PydanticUndefined
                 and len(field.default)
@@ -254,7 +254,7 @@ def native_takes(path: list[Any], value: Any, map_: Any) -> bool:
     """Whether the native side, asked alone, finds no fault with this field (others may then fail)."""
     rewards = [{"value": {"kind": "constant"}}]
     shown = {"values": [{"name": "x", "value": {"kind": "constant"}}]}
-    tree: dict[str, Any] = Game(name="x", map=Scatter()).tree() | {"rewards": rewards, "map": copy.deepcopy(map_)}
+    tree: dict[str, Any] = Game(name="x", map=Scatter()).core_tree() | {"rewards": rewards, "map": copy.deepcopy(map_)}
     tree["observation"] |= shown
     tree["resources"] = ["ore"]
     tree["attack"] = {"cost": {"ore": 1}}

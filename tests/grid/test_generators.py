@@ -43,7 +43,7 @@ from gridmill.grid import (
     forest,
     plains,
 )  # fmt: skip
-from gridmill.grid.plant import counts_on
+from gridmill.grid.analysis.converters import counts_on
 
 Spot = tuple[int, int]
 OBJECTS = {"wall": ObjectType(), "crate": ObjectType(), "mine": ObjectType(inventory={"ore": 3})}

@@ -59,10 +59,11 @@ def test_a_bot_plays_single_envs_and_batches_alike() -> None:
 
 def test_unknown_policies_get_one_clear_line() -> None:
     with pytest.raises(
-        ValueError, match=r"^unknown bot `greedy`; did you mean `greedy_miner`\? - bots: greedy_miner, "
+        ValueError,
+        match=r"^policy: no script `greedy` for prospector; did you mean `greedy_miner`\? - its scripts: ",
     ):
         evaluate("prospector", "bot:greedy", episodes=1, seed=0)
-    with pytest.raises(ValueError, match=r"^policy: `bot:shuttle` plays prospector only$"):
+    with pytest.raises(ValueError, match=r"^policy: no script `shuttle` for toy - its scripts: none$"):
         evaluate("toy", "bot:shuttle", episodes=1, seed=0)
     with pytest.raises(ValueError, match=r"^--episodes must be at least 1, got 0$"):
         evaluate("prospector", "random", episodes=0, seed=0)
@@ -79,7 +80,7 @@ def test_eval_prints_a_table_and_json(capsys: pytest.CaptureFixture[str]) -> Non
     assert ended.value.code == 0
     printed = capsys.readouterr().out
     assert printed.splitlines()[0] == "5 episodes each from seed 7; standard errors over worlds"
-    for title in ("return", "net profit", "survival", "profit per tick", "overheat ticks", "pirate encounters"):
+    for title in ("reward", "net profit", "survival", "profit per tick", "overheat ticks", "pirate encounters"):
         assert title in printed
     assert max(map(len, printed.splitlines())) <= 80
     with pytest.raises(SystemExit):

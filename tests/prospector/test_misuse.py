@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gridmill
+from gridmill.adapters import GridmillEnv, GridmillVectorEnv, parallel_env
 from gridmill.config import ConfigError
-from gridmill.faces import GridmillEnv, GridmillVectorEnv, parallel_env
 from gridmill.prospector import ProspectorConfig, ProspectorEnv
 
 IMPLEMENTATIONS = ("native", "reference")
@@ -97,17 +97,15 @@ def test_wrong_settings_are_one_line_with_their_path(settings: dict[str, Any], e
 
 
 def test_the_batch_refuses_what_it_cannot_do() -> None:
-    with pytest.raises(
-        ValueError, match=r"^game: games of one batch must be of one kind, got grid games and prospector$"
-    ):
+    with pytest.raises(ValueError, match=r"^game: games of one batch must be of one kind, got grid and prospector$"):
         gridmill.make(["toy", "prospector"])
-    with pytest.raises(ValueError, match=r"^validation: expected a grid game, got prospector"):
+    with pytest.raises(ValueError, match=r"^validation: prospector computes its observations in one way only$"):
         gridmill.make("prospector", validation=True)
     with gridmill.make("prospector", num_worlds=2) as env:
         with pytest.raises(RuntimeError, match=r"call reset\(\) before the first step"):
             env.step()
         with pytest.raises(TypeError, match=r"^game: expected a ProspectorConfig, got Game$"):
-            env.add_game("toy")
+            env.add_game(gridmill.games.toy())  # type: ignore[arg-type]
         env.reset()
         with pytest.raises(TypeError, match="actions must be int32 or int64"):
             env.step(np.zeros(2))
@@ -117,10 +115,13 @@ def test_the_batch_refuses_what_it_cannot_do() -> None:
         assert env.step_info.invalid.all()
 
 
-def test_faces_of_the_grid_say_so() -> None:
-    for face in (GridmillEnv, parallel_env):
-        with pytest.raises(TypeError, match=r"^this face is for grid games, got `prospector`"):
-            face("prospector")
+def test_adapters_for_maps_say_so() -> None:
+    with pytest.raises(TypeError, match=r"^this adapter is for games with a map, got `prospector`; use GridmillEnv$"):
+        parallel_env("prospector")
+    ship = GridmillEnv("prospector")
+    obs, _ = ship.reset(seed=1)
+    assert ship.observation_space.contains(obs)
+    ship.close()
     with pytest.raises(ValueError, match=r"^render_mode must be None for `prospector`, which has no picture"):
         GridmillVectorEnv("prospector", 2, render_mode="ansi")
 

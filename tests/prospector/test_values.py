@@ -10,8 +10,8 @@ import pytest
 from gridmill.prospector import ProspectorEnv
 from gridmill.prospector.bots import Bot
 from gridmill.prospector.config import ProspectorConfig
-from gridmill.prospector.draws import Pcg32
-from gridmill.prospector.reference import ReferenceWorld
+from gridmill.prospector.reference.draws import Pcg32
+from gridmill.prospector.reference.world import ReferenceWorld
 
 OUTPUTS = {
     0: (0x9AE4F7499BA72696, [1203932051, 3113183783, 2101201694, 4034269462]),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gridmill
+from gridmill.env.windows import Ticks, Window, Windows, last_step
 from gridmill.prospector import ProspectorEnv
-from gridmill.windows import Ticks, Window, Windows, last_step
 
 WORLDS, STEPS = 5, 300
 

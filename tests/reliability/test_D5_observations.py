@@ -287,13 +287,13 @@ def comparisons_on(name: str, least: int) -> int:
     return shadow(game, num_worlds=16, ticks=-(-least // (16 * game.num_agents)), seed=1, threads=2)
 
 
-@pytest.mark.parametrize("name", gridmill.games.grid_names())
+@pytest.mark.parametrize("name", gridmill.games.names("grid"))
 def test_D5_a_hundred_thousand_comparisons_on_every_game(name: str) -> None:
     assert comparisons_on(name, 100_000) >= 100_000
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", gridmill.games.grid_names())
+@pytest.mark.parametrize("name", gridmill.games.names("grid"))
 def test_D5_a_million_comparisons_on_every_game(name: str) -> None:
     assert comparisons_on(name, 1_000_000) >= 1_000_000
 

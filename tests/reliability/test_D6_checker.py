@@ -11,8 +11,8 @@ import pytest
 from gymnasium import spaces
 
 import gridmill
-from gridmill.checks import CheckFailed, Report, check_determinism, difference
-from gridmill.faces import GridmillVectorEnv, parallel_env
+from gridmill.adapters import GridmillVectorEnv, parallel_env
+from gridmill.env.checks import CheckFailed, Report, check_determinism, difference
 from gridmill.grid import Ascii
 
 SMALL = {"num_agents": 3, "map_size": 9, "max_steps": 60}
@@ -228,7 +228,7 @@ def test_D6_catches_broken_parallel_env(fault: str) -> None:
         check_determinism(broken_zoo(fault), seeds=(0, 1), steps=220)
 
 
-@pytest.mark.parametrize("game", gridmill.games.grid_names())
+@pytest.mark.parametrize("game", gridmill.games.names("grid"))
 def test_D6_passes_shipped_games(game: str) -> None:
     """Every face of every game, over several episodes."""
     short = gridmill.games.build(game).replace("max_steps", 40)

@@ -18,9 +18,9 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, see
 from pettingzoo.utils import parallel_to_aec
 
 import gridmill
-from gridmill.faces import GridmillVectorEnv, parallel_env
+from gridmill.adapters import GridmillVectorEnv, parallel_env
 
-GAMES = gridmill.games.grid_names()
+GAMES = gridmill.games.names("grid")
 SHAPE_WARNING = "unconventional shape"
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from gridmill.checks import check_determinism
-from gridmill.faces import GridmillVectorEnv
+from gridmill.adapters import GridmillVectorEnv
+from gridmill.env.checks import check_determinism
 from gridmill.prospector import ProspectorConfig, ProspectorEnv
 
 IMPLEMENTATIONS = ("native", "reference", "auto")

@@ -67,7 +67,7 @@ def test_R9_fault_names_world_tick_and_seed(world: int, tick: int, threads: int)
     first, *rest = str(caught.value).splitlines()
     assert first == expected(world, tick)
     assert rest == [
-        f"to see it again: env = gridmill.make(<your game 'corridor'>, num_worlds={WORLDS}); "
+        f"to see it again: env = gridmill.make(<the game 'corridor'>, num_worlds={WORLDS}); "
         "env.reset(seed=<the seed above>); then the same actions up to that tick"
     ]
     for refused in (env.step, lambda: env.send(0), lambda: env.step(np.zeros(WORLDS, np.int32)), env.save):
@@ -98,7 +98,7 @@ def test_R9_the_recipe_for_several_games_is_a_list() -> None:
     games = [corridor("one"), corridor("two")]
     with quiet_make(games, num_worlds=WORLDS, seed=SEED) as env:
         env.reset()
-        recipe = re.escape("gridmill.make([<your game 'one'>, <your game 'two'>], num_worlds=16)")
+        recipe = re.escape("gridmill.make([<the game 'one'>, <the game 'two'>], num_worlds=16)")
         with pytest.raises(_native.WorldFault, match=recipe):
             walk_into(env, [1], 12)
 
@@ -177,7 +177,7 @@ def test_R9_fault_at_reset() -> None:
     with pytest.raises(_native.WorldFault) as caught:
         env.reset()
     assert str(caught.value).startswith("world 0, episode 0, tick 0, seed 9: scatter found no layout in 100 draws ")
-    assert "to see it again: env = gridmill.make(<your game 'full'>, num_worlds=64)" in str(caught.value)
+    assert "to see it again: env = gridmill.make(<the game 'full'>, num_worlds=64)" in str(caught.value)
     with pytest.raises(RuntimeError, match="call reset"):
         env.step()
     env.close()

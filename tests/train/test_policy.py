@@ -12,8 +12,9 @@ import torch
 from small_runs import WORDS, hash_of, random_tokens, short_game, small_run, zeros
 from torch import Tensor
 
-from gridmill import checkpoint, games, make
-from gridmill.games import AnyGame
+from gridmill import checkpoint, games
+from gridmill.env import GameConfig
+from gridmill.games.make import make
 from gridmill.policy import Layout, Spec, load
 from gridmill.policy.initial import orthogonal
 from gridmill.policy.network import Policy
@@ -301,7 +302,7 @@ def test_a_feature_is_known_whatever_its_range_elsewhere(here: float, there: flo
 # ---- players
 
 
-def trained(tmp_path: Path, game: AnyGame | None = None, **trainer: Any) -> tuple[Player, Trainer]:
+def trained(tmp_path: Path, game: GameConfig | None = None, **trainer: Any) -> tuple[Player, Trainer]:
     """A policy of one epoch, through a checkpoint."""
     run = small_run(game, **trainer)
     source = Trainer(run)

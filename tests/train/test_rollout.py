@@ -14,7 +14,7 @@ from small_runs import SHORT, Scripted, hash_of, short_game, small_run, zeros
 
 from gridmill import games
 from gridmill.arithmetic import sizes as sizes_of
-from gridmill.games import AnyGame
+from gridmill.env import GameConfig
 from gridmill.policy.network import Policy
 from gridmill.run import PolicyConfig, Run
 from gridmill.train.experience import Experience
@@ -222,7 +222,7 @@ def test_steps_collected_are_steps_trained_on(chosen: dict[str, Any], core: str)
 # ---- the same bytes
 
 
-def trained(epochs: int, game: AnyGame | None = None, **settings_: Any) -> Trainer:
+def trained(epochs: int, game: GameConfig | None = None, **settings_: Any) -> Trainer:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "threads=")  # more than this machine has cores
         trainer = Trainer(small_run(game, **settings_))

@@ -11,12 +11,12 @@ import pytest
 
 import gridmill
 from gridmill import overrides, recipes
+from gridmill.env.windows import Window
 from gridmill.run import Run
 from gridmill.train import report, resume, train
 from gridmill.train.lines import read_records
 from gridmill.train.runs import rows
 from gridmill.train.trainer import Trainer
-from gridmill.windows import Window
 
 GRID = ["game.max_steps=30", "trainer.num_worlds=4", "trainer.batch_size=6_144", "trainer.minibatch_size=3_072"]
 SHIP = ["game.time_max=40", "trainer.num_worlds=6", "trainer.batch_size=384", "trainer.minibatch_size=192"]

@@ -5,6 +5,7 @@ Three variants that differ only in the values below; `gridmill diff arena arena_
 
 from __future__ import annotations
 
+from gridmill.env.kind import Score
 from gridmill.grid import (
     AgentType,
     Attack,
@@ -45,6 +46,8 @@ def arena(num_agents: int = 24, max_steps: int = 1000) -> Game:
     return Game(
         name="arena",
         num_agents=num_agents,
+        score=Score(stat="heart.get"),
+        beside=("battery.get", "ore.get"),
         max_steps=max_steps,
         moves=8,
         resources=RESOURCES,
@@ -85,3 +88,6 @@ def _places(count: int) -> tuple[int, int]:
     """As square as possible: 4 quarters are 2 x 2."""
     rows = max(r for r in range(1, count + 1) if count % r == 0 and r * r <= count)
     return rows, count // rows
+
+
+GAMES = (arena, arena_basic, arena_basic_easy_shaped)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gridmill.env.kind import Score
 from gridmill.games.cogsguard_rewards import ELEMENTS, VIBES, rewards_of
 from gridmill.grid import (
     Add,
@@ -117,6 +118,8 @@ def _game(
     store = dict.fromkeys(ELEMENTS, num_agents * dearest * wealth)
     return Game(
         name=name,
+        score=Score(stat="cogs/aligned.junction.held", per="tick", title="junctions held"),
+        beside=("cogs/aligned.junction.gained", "cogs/aligned.junction.lost", "heart.get"),
         num_agents=num_agents,
         max_steps=max_steps,
         moves=4,
@@ -315,3 +318,6 @@ def _spread(clock: tuple[int, int, int], until: int, when: tuple[Aligned | Not, 
         then=(effect,),
         max_targets=1,
     )
+
+
+GAMES = (cogsguard, cogsguard_arena)

@@ -184,3 +184,6 @@ def _picture(num_agents: int) -> str:
     side = "#" * BORDER
     edge = ["#" * (len(rows[0]) + 2 * BORDER)] * BORDER
     return "\n".join([*edge, *(side + row + side for row in rows), *edge])
+
+
+GAMES = (extractor_hub,)

@@ -7,6 +7,7 @@ altars and time limits of their own, to see how well the looking was learned.
 from __future__ import annotations
 
 from gridmill.config import did_you_mean
+from gridmill.env.kind import Score
 from gridmill.games.navigation_maps import COURTS, PICTURES
 from gridmill.grid import (
     Ascii,
@@ -80,6 +81,8 @@ def _game(name: str, land: Map, num_agents: int, max_steps: int, each: float) ->
     return Game(
         name=name,
         num_agents=num_agents,
+        score=Score(stat="heart.get", per="supply", title="hearts taken"),
+        beside=("heart.get", "cell.visited"),
         max_steps=max_steps,
         moves=4,
         resources=("heart",),
@@ -120,3 +123,6 @@ def _evaluation_lands() -> dict[str, tuple[int, Canvas]]:
         "drawn_maze": (600, Canvas(height=41, width=41, border=1, layers=(Maze(method="kruskal"), altars))),
         "drawn_rooms": (400, Canvas(height=41, width=41, border=1, layers=(Rooms(rows=5, columns=5), altars))),
     }
+
+
+GAMES = (navigation,)

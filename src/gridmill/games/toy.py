@@ -25,3 +25,6 @@ def toy(
         map=Scatter(height=map_size, width=map_size, border=1, objects={"wall": walls}),
         observation=Observation(window=window),
     )
+
+
+GAMES = (toy,)

@@ -1,19 +1,6 @@
 """Python words for the grid engine: games, what stands in them, what agents see, what pays, and maps."""
 
-from gridmill.grid.game import (
-    AgentType,
-    Assembler,
-    Attack,
-    Collective,
-    Converter,
-    Game,
-    Limit,
-    ObjectType,
-    Observation,
-    ObservedValue,
-    Recipe,
-    RewardTerm,
-)
+from gridmill.grid.game import Game
 from gridmill.grid.layers import (
     Blocks,
     Bsp,
@@ -50,6 +37,19 @@ from gridmill.grid.maps import (
     Instances,
     Map,
     Scatter,
+)
+from gridmill.grid.parts import (
+    AgentType,
+    Assembler,
+    Attack,
+    Collective,
+    Converter,
+    Limit,
+    ObjectType,
+    Observation,
+    ObservedValue,
+    Recipe,
+    RewardTerm,
 )
 from gridmill.grid.rules import (
     Add,

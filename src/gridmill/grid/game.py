@@ -1,160 +1,30 @@
 """Game: everything a grid world is, as one frozen value. The core compiles it once and then only moves numbers.
 
-The native side is `native/grid/config.hpp`; a test holds names, types and defaults equal.
+The native side is `native/grid/config.hpp`; a test holds names, types and defaults equal. The methods load what they
+need when they are called: a game is plain data until somebody plays or explains it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from gridmill.config import Config, Frozen, FrozenDict
+from gridmill.config import Frozen, FrozenDict
+from gridmill.env.kind import GameConfig, MakePlayer
 from gridmill.grid.maps import Map
-from gridmill.grid.rules import Amounts, Area, Event, Rule
-from gridmill.grid.values import GameValue
+from gridmill.grid.parts import AgentType, Attack, Collective, ObjectType, Observation, RewardTerm
+from gridmill.grid.rules import Amounts, Event, Rule
+
+if TYPE_CHECKING:
+    from gridmill.grid.env import GridEnv
 
 
-class Limit(Config):
-    """At most min(max, max(base, sum of bonus x held)) of these resources together."""
-
-    resources: tuple[str, ...]
-    base: Annotated[int, Field(ge=0, le=65535)] = 65535
-    max: Annotated[int, Field(ge=0, le=65535)] = 65535
-    bonus: Amounts = FrozenDict()
-
-
-class Converter(Config):
-    """A machine: consumes its inputs when it starts, which it does whenever it can, and leaves its outputs
-    `cooldown` ticks later, to be fetched by a bump."""
-
-    inputs: Amounts = FrozenDict()
-    outputs: Amounts
-    cooldown: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    max_output: Annotated[int, Field(ge=1, le=65535)] = 5
-    max_input: Annotated[int, Field(ge=1, le=65535)] = 5
-    initial_resource_count: Annotated[int, Field(ge=0, le=65535)] = 0
-    max_conversions: Annotated[int, Field(ge=-1, le=1_000_000_000)] = -1
-
-
-class Recipe(Config):
-    """What an assembler makes of what, if at least `min_agents` stand around it and these vibes are among theirs."""
-
-    vibes: tuple[str, ...] = ()
-    min_agents: Annotated[int, Field(ge=1, le=8)] = 1
-    inputs: Amounts = FrozenDict()
-    outputs: Amounts
-
-
-class Assembler(Config):
-    """Works at once, for the agents on the eight cells around it: inputs from all of them as evenly as possible,
-    outputs to the one that bumped. The first recipe that can be made is made; then it rests for `cooldown` ticks.
-
-    With `partial` it can be used while it rests: after half of the time for half of the inputs (rounded up) and half
-    of the outputs (rounded down), as far as that is one unit at least; then it rests anew.
-    """
-
-    recipes: tuple[Recipe, ...]
-    cooldown: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    partial: bool = False
-    max_uses: Annotated[int, Field(ge=-1, le=1_000_000_000)] = -1
-
-
-class ObjectType(Config):
-    """A kind of object. One without anything of its own (no inventory, vibe, machine, rules, areas, collective) is
-    terrain and costs no memory per piece.
-
-    A bump into it runs `on_use`: the first rule that applies, or with `use="all"` each that applies. `counts_as`
-    makes it a variant of another type: shown and counted under that name.
-    """
-
-    tags: tuple[str, ...] = ()
-    inventory: Amounts = FrozenDict()
-    vibe: str = ""
-    limits: tuple[Limit, ...] = ()
-    collective: str = ""
-    counts_as: str = ""
-    converter: Converter | None = None
-    assembler: Assembler | None = None
-    pushable: bool = False
-    swappable: bool = False
-    use: Literal["first", "all"] = "first"
-    on_use: tuple[Rule, ...] = ()
-    on_tick: tuple[Rule, ...] = ()
-    areas: tuple[Area, ...] = ()
-
-
-class AgentType(Config):
-    """What every agent of the game is at the start of an episode, how much it can hold, and what happens to it.
-
-    Agents of group g belong to the collective at place g of `collectives` (counted round). `on_use` is what a bump
-    into another agent does.
-    """
-
-    tags: tuple[str, ...] = ()
-    inventory: Amounts = FrozenDict()
-    vibe: str = ""
-    limits: tuple[Limit, ...] = ()
-    collectives: tuple[str, ...] = ()
-    use: Literal["first", "all"] = "first"
-    on_use: tuple[Rule, ...] = ()
-    on_tick: tuple[Rule, ...] = ()
-    areas: tuple[Area, ...] = ()
-
-
-class Collective(Config):
-    """A team: what it owns together at the start, and how much that may become."""
-
-    inventory: Amounts = FrozenDict()
-    limits: tuple[Limit, ...] = ()
-
-
-class Attack(Config):
-    """The laser: what a hit or a blocked hit costs, what stops it, how long a hit freezes, how it is aimed."""
-
-    cost: Amounts = FrozenDict()
-    armor: str = ""
-    freeze_duration: Annotated[int, Field(ge=1, le=65535)] = 10
-    aim: Literal["nearest", "cells", "both"] = "nearest"
-
-
-class ObservedValue(Config):
-    """A game value every agent sees as a global token; two digits show values up to 65535."""
-
-    name: str
-    value: GameValue
-    digits: Annotated[int, Field(ge=1, le=2)] = 1
-
-
-class Observation(Config):
-    """What agents see: the window, how many tokens, and what happens when more would be needed.
-
-    `warn` and `drop` keep the nearest tokens and count the rest; `warn` says so when the game is compiled and its worst
-    case does not fit. `error` stops the world instead.
-    """
-
-    window: Literal["square", "disc"] = "square"
-    height: Annotated[int, Field(ge=1, le=15)] = 11
-    width: Annotated[int, Field(ge=1, le=15)] = 11
-    num_tokens: Annotated[int, Field(ge=1, le=4096)] = 200
-    local_position: bool = False
-    reward_scale: float = 100.0
-    overflow: Literal["warn", "drop", "error"] = "warn"
-    values: tuple[ObservedValue, ...] = ()
-
-
-class RewardTerm(Config):
-    """`weight` x a game value up to `cap`: paid on its change, on what was gained, or every tick."""
-
-    weight: float = 1.0
-    value: GameValue
-    cap: Annotated[float, Field(ge=0)] = 1e9
-    mode: Literal["change", "gained", "per_tick"] = "change"
-
-
-class Game(Config):
+class Game(GameConfig):
     """A grid game. Functions in `gridmill.games` make the ones that ship."""
 
+    kind: Literal["grid"] = "grid"
     name: str
     num_agents: Annotated[int, Field(ge=1, le=4096)] = 1
     max_steps: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1000
@@ -178,3 +48,42 @@ class Game(Config):
     observation: Observation = Observation()
     rewards: tuple[RewardTerm, ...] = ()
     reward_sharing: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+    obs_kind = "tokens"
+    has_map = True
+    has_validation = True
+
+    @classmethod
+    def env_class(cls, implementation: str = "native") -> type[GridEnv]:
+        from gridmill.grid.env import GridEnv
+
+        return GridEnv
+
+    def scripts(self) -> Mapping[str, MakePlayer]:
+        from gridmill.grid.scripts import scripts_of
+
+        return scripts_of(self)
+
+    def baselines(self) -> tuple[str, ...]:
+        return ("random", *(f"script:{name}" for name in self.scripts()))
+
+    def min_first_episode(self) -> int:
+        from gridmill.grid.analysis.earliest_reward import min_first_episode
+
+        return min_first_episode(self)
+
+    def explain(self, first_episode: int | None = None) -> tuple[Any, str]:
+        from gridmill.grid.analysis.explain import explain, text
+
+        said = explain(self, first_episode)
+        return said, text(said)
+
+    def brief(self, env: Any) -> list[str]:
+        from gridmill.grid.analysis.explain_brief import brief
+
+        return brief(self, env)
+
+    def supply(self, stat: str) -> float:
+        from gridmill.grid.analysis.converters import Plant
+
+        return Plant.of(self).supply(stat.removesuffix(".get")) / self.num_agents

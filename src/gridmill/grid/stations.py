@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gridmill.grid.game import Limit, ObjectType
+from gridmill.grid.parts import Limit, ObjectType
 from gridmill.grid.rules import Area, HasVibe, Rule, SameCollective, Transfer
 
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from gridmill import checkpoint
-from gridmill.batch import Env
+from gridmill.env.env import Env
 from gridmill.policy.kernels import native
 from gridmill.policy.network import FORBIDDEN, Policy
 from gridmill.policy.spec import Spec

@@ -12,9 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill.batch import Env
 from gridmill.config import Config
-from gridmill.env import GridEnv
+from gridmill.env.env import Env
 
 GLOBAL = 254  # the location byte of tokens that lie nowhere
 ENUMERATED = 16  # features with at most so many values have a row for each value
@@ -37,18 +36,7 @@ class Spec(Config):
     @staticmethod
     def of(env: Env) -> Spec:
         """The spec of an env."""
-        if isinstance(env, GridEnv):
-            return Spec(
-                kind="tokens",
-                actions=tuple(env.action_names),
-                num_tokens=env.num_tokens,
-                window=(env.window[0], env.window[1]),
-                features=tuple(f.name for f in env.features),
-                normalizers=tuple(float(f.normalizer) for f in env.features),
-                tags=tuple(env.tags),
-                vibes=tuple(env.vibes),
-            )
-        return Spec(kind="vector", actions=tuple(env.action_names), obs_size=int(env.obs.shape[1]))
+        return Spec(kind=env.obs_kind, actions=tuple(env.action_names), **env.vocabulary())
 
     def values_of(self, feature: str) -> list[str] | None:
         """The names of a feature's values, or None if its value is an amount."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from gridmill.prospector.config import Commodities, Commodity, ProspectorConfig
 
 if TYPE_CHECKING:
-    from gridmill.prospector.env import ProspectorEnv as ProspectorEnv
+    from gridmill.prospector.single import ProspectorEnv as ProspectorEnv
 
 __all__ = ["Commodities", "Commodity", "ProspectorConfig", "ProspectorEnv"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "ProspectorEnv":  # on first use: it brings Gymnasium along
-        return import_module("gridmill.prospector.env").ProspectorEnv
+        return import_module("gridmill.prospector.single").ProspectorEnv
     raise AttributeError(f"module 'gridmill.prospector' has no attribute {name!r}")

@@ -5,12 +5,14 @@ The rules are native (native/prospector/bots.cpp); a `Bot` plays any number of r
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import _native
+from gridmill.env.kind import MakePlayer
 
 BOTS: tuple[str, ...] = tuple(_native.prospector_bots())
 
@@ -33,3 +35,25 @@ class Bot:
         """Forget the rows that are true, or all."""
         rows: Any = np.ones(len(self.actions), np.bool_) if ended is None else ended
         self._bot.reset(rows)
+
+
+def players() -> dict[str, MakePlayer]:
+    """Every bot by name, as a player of any env."""
+    return {name: partial(BotPlayer, name) for name in BOTS}
+
+
+class BotPlayer:
+    """A bot as a player; what it remembers of its rows is the state."""
+
+    masks = False
+
+    def __init__(self, name: str, env: Any = None, seed: int = 0) -> None:
+        self.name = name
+
+    def act(self, obs: NDArray[np.float32], state: Bot | None, masks: Any = None) -> tuple[NDArray[np.int32], Bot]:
+        bot = state or Bot(self.name, len(obs))
+        return bot.act(obs), bot
+
+    def reset(self, state: Bot, ended: NDArray[np.bool_]) -> Bot:
+        state.reset(ended)
+        return state

@@ -6,11 +6,16 @@ Sizes of the interface (260 observations, 69 actions, six commodities) and tank 
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from gridmill.config import Config, ConfigError
+from gridmill.env.kind import GameConfig, MakePlayer, Score
+
+if TYPE_CHECKING:
+    from gridmill.env import Env
 
 OBS_SIZE, NUM_ACTIONS = 260, 69
 COMMODITIES = ("iron", "nickel", "water_ice", "pge", "rare_isotopes", "volatiles")
@@ -54,11 +59,14 @@ class Commodities(Config):
         return (self.iron, self.nickel, self.water_ice, self.pge, self.rare_isotopes, self.volatiles)
 
 
-class ProspectorConfig(Config):
+class ProspectorConfig(GameConfig):
     """A game of Prospector; the defaults are the public one."""
 
-    name: ClassVar[str] = "prospector"
-    num_agents: ClassVar[int] = 1
+    kind: Literal["prospector"] = "prospector"
+    name: Literal["prospector"] = "prospector"
+    num_agents: Literal[1] = 1
+    score: Score = Score(stat="net_profit", title="net profit")
+    beside: tuple[str, ...] = ("survival", "profit_per_tick", "overheat_ticks", "pirate_encounters", "length")
 
     time_max: Annotated[float, Field(ge=1.0, le=1e9)] = 20000.0
     commodities: Commodities = Commodities()
@@ -114,3 +122,29 @@ class ProspectorConfig(Config):
     destroyed_pen: Reward = 100.0
     terminal_bonus: Reward = 0.002
     spend_again: Reward = 0.0  # 1: a credit spent counts twice, as in the statistic net_profit
+
+    obs_kind = "vector"
+    gymnasium_entry = "gridmill.prospector.single:ProspectorEnv"
+    not_compiled = (*GameConfig.not_compiled, "name", "num_agents")
+
+    @classmethod
+    def implementations(cls) -> tuple[str, ...]:
+        return ("native", "reference")
+
+    @classmethod
+    def env_class(cls, implementation: str = "native") -> type[Env]:
+        if implementation == "reference":
+            from gridmill.prospector.reference.env import ReferenceEnv
+
+            return ReferenceEnv
+        from gridmill.prospector.env import ProspectorBatchEnv
+
+        return ProspectorBatchEnv
+
+    def scripts(self) -> Mapping[str, MakePlayer]:
+        from gridmill.prospector.bots import players
+
+        return players()
+
+    def baselines(self) -> tuple[str, ...]:
+        return ("random", "script:shuttle")

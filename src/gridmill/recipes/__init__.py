@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from gridmill import games, own_code
 from gridmill.config import did_you_mean
-from gridmill.games import AnyGame
-from gridmill.prospector.config import ProspectorConfig
+from gridmill.env.kind import GameConfig
 from gridmill.recipes.arena import arena
 from gridmill.recipes.arena_basic_easy_shaped import arena_basic_easy_shaped
 from gridmill.recipes.ci import ci
@@ -57,8 +56,8 @@ def build(text: str) -> Run:
     if not own_code.is_own(text):
         return maker(text)()
     found = own_code.call(text, "recipe")
-    if isinstance(found, AnyGame):
-        encoder = PolicyConfig(encoder="mlp") if isinstance(found, ProspectorConfig) else PolicyConfig()
+    if isinstance(found, GameConfig):
+        encoder = PolicyConfig(encoder="mlp") if found.obs_kind == "vector" else PolicyConfig()
         return Run(recipe=text, game=found, policy=encoder)
     if not isinstance(found, Run):
         raise TypeError(f"`{text}`: expected a function that returns a Run or a Game, got {type(found).__name__}")

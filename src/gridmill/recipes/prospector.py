@@ -39,6 +39,7 @@ def prospector() -> Run:
     return Run(
         recipe="prospector",
         game=for_profit(),
+        evaluation_game=games.prospector(),
         policy=PolicyConfig(encoder="mlp", core="none", hidden=128, layers=1),
         losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.001)), value=Value(weight=1.0)),
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gridmill.arithmetic import Sizes
-from gridmill.batch import Env
+from gridmill.env.env import Env
 from gridmill.policy.kernels import native
 from gridmill.train.experience import Experience
 from gridmill.train.hands import Hands

@@ -18,10 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridmill import onednn, scores
+from gridmill import onednn
 from gridmill.arithmetic import sizes as sizes_of
-from gridmill.batch import Env
-from gridmill.env import make
+from gridmill.env import EPISODE_KEYS, Env
+from gridmill.env.windows import Window
+from gridmill.games.make import make
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
@@ -31,7 +32,6 @@ from gridmill.train.learner import Learned, Learner
 from gridmill.train.rollout import Rollout
 from gridmill.train.schedule import Progress
 from gridmill.train.windows import RunWindows
-from gridmill.windows import Window
 
 RECENT = 240  # agent-episodes that the running score is a mean of
 
@@ -137,14 +137,14 @@ class Trainer:
 
     def _statistics(self, episodes: dict[str, Any]) -> dict[str, float]:
         """Means of the finished agent-episodes; those cut short at the start of a run tell nothing and are left out."""
-        whole = ~episodes["short_first"]
+        whole = ~episodes["desynced"]
         count = int(np.count_nonzero(whole))
         if count == 0:
             return {"episodes": 0}
         kept = {name: values[whole] for name, values in episodes.items()}
-        score = scores.score_of(self.run.game, kept, self.run.score)
+        score = self.run.game.score_of(kept, self.run.score)
         self.recent = np.concatenate((self.recent, score))[-RECENT:]
-        means = {name: float(np.mean(values)) for name, values in kept.items() if name not in scores.HEADS}
+        means = {name: float(np.mean(values)) for name, values in kept.items() if name not in EPISODE_KEYS}
         means["episode_return"] = means.pop("reward")  # `reward` is the mean of a step
         return {
             "episodes": count,
@@ -226,10 +226,6 @@ def experience_device(wanted: str, learner: torch.device) -> torch.device:
 
 def _environment(run: Run, threads: int) -> Env:
     t = run.trainer
-    if t.env_impl == "reference":
-        from gridmill.train.reference_env import ReferenceEnv
-
-        return ReferenceEnv.of(run)
     env: Env = make(
         run.game,
         num_worlds=t.num_worlds,
@@ -238,5 +234,6 @@ def _environment(run: Run, threads: int) -> Env:
         lanes=t.async_factor,
         masks=t.masks,
         desync_episodes=t.desync_episodes,
+        implementation="native" if t.env_impl == "auto" else t.env_impl,
     )
     return env

@@ -13,9 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gridmill.batch import Env
+from gridmill.env.env import Env
+from gridmill.env.kind import EPISODE_KEYS
+from gridmill.env.windows import Ticks, Window, Windows
 from gridmill.train.experience import Experience
-from gridmill.windows import NOT_METRICS, Ticks, Window, Windows
 
 
 class RunWindows:
@@ -23,7 +24,7 @@ class RunWindows:
 
     def __init__(self, size: int, env: Env) -> None:
         self.shape = (-1, env.num_worlds, env.num_agents)
-        self.names = ["length", *(name for name in env.stat_names if name not in NOT_METRICS)]
+        self.names = ["length", *(name for name in env.stat_names if name not in EPISODE_KEYS)]
         self.windows = Windows(size)
 
     def add(self, x: Experience, episodes: Mapping[str, NDArray[Any]]) -> list[Window]:

@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gridmill.env import GridEnv
 from gridmill.workshop import machine
 from gridmill.workshop.profile import (
     Load,
@@ -137,8 +136,8 @@ def gather(settings: Settings) -> tuple[dict[str, Stepper], list[str]]:
     own = replace(load, agents=load.agents or 20, map_size=load.map_size or 40, window=load.window or "disc")
     own = replace(own, density=0.04 if own.density is None else own.density)
     runner = Runner(own)
-    assert isinstance(runner.env, GridEnv)
-    peers, notes = start_peers(own, int(runner.env.num_tokens), int(runner.env.window[0]))
+    shapes = runner.env.vocabulary()
+    peers, notes = start_peers(own, shapes["num_tokens"], shapes["window"][0])
     steppers: dict[str, Stepper] = {f"gridmill {own.window}": runner}
     for peer in peers:
         window = str(peer.ready["window"])
@@ -191,10 +190,10 @@ def run_record(label: str, stepper: Stepper, rounds: Sequence[Round], settings: 
     record |= {
         "load": asdict(stepper.load),
         "num_agents": int(env.num_agents),
-        "num_tokens": int(env.num_tokens) if isinstance(env, GridEnv) else 0,
+        "num_tokens": int(env.obs.shape[1]) if env.obs_kind == "tokens" else 0,
         "tokens_per_row": tokens,
         "bytes_per_row": int(env.obs[0].nbytes),
-        "bytes_written_per_agent_step": 3 * tokens if isinstance(env, GridEnv) else float(env.obs[0].nbytes),
+        "bytes_written_per_agent_step": 3 * tokens if env.obs_kind == "tokens" else float(env.obs[0].nbytes),
         "allocations_per_tick": sum(r.allocations or 0 for r in rounds) / ticks,
         "memory": stepper.memory(),
         "validation": stepper.validation(),

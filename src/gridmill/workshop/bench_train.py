@@ -20,7 +20,6 @@ from typing import Any, Literal, NamedTuple
 
 import gridmill
 from gridmill import _native
-from gridmill.prospector.config import ProspectorConfig
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
 from gridmill.workshop import machine
 from gridmill.workshop.plain_network import NETWORK, PHASES, why_not
@@ -116,7 +115,7 @@ def standard(game: str) -> Run:
     with gridmill.make(built, num_worlds=1) as env:
         worlds = max(8, ROWS // env.num_agents // 8 * 8)
         batch = worlds * env.num_agents * HORIZON
-    vector = isinstance(built, ProspectorConfig)
+    vector = built.obs_kind == "vector"
     return Run(
         recipe="bench",
         game=built,

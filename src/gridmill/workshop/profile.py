@@ -20,7 +20,6 @@ import numpy as np
 
 import gridmill
 from gridmill import _native
-from gridmill.env import GridEnv
 from gridmill.workshop import machine
 from gridmill.workshop.statistics import count, short, table
 
@@ -169,7 +168,7 @@ class Runner:
 
     def tokens_per_row(self) -> float:
         """Mean number of tokens in a row, looked at outside of what is timed; 0 for games without tokens."""
-        if not isinstance(self.env, GridEnv):
+        if self.env.obs_kind != "tokens":
             return 0.0
         seen = 0
         for _ in range(SAMPLES):
@@ -186,7 +185,7 @@ class Runner:
 
     def validation(self) -> dict[str, Any] | None:
         """What shadow validation counted; None when it is off."""
-        seen = self.env.observation_validation if isinstance(self.env, GridEnv) else None
+        seen = self.env.observation_validation
         names = ("comparisons", "mismatches", "fast_ns", "reference_ns", "ratio", "first_mismatch")
         return None if seen is None else {name: getattr(seen, name) for name in names}
 

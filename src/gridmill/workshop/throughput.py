@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gridmill.prospector.config import NUM_ACTIONS
-from gridmill.prospector.env import ProspectorEnv
+from gridmill.prospector.single import ProspectorEnv
 from gridmill.run import Run
 from gridmill.workshop import bench_train, machine
 from gridmill.workshop.profile import Load, Round, Runner

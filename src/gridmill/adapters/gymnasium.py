@@ -1,0 +1,235 @@
+"""Gymnasium: one agent of a world as an env, a batch as a vector env, and the registration of `gridmill/<game>-v0`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal, SupportsIndex
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from gridmill import games
+from gridmill.adapters.single_world import RENDER_FPS, RENDER_MODES, OneWorld, build_game, check_render_mode
+from gridmill.env import Env, GameConfig
+from gridmill.games.make import make
+
+Obs = NDArray[Any]
+Others = Callable[[Obs, np.random.Generator], NDArray[np.integer[Any]]]
+"""The other agents of a world: (obs [agents, tokens, 3], generator) -> an action per agent, integer [agents].
+The learning agent's entry is not used. Draw from the generator, so that a seed means the same episode."""
+
+
+def observation_space(env: Env) -> spaces.Box[Any]:
+    """What one row of a batch may hold.
+
+    Tokens are location, feature and value, nearest first; 255 255 255 is an empty token. Vectors lie in [-1, 1].
+    """
+    if env.obs_kind == "tokens":
+        return spaces.Box(0, 255, env.obs.shape[1:], np.uint8)
+    return spaces.Box(-1.0, 1.0, env.obs.shape[1:], np.float32)
+
+
+class GridmillEnv(gymnasium.Env[Obs, np.int64]):
+    """One agent of one world as a Gymnasium env.
+
+    `agent` learns; the others of its world do `others`: "noop" (stand still), "random" (uniform over the
+    actions) or a function (see `Others`). The episode ends for all agents at once. `info` is empty, but for
+    `action_mask` (int8, with masks=True, while the episode runs) and `stats` (at its end: length, reward and
+    every stat of the agent by name). Observations are copies. After the end, `render` shows the state just
+    before the last action, since the batch has begun the next episode by then.
+
+    reset(seed=s) is the episode of `gridmill.make(game, num_worlds=1, seed=s)`; reset() draws the next seed
+    from Gymnasium's own generator. Sizes of a named game are keywords: GridmillEnv("toy", num_agents=4).
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
+
+    def __init__(
+        self,
+        game: GameConfig | str,
+        agent: int = 0,
+        others: Literal["noop", "random"] | Others = "noop",
+        masks: bool = False,
+        render_mode: str | None = None,
+        **sizes: Any,
+    ) -> None:
+        if not callable(others) and others not in ("noop", "random"):
+            raise ValueError(f"others must be 'noop', 'random' or a function, got {others!r}")
+        self._world = OneWorld(game, sizes, masks, render_mode)
+        env = self._world.env
+        if not 0 <= agent < env.num_agents:
+            env.close()
+            raise ValueError(f"agent must be 0 to {env.num_agents - 1} in this game, got {agent}")
+        self.render_mode = render_mode
+        self.observation_space = observation_space(env)
+        self.action_space = spaces.Discrete(env.num_actions)
+        self.action_names = list(env.action_names)
+        self._agent = agent
+        self._others = others
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Obs, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._world.start(int(self.np_random.integers(1 << 63)) if seed is None else seed)
+        return self._world.obs(self._agent), self._info()
+
+    def step(self, action: SupportsIndex) -> tuple[Obs, float, bool, bool, dict[str, Any]]:
+        actions = self._actions_of_all()
+        actions[self._agent] = operator.index(action)
+        self._world.step(actions)
+        env = self._world.env
+        return (
+            self._world.obs(self._agent),
+            float(env.rewards[self._agent]),
+            bool(env.terminals[self._agent]),
+            bool(env.truncations[self._agent]),
+            self._info(),
+        )
+
+    def _actions_of_all(self) -> NDArray[np.int32]:
+        env = self._world.env
+        if callable(self._others):
+            given = np.asarray(self._others(self._world.obs(), self.np_random))
+            if given.shape != (env.num_agents,) or given.dtype.kind not in "iu":
+                raise ValueError(
+                    f"others must return integer [{env.num_agents}], got {given.dtype} {list(given.shape)}"
+                )
+            return given.astype(np.int32)
+        if self._others == "random":
+            return self.np_random.integers(env.num_actions, size=env.num_agents, dtype=np.int32)
+        return np.zeros(env.num_agents, np.int32)
+
+    def _info(self) -> dict[str, Any]:
+        info: dict[str, Any] = {}
+        masks = self._world.masks()
+        if masks is not None:
+            info["action_mask"] = masks[self._agent].copy()
+        if self._world.ended:
+            info["stats"] = self._world.episode_stats()[self._agent]
+        return info
+
+    def render(self) -> Any:
+        return self._world.render()
+
+    def close(self) -> None:
+        self._world.close()
+
+
+class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
+    """A batch as a Gymnasium vector env: every row (world x agent) is one sub-env, and all agents learn.
+
+    Auto-reset is SAME_STEP: where a row ended, the observation is the new episode's first and the ended
+    episode's last is in `infos["final_obs"]` (None elsewhere), the rows named by `infos["_final_obs"]`.
+    With masks=True, `infos["action_mask"]` is int8 [rows, actions].
+
+    copy=True (default) returns copies: whatever was returned stays as it was. copy=False returns the batch's
+    own arrays, which the next step overwrites: no bytes are moved, read them before stepping on. `batch` is
+    the `gridmill.Env` behind, for episode records (`batch.take_episodes()`), timing and state.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
+
+    def __init__(
+        self,
+        game: GameConfig | str,
+        num_envs: int,
+        threads: int = 1,
+        masks: bool = False,
+        copy: bool = True,
+        desync_episodes: bool = False,
+        render_mode: str | None = None,
+        **sizes: Any,
+    ) -> None:
+        built = build_game(game, sizes)
+        check_render_mode(render_mode, built)
+        num_worlds, left = divmod(num_envs, built.num_agents)
+        if num_worlds < 1 or left:
+            raise ValueError(
+                f"num_envs must be a multiple of the {built.num_agents} agents of a world (every agent is a "
+                f"sub-env), got {num_envs}"
+            )
+        self.batch: Env = make(
+            built, num_worlds=num_worlds, threads=threads, masks=masks, desync_episodes=desync_episodes
+        )
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.copy = copy
+        self.single_observation_space = observation_space(self.batch)
+        self.single_action_space = spaces.Discrete(self.batch.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Obs, dict[str, Any]]:
+        if options and "reset_mask" in options:
+            raise ValueError("options['reset_mask'] needs autoreset mode DISABLED; here rows begin again by themselves")
+        super().reset(seed=seed)
+        self.batch.reset(seed=int(self.np_random.integers(1 << 63)) if seed is None else seed)
+        return self._given(self.batch.obs), self._infos(np.zeros(self.num_envs, np.bool_))
+
+    def step(
+        self, actions: NDArray[np.integer[Any]]
+    ) -> tuple[Obs, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        batch = self.batch
+        batch.step(actions)
+        ended = batch.terminals | batch.truncations
+        return (
+            self._given(batch.obs),
+            self._given(batch.rewards),
+            self._given(batch.terminals),
+            self._given(batch.truncations),
+            self._infos(ended),
+        )
+
+    def _given(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array.copy() if self.copy else array
+
+    def _infos(self, ended: NDArray[np.bool_]) -> dict[str, Any]:
+        infos: dict[str, Any] = {}
+        if self.batch.masks is not None:
+            infos["action_mask"] = self._given(self.batch.masks.view(np.int8))
+            infos["_action_mask"] = np.ones(self.num_envs, np.bool_)
+        if ended.any():
+            last = np.full(self.num_envs, None, dtype=object)
+            source = self._given(self.batch.final_obs)
+            for row in np.flatnonzero(ended):
+                last[row] = source[row]
+            infos["final_obs"], infos["_final_obs"] = last, ended
+            infos["final_info"], infos["_final_info"] = {}, ended.copy()
+        return infos
+
+    def render(self) -> tuple[Any, ...] | None:
+        """One frame per sub-env; the agents of a world share theirs."""
+        if self.render_mode is None:
+            return None
+        frames = [self.batch.render(world, self.render_mode) for world in range(self.batch.num_worlds)]
+        return tuple(frames[row // self.batch.num_agents] for row in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        self.batch.close()
+
+
+def register(names: Sequence[str] | None = None) -> None:
+    """Put `gridmill/<game>-v0` into Gymnasium's registry; names already there are left alone."""
+    for name in games.names() if names is None else names:
+        env_id = f"gridmill/{name}-v0"
+        if env_id in gymnasium.registry:
+            continue
+        own = games.build(name).gymnasium_entry
+        if own:
+            gymnasium.register(env_id, entry_point=own, vector_entry_point=partial(GridmillVectorEnv, name))
+        else:
+            gymnasium.register(
+                env_id,
+                entry_point="gridmill.adapters:GridmillEnv",
+                vector_entry_point="gridmill.adapters:GridmillVectorEnv",
+                kwargs={"game": name},
+            )

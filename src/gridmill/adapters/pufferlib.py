@@ -1,0 +1,78 @@
+"""A batch as a native PufferLib env. Reached through `gridmill.adapters.puffer_env`, needs pufferlib(-core) 3.
+
+Alone it hands PufferLib the batch's own arrays, so a step copies nothing. Inside PufferLib's Serial or
+Multiprocessing, which bring their own buffers, each step copies the rows into those. PufferLib has no place
+for an ended episode's last observation; code that needs it reads `batch.final_obs` before the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pufferlib
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from gridmill.adapters.gymnasium import observation_space
+from gridmill.adapters.single_world import build_game
+from gridmill.env import EPISODE_KEYS, Env, GameConfig
+from gridmill.games.make import make
+
+Stats = list[dict[str, float]]
+
+
+class GridmillPufferEnv(pufferlib.PufferEnv):  # type: ignore[misc]  # pufferlib ships no types
+    """See `gridmill.adapters.puffer_env`. `num_agents` counts rows; infos hold means of the episode stats."""
+
+    def __init__(
+        self,
+        game: GameConfig | str,
+        num_worlds: int,
+        threads: int,
+        seed: int | None,
+        buf: Any,
+        sizes: Mapping[str, Any],
+    ) -> None:
+        self._seed = 0 if seed is None else seed
+        self.batch: Env = make(build_game(game, sizes), num_worlds=num_worlds, seed=self._seed, threads=threads)
+        self.single_observation_space = observation_space(self.batch)
+        self.single_action_space = spaces.Discrete(self.batch.num_actions)
+        self.num_agents = self.batch.num_rows
+        super().__init__(buf)
+        self._lent = buf is None
+        if self._lent:
+            self.observations, self.rewards = self.batch.obs, self.batch.rewards
+            self.terminals, self.truncations = self.batch.terminals, self.batch.truncations
+
+    def reset(self, seed: int | None = None) -> tuple[NDArray[np.uint8], Stats]:
+        self.batch.reset(seed=self._seed if seed is None else seed)
+        self._hand_over()
+        return self.observations, []
+
+    def step(
+        self, actions: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], Stats]:
+        self.batch.step(actions)
+        self._hand_over()
+        return self.observations, self.rewards, self.terminals, self.truncations, self._finished()
+
+    def _hand_over(self) -> None:
+        if not self._lent:
+            self.observations[:] = self.batch.obs
+            self.rewards[:] = self.batch.rewards
+            self.terminals[:] = self.batch.terminals
+            self.truncations[:] = self.batch.truncations
+
+    def _finished(self) -> Stats:
+        if not (self.batch.terminals.any() or self.batch.truncations.any()):
+            return []
+        record = self.batch.take_episodes()
+        kept = ~record["desynced"]  # a desynchronised first episode is no fair sample
+        if not kept.any():
+            return []
+        return [{name: float(values[kept].mean()) for name, values in record.items() if name not in EPISODE_KEYS}]
+
+    def close(self) -> None:
+        self.batch.close()

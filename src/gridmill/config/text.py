@@ -1,0 +1,18 @@
+"""Plain text of 80 columns of ASCII: what terminals, logs and reports for people are made of."""
+
+from __future__ import annotations
+
+import textwrap
+
+WIDTH = 80
+
+
+def ascii_only(text: str) -> str:
+    """Other characters as escapes, so that a line is as wide as it looks."""
+    return text.encode("ascii", "backslashreplace").decode()
+
+
+def hang(start: str, text: str, indent: int | None = None) -> list[str]:
+    """`start` and `text` wrapped to 80 columns; the next lines begin under the text, or `indent` columns in."""
+    under = " " * (len(start) if indent is None else indent)
+    return textwrap.wrap(ascii_only(start + text), WIDTH, subsequent_indent=under, break_on_hyphens=False)

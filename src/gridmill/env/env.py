@@ -1,0 +1,330 @@
+"""Env: one native batch seen as NumPy arrays that are made once; the same for every game.
+
+Python writes `actions` and reads the rest; `step` returns nothing because the arrays are the result. What only one
+kind of game offers is in its own class (`grid.env`, `prospector.env`); `make` builds them.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gridmill import _native
+from gridmill.env.kind import GameConfig
+
+
+class Env:
+    """Many worlds behind a handful of arrays; see `gridmill.make` for the arguments."""
+
+    _batch: Any  # a Batch of the core, or what answers to the same names
+
+    def __init__(self, batch: Any, games: Sequence[GameConfig], options: dict[str, Any]) -> None:
+        self._batch = batch([game.core_tree() for game in games], [_saved_name(game) for game in games], **options)
+        self._games: list[GameConfig] = list(games)
+        unsaid = {"num_worlds": 0, "lanes": 1, "desync_episodes": False, "min_first_episode": -1}
+        self._options = ", ".join(f"{k}={options[k]}" for k, usual in unsaid.items() if options[k] != usual)
+        self.num_worlds: int = options["num_worlds"]
+        self.threads: int = options["threads"]
+        self.lanes: int = options["lanes"]
+        self.profiling: bool = options["profiling"]
+        self.validating: bool = options["validation"]
+        self.num_agents: int = self._batch.num_agents
+        self.num_actions: int = self._batch.num_actions
+        self.num_rows = self.num_worlds * self.num_agents
+        self._arrays: dict[str, Any] = self._batch.arrays()
+        self.action_names: list[str] = []
+        self.phases: tuple[str, ...] = tuple(batch.phases)
+        self.stat_names: list[str] = [name for name, _ in self._batch.stats()]
+        self._stat_is_int = [integer for _, integer in self._batch.stats()]
+        self._flying = 0  # lanes sent and not yet received
+
+    # ---- the arrays: views of the core's memory, made once
+
+    @property
+    def obs(self) -> npt.NDArray[Any]:
+        """What each agent sees: [rows, ...], of the game's own type."""
+        return self._arrays["obs"]  # type: ignore[no-any-return]
+
+    @property
+    def final_obs(self) -> npt.NDArray[Any]:
+        """Like obs, of the episode that ended; meaningful where terminals | truncations."""
+        return self._arrays["final_obs"]  # type: ignore[no-any-return]
+
+    @property
+    def actions(self) -> npt.NDArray[np.int32]:
+        """[rows], the only array to write into."""
+        return self._arrays["actions"]  # type: ignore[no-any-return]
+
+    @actions.setter
+    def actions(self, value: Any) -> None:
+        raise AttributeError("the array of actions is the core's own; write into it: env.actions[:] = ...")
+
+    @property
+    def rewards(self) -> npt.NDArray[np.float32]:
+        """[rows], of the last tick."""
+        return self._arrays["rewards"]  # type: ignore[no-any-return]
+
+    @property
+    def terminals(self) -> npt.NDArray[np.bool_]:
+        """[rows]: the episode ended by the game's own rules."""
+        return self._arrays["terminals"]  # type: ignore[no-any-return]
+
+    @property
+    def truncations(self) -> npt.NDArray[np.bool_]:
+        """[rows]: the episode ended by its time limit."""
+        return self._arrays["truncations"]  # type: ignore[no-any-return]
+
+    @property
+    def masks(self) -> npt.NDArray[np.uint8] | None:
+        """[rows, actions]: 1 where an action would succeed; None unless asked for."""
+        return self._arrays["masks"]  # type: ignore[no-any-return]
+
+    # ---- stepping
+
+    def reset(self, seed: int | None = None) -> None:
+        """Start new episodes everywhere: from a seed, or, without one, the next episode of each world."""
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+            raise TypeError(f"seed: expected an int or None, got {seed!r}")
+        if seed is not None and not 0 <= seed < 2**64:
+            raise ValueError(f"seed: expected an int in [0, 2**64), got {seed}")
+        try:
+            self._batch.reset(None if seed is None else int(seed))
+        except _native.WorldFault as fault:
+            raise self._with_recipe(fault) from None
+
+    def step(self, actions: Any = None) -> None:
+        """One tick of every world. `actions` (int32 or int64, [rows]) are checked and copied in first."""
+        if actions is not None:
+            self._write(actions)
+        try:
+            self._batch.step()
+        except _native.WorldFault as fault:
+            raise self._with_recipe(fault) from None
+        self._stepped()
+
+    def send(self, lane: int) -> None:
+        """Start a lane's tick; until `recv` returns, its rows belong to the core."""
+        self._batch.send(lane)
+        self._flying += 1
+
+    def recv(self, lane: int) -> None:
+        """Wait for a lane that was sent, helping with what is left."""
+        try:
+            self._batch.recv(lane)
+        except _native.WorldFault as fault:
+            self._flying -= 1
+            raise self._with_recipe(fault) from None
+        self._flying -= 1
+        if self._flying == 0:  # what workers count is theirs while a lane flies
+            self._stepped()
+
+    def rows(self, lane: int) -> slice:
+        """The rows of a lane: a contiguous slice of every array."""
+        if not 0 <= operator.index(lane) < self.lanes:
+            raise ValueError(f"lane {lane} is not in [0, {self.lanes})")
+        size = self.num_rows // self.lanes
+        return slice(lane * size, (lane + 1) * size)
+
+    def close(self) -> None:
+        """Join the threads and free the worlds. Arrays someone holds stay readable."""
+        self._batch.close()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._batch.closed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- episodes and games
+
+    def take_episodes(self) -> dict[str, npt.NDArray[Any]]:
+        """Episodes finished since the last call, one entry per agent: where, how long, and every statistic."""
+        heads, stats = self._batch.take_episodes()
+        names = ("world", "agent", "game", "episode", "length", "desynced")
+        taken: dict[str, npt.NDArray[Any]] = {name: heads[:, i] for i, name in enumerate(names)}
+        taken["desynced"] = taken["desynced"].astype(bool)
+        for i, (name, integer) in enumerate(zip(self.stat_names, self._stat_is_int, strict=True)):
+            taken[name] = stats[:, i].astype(np.int64) if integer else stats[:, i].copy()
+        return taken
+
+    @property
+    def episodes_dropped(self) -> int:
+        """Agent-episodes that were not taken in time: only the newest are kept."""
+        return int(self._batch.episodes_dropped)
+
+    @property
+    def games(self) -> Sequence[GameConfig]:
+        return list(self._games)
+
+    def add_game(self, game: GameConfig) -> int:
+        """Compile another game of the same shapes and vocabulary; the number is for `assign`."""
+        if type(game) is not type(self._games[0]):
+            by_name = f"; a game by its name is gridmill.games.build({game!r})" if isinstance(game, str) else ""
+            raise TypeError(f"game: expected a {type(self._games[0]).__name__}, got {type(game).__name__}{by_name}")
+        index = int(self._batch.add_game(game.core_tree(), _saved_name(game)))
+        self._games.append(game)
+        return index
+
+    def assign(self, worlds: int | Iterable[int], games: int | Iterable[int]) -> None:
+        """Give worlds a game, taken at each world's next reset and never in the middle of an episode."""
+        chosen = [int(worlds)] if isinstance(worlds, int | np.integer) else [operator.index(w) for w in worlds]
+        given = (
+            [int(games)] * len(chosen) if isinstance(games, int | np.integer) else [operator.index(g) for g in games]
+        )
+        self._batch.assign(chosen, given)
+
+    @property
+    def game_of_world(self) -> npt.NDArray[np.int32]:
+        """The game each world plays now."""
+        found: npt.NDArray[np.int32] = self._batch.game_of_world()
+        return found
+
+    # ---- state
+
+    def save(self, worlds: Iterable[int] | None = None) -> bytes:
+        """The whole state of some worlds (default: all) as bytes, rows of the arrays included."""
+        return bytes(self._batch.save(self._worlds(worlds)))
+
+    def restore(self, data: bytes, worlds: Iterable[int] | None = None) -> None:
+        """Put saved worlds back; one saved world may be forked into several."""
+        self._batch.restore(data, self._worlds(worlds))
+
+    def state_hash(self) -> npt.NDArray[np.uint64]:
+        """A hash of each world's state, equal exactly when the states are."""
+        found: npt.NDArray[np.uint64] = self._batch.state_hash()
+        return found
+
+    # ---- looking
+
+    @property
+    def obs_kind(self) -> Literal["tokens", "vector"]:
+        """What a row of `obs` is."""
+        return self._games[0].obs_kind
+
+    def render(self, world: int = 0, mode: str = "ansi") -> Any:
+        """A picture of one world: text for "ansi", an RGB array for "rgb_array"."""
+        raise ValueError(f"{self._games[0].name} has no picture")
+
+    @property
+    def observation_validation(self) -> Any:
+        """What shadow validation has found; None when it is off or the game has none."""
+        return None
+
+    def vocabulary(self) -> dict[str, Any]:
+        """What a policy must know of the observations beyond their kind, by the names of `policy.Spec`."""
+        return {"obs_size": int(self.obs.shape[1])}
+
+    def step_facts(self) -> dict[str, npt.NDArray[Any]]:
+        """What the last step of every world was, beside its reward, by name: each [worlds]."""
+        return {}
+
+    @property
+    def bytes_per_world(self) -> int:
+        """Native memory per world beside its rows of the arrays."""
+        return int(self._batch.bytes_per_world)
+
+    @property
+    def step_timing(self) -> dict[str, int] | None:
+        """ns per phase of the last step, added over worlds, with `autoreset`, `total` and `wall`; None when off."""
+        return self._timing(self._batch.timing()) if self.profiling else None
+
+    @property
+    def step_timing_total(self) -> dict[str, int] | None:
+        """Like `step_timing`, added up since the env was made, with the number of `steps`."""
+        if not self.profiling:
+            return None
+        return self._timing(self._batch.timing_total()) | {"steps": int(self._batch.timed_steps)}
+
+    # ---- inside
+
+    def _stepped(self) -> None:
+        """After a step, when no lane is in flight."""
+
+    def _write(self, actions: Any) -> None:
+        array = actions if isinstance(actions, np.ndarray) else np.asarray(actions)
+        if array.dtype not in (np.int32, np.int64):
+            raise TypeError(f"actions must be int32 or int64, got {array.dtype}")
+        if np.may_share_memory(array, self.actions):
+            array = array.copy()  # a view of the actions themselves, such as their reverse
+        self._batch.write_actions(array)
+
+    def _worlds(self, worlds: Iterable[int] | None) -> list[int]:
+        return list(range(self.num_worlds)) if worlds is None else [operator.index(w) for w in worlds]
+
+    def _with_recipe(self, fault: Exception) -> Exception:
+        """The same fault with the way to see it again."""
+        made = ", ".join(f"<the game {game.name!r}>" for game in self._games)
+        made = made if len(self._games) == 1 else f"[{made}]"
+        return _native.WorldFault(
+            f"{fault}\nto see it again: env = gridmill.make({made}, {self._options}); "
+            "env.reset(seed=<the seed above>); then the same actions up to that tick"
+        )
+
+    def _timing(self, values: list[int]) -> dict[str, int]:
+        *phases, wall = values
+        named = dict(zip((*self.phases, "autoreset"), phases, strict=True))
+        return named | {"total": sum(phases), "wall": wall}
+
+
+def batch_options(
+    num_worlds: int = 64,
+    seed: int = 0,
+    threads: int = 1,
+    lanes: int = 1,
+    masks: bool = False,
+    desync_episodes: bool = False,
+    min_first_episode: int | None = None,
+    profiling: bool | None = None,
+    validation: bool | None = None,
+) -> dict[str, Any]:
+    """The arguments of a batch, checked; what is None comes from the environment variables or is off."""
+    sizes = {"num_worlds": num_worlds, "seed": seed, "threads": threads, "lanes": lanes}
+    if min_first_episode is not None:
+        sizes["min_first_episode"] = min_first_episode
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise TypeError(f"{name}: expected an int, got {value!r}")
+    for name, flag in {"masks": masks, "desync_episodes": desync_episodes}.items():
+        if not isinstance(flag, bool | np.bool_):
+            raise TypeError(f"{name}: expected True or False, got {flag!r}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed: expected an int in [0, 2**64), got {seed}")
+    return {
+        "num_worlds": int(num_worlds),
+        "seed": int(seed),
+        "threads": int(threads),
+        "lanes": int(lanes),
+        "masks": bool(masks),
+        "desync_episodes": bool(desync_episodes),
+        "min_first_episode": -1 if min_first_episode is None else int(min_first_episode),
+        "profiling": _switch("GRIDMILL_PROFILING", profiling, False),
+        "validation": _switch("GRIDMILL_OBS_VALIDATION", validation, False),
+        "fast": _switch("GRIDMILL_OBS_USE_OPTIMIZED", None, True),
+    }
+
+
+def _switch(name: str, given: bool | None, default: bool) -> bool:
+    """An argument, or else an environment variable (0/1), or else the default."""
+    if given is not None:
+        return given
+    text = os.environ.get(name, "")
+    if text in ("", "0", "1"):
+        return default if text == "" else text == "1"
+    raise ValueError(f"{name}: expected 0 or 1, got {text!r}")
+
+
+def _saved_name(game: GameConfig) -> str:
+    """What a saved state calls a game: for people the name, for the machine the fingerprint."""
+    return f"{game.name} {game.fingerprint()}"

@@ -1,0 +1,139 @@
+"""GameConfig: what every game brings of its own, whatever engine plays it. This file knows no game.
+
+A game is a frozen record with a `kind`, a class of `Env` that plays it, a score, and what it knows about itself:
+scripted players, the shortest useful first episode, an explanation. Everything above (make, replays, runs, training,
+evaluation, the command line) asks these names and never for a class. `gridmill.games.kinds` lists the kinds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridmill.config import Config, ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from gridmill.env.env import Env
+
+EPISODE_KEYS = (
+    "world",
+    "agent",
+    "game",
+    "episode",
+    "desynced",
+)  # which episode it was; the rest are figures
+
+
+class Score(Config):
+    """The one number per agent and episode that tables, panels and checkpoints compare.
+
+    It is what the game is about, which need not be what it rewards. `per` divides the statistic: by nothing, by the
+    ticks of the episode, or by an agent's share of what the world holds at the start, so that a mean of 1 is all of it.
+    """
+
+    stat: str = "reward"
+    per: Literal["episode", "tick", "supply"] = "episode"
+    title: str = ""  # what tables call it; empty = the statistic
+
+
+class Player(Protocol):
+    """Who plays: rows of observations in, actions out; what `gridmill.policy.load` returns, or a script."""
+
+    masks: bool  # whether it wants to be told which actions would succeed
+
+    def act(self, obs: Any, state: Any, masks: Any = None) -> tuple[Any, Any]:
+        """Actions and the next state; the state before the first step is None."""
+
+    def reset(self, state: Any, ended: NDArray[np.bool_]) -> Any:
+        """The state with the rows forgotten whose episode has ended."""
+
+
+MakePlayer = Callable[[Any, int], Player]  # of an env of the game and a seed
+
+
+class GameConfig(Config):
+    """A game. A subclass adds its settings, gives `kind` a Literal of its own and says which Env plays it."""
+
+    kind: str
+    name: str
+    num_agents: int
+    score: Score = Score()
+    beside: tuple[str, ...] = ("length",)  # statistics worth a line under score and reward
+
+    obs_kind: ClassVar[Literal["tokens", "vector"]]
+    has_map: ClassVar[bool] = False  # whether its Env can `inspect` and draw a world
+    has_validation: ClassVar[bool] = False  # whether its observations can be computed in a second, slow way
+    gymnasium_entry: ClassVar[str] = ""  # an env of its own for Gymnasium, as `module:Class`
+    not_compiled: ClassVar[tuple[str, ...]] = ("kind", "score", "beside")  # settings that the core is not told
+
+    @classmethod
+    def env_class(cls, implementation: str = "native") -> type[Env]:
+        """The Env that plays it; `implementation` is one of `implementations`."""
+        raise NotImplementedError
+
+    @classmethod
+    def implementations(cls) -> tuple[str, ...]:
+        """What `trainer.env_impl` may be, apart from auto."""
+        return ("native",)
+
+    def core_tree(self) -> dict[str, Any]:
+        """What the core compiles: the settings that make the world what it is."""
+        return {name: value for name, value in self.tree().items() if name not in self.not_compiled}
+
+    def fingerprint(self) -> str:
+        """Twelve hex digits that name this world; how it is scored does not matter."""
+        text = json.dumps(self.core_tree(), separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def scripts(self) -> Mapping[str, MakePlayer]:
+        """Scripted players of this game by name."""
+        return {}
+
+    def baselines(self) -> tuple[str, ...]:
+        """Policies to hold a trained one against, as `--policy` names them."""
+        return ("random",)
+
+    def min_first_episode(self) -> int:
+        """The shortest first episode in which everything that is rewarded could happen; -1: nothing is known."""
+        return -1
+
+    def explain(self, first_episode: int | None = None) -> tuple[Any, str] | None:
+        """What the game means for learning, as a record and as a page of text; None if nothing can be said."""
+        return None
+
+    def brief(self, env: Any) -> list[str]:
+        """Lines for the heading of a run; by default the settings that are not the usual ones."""
+        try:
+            usual = type(self)()  # type: ignore[call-arg]  # a kind whose settings all have defaults
+        except ConfigError:
+            return []
+        return [f"  {path}: {mine} (usually {theirs})" for path, (mine, theirs) in self.diff(usual).items()]
+
+    def supply(self, stat: str) -> float:
+        """An agent's share of what the world holds at the start of what a statistic counts."""
+        raise ConfigError(f"expected per = episode or tick for a game of kind {self.kind}, got supply", "$.score.per")
+
+    def score_title(self, stat: str = "") -> str:
+        """What the score is called; `stat` (`Run.score`) takes the place of the game's own."""
+        return stat or self.score.title or self.score.stat
+
+    def score_of(self, episodes: Mapping[str, NDArray[np.generic]], stat: str = "") -> NDArray[np.float64]:
+        """The score of every agent-episode in a record of `Env.take_episodes`."""
+        found = _column(episodes, stat or self.score.stat)
+        if stat or self.score.per == "episode":
+            return found
+        if self.score.per == "tick":
+            return found / np.maximum(1, _column(episodes, "length"))
+        return found / self.supply(self.score.stat)
+
+
+def _column(episodes: Mapping[str, NDArray[np.generic]], name: str) -> NDArray[np.float64]:
+    if name not in episodes:
+        known = [other for other in episodes if other not in EPISODE_KEYS]
+        raise ValueError(f"score: unknown statistic `{name}`{did_you_mean(name, known)}")
+    return np.asarray(episodes[name], np.float64)

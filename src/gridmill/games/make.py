@@ -1,0 +1,114 @@
+"""`make`: a game, or several of one kind, compiled into one batch of worlds and seen as arrays."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from gridmill import games
+from gridmill.env import Env, GameConfig
+from gridmill.env.env import batch_options
+
+if TYPE_CHECKING:
+    from gridmill.grid.env import GridEnv
+    from gridmill.grid.game import Game
+    from gridmill.prospector.config import ProspectorConfig
+    from gridmill.prospector.env import ProspectorBatchEnv
+
+
+# What an editor shall know of the result: the two games that ship have an Env with more than every Env has.
+@overload
+def make(  # type: ignore[overload-overlap]
+    game: Literal["prospector"] | ProspectorConfig | Sequence[ProspectorConfig],
+    num_worlds: int = ...,
+    seed: int = ...,
+    threads: int = ...,
+    lanes: int = ...,
+    masks: bool = ...,
+    desync_episodes: bool = ...,
+    min_first_episode: int | None = ...,
+    profiling: bool | None = ...,
+    validation: bool | None = ...,
+    implementation: str = ...,
+) -> ProspectorBatchEnv: ...
+@overload
+def make(
+    game: str | Game | Sequence[str | Game],
+    num_worlds: int = ...,
+    seed: int = ...,
+    threads: int = ...,
+    lanes: int = ...,
+    masks: bool = ...,
+    desync_episodes: bool = ...,
+    min_first_episode: int | None = ...,
+    profiling: bool | None = ...,
+    validation: bool | None = ...,
+    implementation: str = ...,
+) -> GridEnv: ...
+@overload
+def make(
+    game: GameConfig | Sequence[GameConfig],
+    num_worlds: int = ...,
+    seed: int = ...,
+    threads: int = ...,
+    lanes: int = ...,
+    masks: bool = ...,
+    desync_episodes: bool = ...,
+    min_first_episode: int | None = ...,
+    profiling: bool | None = ...,
+    validation: bool | None = ...,
+    implementation: str = ...,
+) -> Env: ...
+def make(
+    game: str | GameConfig | Sequence[str | GameConfig],
+    num_worlds: int = 64,
+    seed: int = 0,
+    threads: int = 1,
+    lanes: int = 1,
+    masks: bool = False,
+    desync_episodes: bool = False,
+    min_first_episode: int | None = None,
+    profiling: bool | None = None,
+    validation: bool | None = None,
+    implementation: str = "native",
+) -> Any:
+    """An environment of `num_worlds` worlds of one game, or of several games dealt out in turn.
+
+    `desync_episodes` shortens each world's first episode by a different amount, never below `min_first_episode`;
+    by default that is the tick by which every reward that can pay could have paid with one of each building.
+    `implementation` is native, or for games that have one the slow and obvious reference.
+    """
+    if not isinstance(game, str | GameConfig | Sequence):
+        raise TypeError(f"game: expected a name, a Game or a list of them, got {type(game).__name__}")
+    items = [game] if isinstance(game, str | GameConfig) else list(game)
+    if not items:
+        raise ValueError("game: expected a name, a Game or a list of them, got an empty list")
+    built = [games.build(item) if isinstance(item, str) else item for item in items]
+    for item in built:
+        if not isinstance(item, GameConfig):
+            raise TypeError(f"game: expected a name or a Game, got {type(item).__name__}")
+    kinds = list(dict.fromkeys(item.kind for item in built))
+    if len(kinds) > 1:
+        raise ValueError(f"game: games of one batch must be of one kind, got {' and '.join(kinds)}")
+    options = batch_options(
+        num_worlds, seed, threads, lanes, masks, desync_episodes, min_first_episode, profiling, validation
+    )
+    if not built[0].has_validation:
+        if validation:
+            raise ValueError(f"validation: {built[0].name} computes its observations in one way only")
+        options["validation"] = False
+    if threads > (os.cpu_count() or 1):
+        warnings.warn(
+            f"threads={threads} is more than the {os.cpu_count()} cores of this machine; results stay the same, "
+            "speed will not gain",
+            stacklevel=2,
+        )
+    if desync_episodes and min_first_episode is None:
+        # One number for the batch: what the slowest of its games needs; the core cuts it to each game's max_steps.
+        options["min_first_episode"] = max(item.min_first_episode() for item in built)
+    known = built[0].implementations()
+    if implementation not in known:
+        raise ValueError(f"implementation: expected {' or '.join(known)} for {built[0].name}, got {implementation!r}")
+    return built[0].env_class(implementation)(built, **options)

@@ -1,0 +1,1 @@
+"""Prospector in plain Python: slow, obvious, and what native/prospector/ must equal to the bit."""
