@@ -407,11 +407,10 @@ class Digest:
             self.sha.update(np.ascontiguousarray(env.masks[rows]))
 
     def add_episodes(self, env: Env) -> None:
-        for name, column in sorted(
-            env.take_episodes().items(), key=lambda item: item[0].replace("desynced", "short_first")
-        ):
-            said = {"desynced": "short_first"}.get(name, name)  # its name when the stored hashes were made
-            self.sha.update(f"{said} {column.dtype} {column.shape}".encode())
+        record = env.take_episodes()
+        record["short_first"] = record.pop("desynced")  # its name when the stored hashes were made
+        for name, column in sorted(record.items()):
+            self.sha.update(f"{name} {column.dtype} {column.shape}".encode())
             self.sha.update(np.ascontiguousarray(column))
 
     def hex(self) -> str:

@@ -207,11 +207,6 @@ def test_the_page_of_the_easy_arena() -> None:
     assert "at least 90 ticks" in page
 
 
-def test_explain_wants_a_game() -> None:
-    with pytest.raises(TypeError, match="game: expected a Game, got str"):
-        explain("arena")  # type: ignore[arg-type]
-
-
 def test_terms_in_words() -> None:
     value = Min(values=[Inventory(resource="ore"), Log(values=[Stat(name="heart.get")]), Constant(value=2.5)])
     assert describe(RewardTerm(weight=0.25, value=value, mode="gained")) == (

@@ -82,7 +82,7 @@ def taken(call: Any) -> bool:
 
 
 def test_borders_of_a_price_must_be_in_order_on_both_sides() -> None:
-    tree = ProspectorConfig().tree()
+    tree = ProspectorConfig().core_tree()
     tree["commodities"]["iron"]["low"] = 200.0
     expected = r"^expected low <= high, got 200(\.0)? > 180(\.0)? - at `\$\.commodities\.iron\.low`$"
     with pytest.raises(ValueError, match=expected):

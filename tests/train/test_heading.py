@@ -57,7 +57,7 @@ def test_heading_of_prospector() -> None:
     run = Run(recipe="p", run="mine", game=ProspectorConfig(), policy=PolicyConfig(encoder="mlp", core="none"))
     lines = lines_for(run)
     assert lines[0] == "recipe: p, seed 0, run mine"
-    assert lines[-1] == "score: net_profit"
+    assert lines[-1] == "score: net profit"
 
 
 # ---- the monitor

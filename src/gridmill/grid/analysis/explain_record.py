@@ -112,11 +112,15 @@ class Explanation:
 def explain(game: Game, first_episode: int | None = None, env: GridEnv | None = None) -> Explanation:
     """What a game means for learning. `first_episode` is the `min_first_episode` to be judged, default the game's own.
 
-    Ticks beyond ten episodes count as never. An env that plays the game, and has been reset, saves compiling it again.
+    Ticks beyond ten episodes count as never. An env that plays the game saves compiling it again; then nothing is said
+    of what stands on its first map.
     """
     outlook = Outlook(game)
     plant, deeds = outlook.plant, outlook.series.deeds
-    worst, actions, standing = _looked_at(game) if env is None else _facts(env)
+    if env is None:
+        worst, actions, standing = _looked_at(game)
+    else:
+        worst, actions, standing = env.worst_tokens(0), tuple(env.action_names), Counter[str]()
     products = tuple(_product(plant, game, name) for name in _ordered(game, plant) if name not in outlook.ruled)
     rewards = _rewards(outlook, products)
     known = [reward.ceiling for reward in rewards]
@@ -153,18 +157,13 @@ def explain(game: Game, first_episode: int | None = None, env: GridEnv | None = 
 
 
 def _looked_at(game: Game) -> tuple[int, tuple[str, ...], Counter[str]]:
-    """The facts of one world made for it alone."""
+    """The most tokens an agent could see, the actions, and how many of each type stand on the first map."""
     # A token budget that may not do must not stop us: it is one of our own warnings.
     tolerant = game.replace("observation.overflow", "drop")
     with game.env_class()([tolerant], **batch_options(num_worlds=1)) as env:
         env.reset()
-        return _facts(env)
-
-
-def _facts(env: GridEnv) -> tuple[int, tuple[str, ...], Counter[str]]:
-    """The most tokens an agent could see, the actions, and how many of each type stand on the first map."""
-    standing = Counter(str(thing["type"]) for thing in env.inspect(0)["objects"])
-    return env.worst_tokens(0), tuple(env.action_names), standing
+        standing = Counter(str(thing["type"]) for thing in env.inspect(0)["objects"])
+        return env.worst_tokens(0), tuple(env.action_names), standing
 
 
 def _ordered(game: Game, plant: Plant) -> list[str]:
