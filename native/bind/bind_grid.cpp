@@ -137,9 +137,6 @@ void bind_grid(nb::module_& m) {
             });
           },
           nb::arg("row"));
-  m.def(
-      "grid_schema", [] { return nb::cast<nb::dict>(from_value(grid::game_schema())); },
-      "fields of a native game config: {name: [type, default, meaning]}");
   m.def("grid_kinds", [] { return nb::cast<nb::dict>(from_value(grid::kinds_schema())); });
   m.def("grid_parts", [] { return nb::cast<nb::dict>(from_value(grid::parts_schema())); });
 }

@@ -146,9 +146,6 @@ void bind_prospector(nb::module_& m) {
     for (const auto& bot : prospector::kAllBots) names.append(nb::str(bot.name.data(), bot.name.size()));
     return names;
   });
-  m.def(
-      "prospector_schema", [] { return nb::cast<nb::dict>(from_value(prospector::config_schema())); },
-      "fields of a native Prospector config: {name: [type, default, meaning]}");
 }
 
 }  // namespace gridmill

@@ -138,18 +138,13 @@ class Batch {
     raise_fault();
   }
 
-  // Checked rows of actions, `stride` bytes apart; what does not fit 32 bits becomes an invalid index.
-  template <class Int>
-  void load_actions(const void* actions, std::int64_t stride) {
+  // One integer of 4 or 8 bytes per row, `stride` bytes apart; what does not fit 32 bits becomes an invalid index.
+  void load_actions(const void* actions, std::size_t bytes, std::int64_t stride) {
     const Call call(*this);
     refuse_in_flight("step(actions)");
     require_ready();
-    std::int32_t* out = worlds_.buffers->actions;
-    for (std::size_t row = 0; row < worlds_.num_rows(); ++row) {
-      Int action;
-      std::memcpy(&action, static_cast<const char*>(actions) + static_cast<std::int64_t>(row) * stride, sizeof action);
-      out[row] = static_cast<Int>(static_cast<std::int32_t>(action)) == action ? static_cast<std::int32_t>(action) : -1;
-    }
+    if (bytes == sizeof(std::int32_t)) copy_actions<std::int32_t>(actions, stride);
+    else copy_actions<std::int64_t>(actions, stride);
   }
 
   // Joins the threads and frees the worlds; arrays someone holds stay readable.
@@ -348,9 +343,19 @@ class Batch {
     if (fault_) throw WorldFault(*fault_);
   }
 
+  template <class Int>
+  void copy_actions(const void* actions, std::int64_t stride) {
+    std::int32_t* out = worlds_.buffers->actions;
+    for (std::size_t row = 0; row < worlds_.num_rows(); ++row) {
+      Int action;
+      std::memcpy(&action, static_cast<const char*>(actions) + static_cast<std::int64_t>(row) * stride, sizeof action);
+      out[row] = static_cast<Int>(static_cast<std::int32_t>(action)) == action ? static_cast<std::int32_t>(action) : -1;
+    }
+  }
+
   void prepare(const Program& program) {
     for (const auto& worker : workers_) worker->game.fit(program);
-    for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::uses(program, p);
+    for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::phases[p].used(program);
   }
 
   // ---- the work of one chunk
@@ -411,7 +416,7 @@ class Batch {
     tick.ahead = ahead_of(world, last);
     [[maybe_unused]] std::int64_t mark = timed ? clock_mark() : 0;
     [&]<std::size_t... P>(std::index_sequence<P...>) {
-      ((G::template phase<P>(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
+      ((G::phases[P].run(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
     }(std::make_index_sequence<kPhases>{});
     if (!tick.header.ended) return;
     end_episode(world, tick, state);
@@ -520,3 +525,15 @@ class Batch {
 };
 
 }  // namespace gridmill
+
+// A batch takes long to compile, so every game's is compiled once: declared at the end of the game's header, compiled
+// at the end of one of its .cpp files. The name is the game's inside of namespace gridmill.
+#define GRIDMILL_DECLARE_BATCH(game) \
+  namespace gridmill {               \
+  static_assert(Game<game>);         \
+  extern template class Batch<game>; \
+  }
+#define GRIDMILL_COMPILE_BATCH(game) \
+  namespace gridmill {               \
+  template class Batch<game>;        \
+  }

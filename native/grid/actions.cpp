@@ -217,7 +217,7 @@ bool is_attack(const Program& p, std::int32_t action) {
 
 }  // namespace
 
-void act_in_shuffled_order(Grid::T& tick) {
+void Grid::act_in_shuffled_order(T& tick) {
   const Program& p = tick.program;
   World& w = tick.view;
   std::uint16_t* order = tick.worker.order.data();

@@ -55,7 +55,7 @@ void start_terms(const Program& p, World& w) {
     }
 }
 
-void pay(Grid::T& tick) {
+void Grid::pay(T& tick) {
   const Program& p = tick.program;
   if (p.terms.empty()) return;
   World& w = tick.view;

@@ -1,5 +1,5 @@
-// One tick of one world, read aloud: the nine phases in order, each a line in `phase<P>`; Batch calls them.
-// A world that ended is reset and observed again by Batch.
+// The phases of a tick that have no file of their own, the start of an episode and its record. Grid::phases is their
+// order; a world that ended is reset and observed again by Batch.
 #include <algorithm>
 #include <cmath>
 
@@ -8,16 +8,15 @@
 #include "grid/machines.hpp"
 
 namespace gridmill::grid {
-namespace {
 
-void clear_outputs(Grid::T& tick) {
+void Grid::clear_outputs(T& tick) {
   const std::size_t agents = tick.program.num_agents;
   std::fill_n(tick.rows.rewards, agents, 0.0f);
   std::fill_n(tick.rows.terminals, agents, false);
   std::fill_n(tick.rows.truncations, agents, false);
 }
 
-void advance(Grid::T& tick) {
+void Grid::advance(T& tick) {
   const Program& p = tick.program;
   World& w = tick.view;
   if (p.has_clocks) advance_machines(p, w, tick.header.tick);
@@ -31,63 +30,30 @@ void advance(Grid::T& tick) {
   }
 }
 
-void run_clock(Grid::T& tick) {
+void Grid::run_clock(T& tick) {
   ++tick.header.tick;
   if (tick.program.events.empty()) return;
   World& w = tick.view;
   run_events(tick.program, w, tick.header, tick.worker.rules);
 }
 
-void spread(Grid::T& tick) {
+void Grid::spread(T& tick) {
   if (tick.program.areas.empty()) return;
   World& w = tick.view;
   apply_areas(tick.program, w, tick.header, tick.worker.rules);
 }
 
-void count_collectives(Grid::T& tick) {
+void Grid::count_collectives(T& tick) {
   if (tick.program.teams.empty()) return;
   World& w = tick.view;
   count_held(tick.program, w);
 }
 
-void mark_ends(Grid::T& tick) {
+void Grid::mark_ends(T& tick) {
   if (tick.header.tick < tick.header.max_steps) return;
   bool* flags = tick.program.truncates ? tick.rows.truncations : tick.rows.terminals;
   std::fill_n(flags, tick.program.num_agents, true);
   tick.header.ended = 1;
-}
-
-}  // namespace
-
-template <std::size_t P>
-void Grid::phase(T& tick) {
-  if constexpr (phases[P] == "reset") clear_outputs(tick);
-  if constexpr (phases[P] == "events") run_clock(tick);
-  if constexpr (phases[P] == "actions") act_in_shuffled_order(tick);
-  if constexpr (phases[P] == "on_tick") advance(tick);
-  if constexpr (phases[P] == "aoe") spread(tick);
-  if constexpr (phases[P] == "collectives") count_collectives(tick);
-  if constexpr (phases[P] == "observations") observe(tick);
-  if constexpr (phases[P] == "rewards") pay(tick);
-  if constexpr (phases[P] == "truncation") mark_ends(tick);
-}
-template void Grid::phase<0>(T&);
-template void Grid::phase<1>(T&);
-template void Grid::phase<2>(T&);
-template void Grid::phase<3>(T&);
-template void Grid::phase<4>(T&);
-template void Grid::phase<5>(T&);
-template void Grid::phase<6>(T&);
-template void Grid::phase<7>(T&);
-template void Grid::phase<8>(T&);
-
-bool Grid::uses(const Program& program, std::size_t phase) {
-  const std::string_view name = phases[phase];
-  if (name == "rewards") return !program.terms.empty();
-  if (name == "on_tick") return program.has_clocks || program.has_tick_rules || program.can_freeze;
-  if (name == "aoe") return !program.areas.empty();
-  if (name == "collectives") return !program.teams.empty();
-  return true;
 }
 
 void Grid::observe(T& tick) { observe_world(tick, tick.view); }

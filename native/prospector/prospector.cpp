@@ -35,7 +35,7 @@ Program compile(const Value& tree) {
   return Program(config);
 }
 
-Value config_schema() { return schema_of(Config{}); }
+Value Prospector::schema() { return schema_of(Config{}); }
 
 std::uint32_t Prospector::max_steps(const Program& p) {
   return static_cast<std::uint32_t>(std::ceil(p.config.time_max));  // a step takes at least one tick
@@ -124,36 +124,31 @@ void fetch(const void* from, std::size_t bytes) {
 
 }  // namespace
 
-template <std::size_t P>
-void Prospector::phase(T& tick) {
+void Prospector::take_action(T& tick) {
   State& s = state(tick);
-  if constexpr (phases[P] == "actions") {
-    fetch(s.here().shown, sizeof(Field) - offsetof(Field, shown));
-    ++tick.header.tick;
-    act(tick.program, s, *tick.rows.actions);
-  }
-  if constexpr (phases[P] == "drift") {
-    fetch(tick.rows.obs, kObs * sizeof(float));
-    drift(tick.program, s);
-  }
-  if constexpr (phases[P] == "market") {
-    if (tick.ahead != nullptr) fetch(tick.ahead, offsetof(State, asteroids_at));
-    update_market(tick.program, s);
-  }
-  if constexpr (phases[P] == "rewards") {
-    settle(tick.program, s, tick.header.short_first ? std::int64_t{tick.header.max_steps} : -1);
-    *tick.rows.rewards = static_cast<float>(s.reward);
-    *tick.rows.terminals = s.terminated != 0;
-    *tick.rows.truncations = s.truncated != 0;
-    tick.header.ended = s.terminated | s.truncated;
-  }
-  if constexpr (phases[P] == "observations") observe(tick);
+  fetch(s.here().shown, sizeof(Field) - offsetof(Field, shown));
+  ++tick.header.tick;
+  act(tick.program, s, *tick.rows.actions);
 }
-template void Prospector::phase<0>(T&);
-template void Prospector::phase<1>(T&);
-template void Prospector::phase<2>(T&);
-template void Prospector::phase<3>(T&);
-template void Prospector::phase<4>(T&);
+
+void Prospector::wear(T& tick) {
+  fetch(tick.rows.obs, kObs * sizeof(float));
+  drift(tick.program, state(tick));
+}
+
+void Prospector::trade(T& tick) {
+  if (tick.ahead != nullptr) fetch(tick.ahead, offsetof(State, asteroids_at));
+  update_market(tick.program, state(tick));
+}
+
+void Prospector::pay(T& tick) {
+  State& s = state(tick);
+  settle(tick.program, s, tick.header.short_first ? std::int64_t{tick.header.max_steps} : -1);
+  *tick.rows.rewards = static_cast<float>(s.reward);
+  *tick.rows.terminals = s.terminated != 0;
+  *tick.rows.truncations = s.truncated != 0;
+  tick.header.ended = s.terminated | s.truncated;
+}
 
 void reset_alone(const Program& p, State& s, const std::uint64_t* seed) {
   if (seed != nullptr) s.rng.seed(*seed);
