@@ -3,55 +3,21 @@
 // one world. Python's door (bind/) and the native tests call it; it calls no Python and prints nothing.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "core/batch_options.hpp"
 #include "core/crew.hpp"
 #include "core/episodes.hpp"
+#include "core/fork.hpp"
 #include "core/game.hpp"
 #include "core/phases.hpp"
 #include "core/worlds.hpp"
 
 namespace gridmill {
-
-// A call in the wrong order or from the wrong place.
-struct UsageError : std::logic_error {
-  using std::logic_error::logic_error;
-};
-
-// An exception inside a world, carried out of the worker.
-struct WorldFault : std::runtime_error {
-  WorldFault(std::uint32_t world_, std::uint32_t tick_, const Key& key_, const std::string& what_)
-      : std::runtime_error("world " + std::to_string(world_) + ", episode " + std::to_string(key_.episode) + ", tick " +
-                           std::to_string(tick_) + ", seed " + std::to_string(key_.seed) + ": " + what_),
-        world(world_) {}
-  std::uint32_t world;
-};
-
-struct BatchOptions {
-  std::uint32_t num_worlds = 64;
-  std::uint64_t seed = 0;
-  int threads = 1;
-  int lanes = 1;
-  bool masks = false;
-  bool desync_episodes = false;
-  std::int64_t min_first_episode = -1;  // -1: the game's own
-  bool profiling = false;
-  ObserveOptions observe{};
-};
-
-// Bumped in the child of a fork: threads did not come along, so batches of the parent are unusable there.
-inline std::atomic<std::uint32_t>& fork_count() {
-  static std::atomic<std::uint32_t> count{0};
-  static const int hooked = pthread_atfork(nullptr, nullptr, [] { fork_count().fetch_add(1); });
-  (void)hooked;
-  return count;
-}
 
 template <Game G>
 class Batch {
@@ -118,7 +84,11 @@ class Batch {
     crew_->recv(lane);
     state.in_flight = false;
     collect(lane);
-    if (options_.profiling) times_.begin(), gather_times(lane), times_.end(state.sent_at);
+    if (options_.profiling) {
+      times_.begin();
+      gather_times(lane);
+      times_.end(state.sent_at);
+    }
     raise_fault();
   }
 
@@ -266,21 +236,12 @@ class Batch {
   bool closed() const { return crew_ == nullptr; }
 
  private:
-  // Episodes that ended in a step, until they are collected; grows to the most that ever end at once.
-  struct Ended {
-    void clear() {
-      heads.clear();
-      stats.clear();
-    }
-    std::vector<EpisodeHead> heads;
-    std::vector<double> stats;  // [episode][agent][stat]
-  };
   struct WorkerState {
     WorkerState(ObserveOptions options, std::size_t lanes) : game(options), marks(lanes), ended(lanes) {}
     typename G::Worker game;
     // Per lane: another lane may be in flight while one is read.
     std::vector<PhaseMarks<kPhases>> marks;
-    std::vector<Ended> ended;
+    std::vector<EndedEpisodes> ended;
   };
   struct LaneState {
     bool in_flight = false;
@@ -436,7 +397,7 @@ class Batch {
     const Shape& shape = worlds_.shape;
     std::memcpy(tick.rows.final_obs, tick.rows.obs, shape.num_agents * shape.obs_size() * sizeof(Obs));
     const WorldHeader& h = tick.header;
-    Ended& ended = state.ended[world / lane_worlds_];
+    EndedEpisodes& ended = state.ended[world / lane_worlds_];
     const std::size_t at = ended.stats.size();
     ended.stats.resize(at + shape.num_agents * worlds_.stats.size());
     G::record(tick, ended.stats.data() + at);
@@ -479,27 +440,13 @@ class Batch {
     next.short_first = next.max_steps < full;
   }
 
-  // On the caller's thread, in world order, so records do not depend on who did the work.
+  // On the caller's thread.
   void collect(int lane) {
     const auto index = static_cast<std::size_t>(lane);
     const std::uint64_t step = lanes_[index].steps++;
-    const std::size_t agents = worlds_.shape.num_agents, num_stats = worlds_.stats.size();
-    auto& all = collected_;
-    all.clear();
-    for (const auto& worker : workers_) {
-      const Ended& ended = worker->ended[index];
-      for (std::size_t i = 0; i < ended.heads.size(); ++i)
-        all.emplace_back(ended.heads[i], ended.stats.data() + i * agents * num_stats);
-    }
-    if (all.empty()) return;
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first.world < b.first.world; });
-    for (auto& [head, stats] : all) {
-      head.step = step;
-      for (std::size_t agent = 0; agent < agents; ++agent) {
-        head.agent = static_cast<std::uint32_t>(agent);
-        log_.add(head, stats + agent * num_stats);
-      }
-    }
+    const std::size_t agents = worlds_.shape.num_agents;
+    for (const auto& worker : workers_) log_.gather(worker->ended[index], agents);
+    log_.add_gathered(step, agents);
     for (const auto& worker : workers_) worker->ended[index].clear();
   }
 
@@ -513,7 +460,6 @@ class Batch {
   std::vector<LaneState> lanes_;
   EpisodeLog log_;
   std::vector<std::unique_ptr<WorkerState>> workers_;
-  std::vector<std::pair<EpisodeHead, const double*>> collected_;  // of one lane, in the order of worlds
   bool ready_ = false, resetting_ = false, fresh_ = true;
   std::optional<WorldFault> fault_;
   std::mutex fault_mutex_;

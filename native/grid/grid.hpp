@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/game.hpp"
+#include "core/tokens.hpp"
 #include "grid/maps.hpp"
 #include "grid/program.hpp"
 #include "grid/rules.hpp"
@@ -53,7 +54,7 @@ struct Grid {
   using Vocabulary = grid::Vocabulary;
   using Worker = grid::Worker;
   using T = Tick<Grid>;
-  static constexpr Obs empty_obs = 0xFF;
+  static constexpr Obs empty_obs = kNoToken;
 
   static Value schema() { return game_schema(); }
   static Vocabulary vocabulary(const std::vector<Value>& games);
@@ -64,7 +65,7 @@ struct Grid {
   static std::size_t state_bytes(const Program& p) { return p.layout.bytes; }
   static std::size_t saved_bytes(const Program& p) { return p.layout.saved; }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.config.max_steps); }
-  // Nothing that pays has to be built first, so every reward term could pay in the first tick.
+  // Holds for any game; a later tick, worked out from the rules in Python, comes as BatchOptions::min_first_episode.
   static std::uint32_t min_first_episode(const Program&) { return 1; }
   static void reset(T& tick);
 
@@ -82,11 +83,12 @@ struct Grid {
       {"reset", clear_outputs},
       {"events", run_clock},
       {"actions", act_in_shuffled_order},
-      {"on_tick", advance, [](const Program& p) { return p.has_clocks || p.has_tick_rules || p.can_freeze; }},
-      {"aoe", spread, [](const Program& p) { return !p.areas.empty(); }},
-      {"collectives", count_collectives, [](const Program& p) { return !p.teams.empty(); }},
+      {"on_tick", advance,
+       [](const Program& p) { return p.machines.any || p.rules.any_in_tick || p.actions.can_freeze; }},
+      {"aoe", spread, [](const Program& p) { return !p.areas.list.empty(); }},
+      {"collectives", count_collectives, [](const Program& p) { return !p.collectives.teams.empty(); }},
       {"observations", observe},
-      {"rewards", pay, [](const Program& p) { return !p.terms.empty(); }},
+      {"rewards", pay, [](const Program& p) { return !p.rewards.terms.empty(); }},
       {"truncation", mark_ends},
   }};
   static void record(const T& tick, double* out);

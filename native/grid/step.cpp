@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/isa.hpp"
+#include "grid/directions.hpp"
 #include "grid/grid.hpp"
 #include "grid/machines.hpp"
 
@@ -19,9 +20,9 @@ void Grid::clear_outputs(T& tick) {
 void Grid::advance(T& tick) {
   const Program& p = tick.program;
   World& w = tick.view;
-  if (p.has_clocks) advance_machines(p, w, tick.header.tick);
-  if (p.has_tick_rules) run_tick_rules(p, w, tick.header, tick.worker.rules);
-  if (!p.can_freeze) return;
+  if (p.machines.any) advance_machines(p, w, tick.header.tick);
+  if (p.rules.any_in_tick) run_tick_rules(p, w, tick.header, tick.worker.rules);
+  if (!p.actions.can_freeze) return;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     if (w.frozen[agent] == 0) continue;
     --w.frozen[agent];
@@ -32,19 +33,19 @@ void Grid::advance(T& tick) {
 
 void Grid::run_clock(T& tick) {
   ++tick.header.tick;
-  if (tick.program.events.empty()) return;
+  if (tick.program.events.list.empty()) return;
   World& w = tick.view;
   run_events(tick.program, w, tick.header, tick.worker.rules);
 }
 
 void Grid::spread(T& tick) {
-  if (tick.program.areas.empty()) return;
+  if (tick.program.areas.list.empty()) return;
   World& w = tick.view;
   apply_areas(tick.program, w, tick.header, tick.worker.rules);
 }
 
 void Grid::count_collectives(T& tick) {
-  if (tick.program.teams.empty()) return;
+  if (tick.program.collectives.teams.empty()) return;
   World& w = tick.view;
   count_held(tick.program, w);
 }
@@ -65,7 +66,7 @@ void Grid::reset(T& tick) {
   refresh_terrain(p, w);
   begin_objects(p, w);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
-    w.facing[agent] = 1;  // south
+    w.facing[agent] = kSouth;
     w.reward_token[agent] = 128;
     w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
   }
@@ -95,7 +96,7 @@ void Grid::record(const T& tick, double* out) {
   const World& w = tick.view;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     *out++ = w.reward_sum[agent];
-    for (std::uint32_t i = 0; i < p.num_outcomes; ++i) *out++ = w.outcome(agent, i);
+    for (std::uint32_t i = 0; i < p.actions.num_outcomes; ++i) *out++ = w.outcome(agent, i);
     for (std::size_t i = 0; i < kTallies; ++i) *out++ = static_cast<double>(w.tallies[i * p.num_agents + agent]);
     for (const auto r : p.resource_of_word)
       for (std::size_t f = 0; f < kFlows; ++f)
@@ -103,7 +104,7 @@ void Grid::record(const T& tick, double* out) {
     for (const auto r : p.resource_of_word) *out++ = r < 0 ? 0 : w.held(agent)[r];
     out = std::copy_n(w.agent_stats(agent), p.words->agent_stats.size(), out);
     const std::size_t per_team = p.words->num_team_stats();
-    for (const auto team : p.team_of_word)
+    for (const auto team : p.collectives.of_word)
       for (std::size_t i = 0; i < per_team; ++i)
         *out++ = team < 0 ? 0 : team_stat(p, w, static_cast<std::size_t>(team), i);
     out = std::copy_n(w.game_stats(), p.words->game_stats.size(), out);
@@ -123,8 +124,8 @@ void Worker::fit(const Program& p) {
   order.resize(std::max(order.size(), agents));
   extra_counts.resize(std::max(extra_counts.size(), agents));
   raw_rewards.resize(std::max(raw_rewards.size(), agents));
-  term_values.resize(std::max(term_values.size(), p.terms.size()));
-  extra.resize(std::max(extra.size(), agents * (3 * (2 + 2 * p.shown.size()) + 16)));
+  term_values.resize(std::max(term_values.size(), p.rewards.terms.size()));
+  extra.resize(std::max(extra.size(), agents * (3 * (2 + 2 * p.features.shown.size()) + 16)));
   if (!options.validate) return;
   const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);
   shadow.resize(std::max(shadow.size(), agents * tokens * 3));

@@ -7,7 +7,7 @@
 namespace gridmill::learn {
 
 struct VisibleAgents {
-  const std::uint8_t* obs;  // [steps, rows, tokens, 3], ended by location 255
+  const std::uint8_t* obs;  // [steps, rows, tokens, 3], ended by kNoToken
   std::size_t steps, rows, tokens;
   std::uint8_t feature;    // whose value is the index of an agent
   std::size_t num_agents;  // of a world; rows of a world lie side by side

@@ -11,7 +11,9 @@ Program::Program(const Config& c, const Kernels& k) : config(c), kernels(&k) {
   const Commodity goods[kGoods] = {g.iron, g.nickel, g.water_ice, g.pge, g.rare_isotopes, g.volatiles};
   for (int i = 0; i < 8; ++i) {
     const bool used = i < kGoods;
-    base[i] = used ? goods[i].base : 1, low[i] = used ? goods[i].low : 1, high[i] = used ? goods[i].high : 1;
+    base[i] = used ? goods[i].base : 1;
+    low[i] = used ? goods[i].low : 1;
+    high[i] = used ? goods[i].high : 1;
     noise[i] = used ? c.market_noise * goods[i].base : 0;
   }
   edge_fuel_high = c.travel_fuel_cost_max * 0.7;
@@ -105,7 +107,11 @@ void Prospector::record(const T& tick, double* out) {
 void Prospector::reset(T& tick) {
   State& s = state(tick);
   if (tick.header.key.episode == 0) s.rng.seed(tick.header.key.seed + tick.header.key.world);
-  if (!*tick.rows.terminals && !*tick.rows.truncations) s.action = -1, s.dt = 0, s.invalid = 0;  // nothing was done yet
+  if (!*tick.rows.terminals && !*tick.rows.truncations) {
+    s.action = -1;
+    s.dt = 0;
+    s.invalid = 0;
+  }  // nothing was done yet
   start_world(tick.program, s);
 }
 
@@ -152,7 +158,9 @@ void Prospector::pay(T& tick) {
 
 void reset_alone(const Program& p, State& s, const std::uint64_t* seed) {
   if (seed != nullptr) s.rng.seed(*seed);
-  s.action = -1, s.dt = 0, s.invalid = 0;
+  s.action = -1;
+  s.dt = 0;
+  s.invalid = 0;
   start_world(p, s);
 }
 
