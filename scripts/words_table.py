@@ -32,7 +32,7 @@ UNIONS = {
 
 def page() -> str:
     """The whole page as text."""
-    schemas = {"Game": _native.grid_schema(), **_native.grid_parts()}
+    schemas = {"Game": _native.GridBatch.schema(), **_native.grid_parts()}
     schemas["AgentType"] = schemas["Game"]["agent"][1]
     schemas["Attack"] = schemas["Game"]["attack"][1]
     schemas["Observation"] = schemas["Game"]["observation"][1]

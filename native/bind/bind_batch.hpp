@@ -97,8 +97,7 @@ void write_actions(Batch<G>& batch, nb::handle actions) {
     for (int i = 0; i < view.ndim; ++i) got += (i ? ", " : "") + std::to_string(view.shape[i]);
     throw std::invalid_argument("actions must have shape [" + std::to_string(rows) + "], got [" + got + "]");
   }
-  if (view.itemsize == 4) batch.template load_actions<std::int32_t>(view.buf, view.strides[0]);
-  else batch.template load_actions<std::int64_t>(view.buf, view.strides[0]);
+  batch.load_actions(view.buf, static_cast<std::size_t>(view.itemsize), view.strides[0]);
 }
 
 template <class G>
@@ -197,9 +196,12 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
              for (const auto& s : b.worlds().stats) list.append(nb::make_tuple(s.name, s.integer));
              return list;
            })
+      .def_static(
+          "schema", [] { return nb::cast<nb::dict>(from_value(G::schema())); },
+          "fields of a native game config: {name: [type, default, meaning]}")
       .def_prop_ro_static("phases", [](nb::handle) {
         nb::list names;
-        for (const auto phase : G::phases) names.append(nb::str(phase.data(), phase.size()));
+        for (const auto& phase : G::phases) names.append(nb::str(phase.name.data(), phase.name.size()));
         return names;
       });
 }

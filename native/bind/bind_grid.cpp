@@ -25,19 +25,25 @@ nb::dict validation_report(GridBatch& batch) {
   grid::Validation sum;
   batch.each_worker([&](const grid::Worker& worker) {
     const auto& v = worker.validation;
-    sum.comparisons += v.comparisons, sum.mismatches += v.mismatches;
-    sum.fast_ns += v.fast_ns, sum.reference_ns += v.reference_ns;
+    sum.comparisons += v.comparisons;
+    sum.mismatches += v.mismatches;
+    sum.fast_ns += v.fast_ns;
+    sum.reference_ns += v.reference_ns;
     const auto place = [](const grid::Mismatch& m) { return std::tuple(m.episode, m.tick, m.world, m.agent); };
     if (v.first && (!sum.first || place(*v.first) < place(*sum.first))) sum.first = v.first;
   });
   nb::dict out;
-  out["comparisons"] = sum.comparisons, out["mismatches"] = sum.mismatches;
-  out["fast_ns"] = sum.fast_ns, out["reference_ns"] = sum.reference_ns;
+  out["comparisons"] = sum.comparisons;
+  out["mismatches"] = sum.mismatches;
+  out["fast_ns"] = sum.fast_ns;
+  out["reference_ns"] = sum.reference_ns;
   out["first_mismatch"] = nb::none();
   if (sum.first) {
     nb::dict first;
     const auto& program = batch.worlds().program(sum.first->program);
-    first["world"] = sum.first->world, first["episode"] = sum.first->episode, first["tick"] = sum.first->tick;
+    first["world"] = sum.first->world;
+    first["episode"] = sum.first->episode;
+    first["tick"] = sum.first->tick;
     first["agent"] = sum.first->agent;
     first["fast"] = named_tokens(program, sum.first->fast.data());
     first["reference"] = named_tokens(program, sum.first->reference.data());
@@ -49,14 +55,21 @@ nb::dict validation_report(GridBatch& batch) {
 nb::dict seen_world(GridBatch& batch, std::int64_t world) {
   return batch.look(world, [](auto& tick) {
     nb::dict out;
-    out["tick"] = tick.header.tick, out["episode"] = tick.header.key.episode, out["seed"] = tick.header.key.seed;
-    out["max_steps"] = tick.header.max_steps, out["game"] = tick.program.config.name;
-    out["height"] = tick.program.height, out["width"] = tick.program.width;
+    out["tick"] = tick.header.tick;
+    out["episode"] = tick.header.key.episode;
+    out["seed"] = tick.header.key.seed;
+    out["max_steps"] = tick.header.max_steps;
+    out["game"] = tick.program.config.name;
+    out["height"] = tick.program.height;
+    out["width"] = tick.program.width;
     nb::list objects;
     const grid::World view(tick.program, tick.state);
     for (const auto& seen : grid::inspect_world(tick.program, view, tick.header.tick)) {
       nb::dict o;
-      o["type"] = seen.type, o["row"] = seen.row, o["column"] = seen.column, o["vibe"] = seen.vibe;
+      o["type"] = seen.type;
+      o["row"] = seen.row;
+      o["column"] = seen.column;
+      o["vibe"] = seen.vibe;
       nb::list tags;
       for (const auto& tag : seen.tags) tags.append(tag);
       o["tags"] = tags;
@@ -66,20 +79,24 @@ nb::dict seen_world(GridBatch& batch, std::int64_t world) {
       o["agent"] = seen.agent >= 0 ? nb::object(nb::int_(seen.agent)) : nb::object(nb::none());
       o["collective"] = seen.collective ? nb::object(nb::str(seen.collective->c_str())) : nb::object(nb::none());
       o["converting"] = seen.converting;
-      if (seen.agent >= 0) o["group"] = seen.group, o["facing"] = seen.facing, o["frozen"] = seen.frozen;
+      if (seen.agent >= 0) {
+        o["group"] = seen.group;
+        o["facing"] = seen.facing;
+        o["frozen"] = seen.frozen;
+      }
       if (seen.uses) o["uses"] = *seen.uses;
       objects.append(o);
     }
     out["objects"] = objects;
     nb::dict teams;
-    for (std::uint32_t team = 0; team < tick.program.teams.size(); ++team) {
+    for (std::uint32_t team = 0; team < tick.program.collectives.teams.size(); ++team) {
       nb::dict inventory;
       for (std::uint32_t r = 0; r < tick.program.num_resources; ++r)
         if (const int held = view.held(tick.program.num_objects + team)[r])
           inventory[tick.program.config.resources[r].c_str()] = held;
       nb::dict shown;
       shown["inventory"] = inventory;
-      teams[tick.program.words->teams[tick.program.teams[team].word].c_str()] = shown;
+      teams[tick.program.words->teams[tick.program.collectives.teams[team].word].c_str()] = shown;
     }
     out["collectives"] = teams;
     return out;
@@ -108,12 +125,13 @@ void bind_grid(nb::module_& m) {
              for (const auto& f : b.worlds().words.features) out.append(nb::make_tuple(f.name, f.normalizer));
              return out;
            })
-      .def("actions", [](const GridBatch& b) { return b.worlds().words.actions; })
+      .def("actions", [](const GridBatch& b) { return b.worlds().words.action_names(); })
       .def("tags", [](const GridBatch& b) { return b.worlds().words.tags; })
       .def("vibes", [](const GridBatch& b) { return b.worlds().words.vibes; })
       .def("num_tokens", [](const GridBatch& b) { return b.worlds().program(0).config.observation.num_tokens; })
       .def(
-          "worst_tokens", [](const GridBatch& b, std::int32_t game) { return b.worlds().program(game).worst_tokens; },
+          "worst_tokens",
+          [](const GridBatch& b, std::int32_t game) { return b.worlds().program(game).slots.worst_tokens; },
           nb::arg("game"))
       .def("window",
            [](const GridBatch& b) {
@@ -137,9 +155,6 @@ void bind_grid(nb::module_& m) {
             });
           },
           nb::arg("row"));
-  m.def(
-      "grid_schema", [] { return nb::cast<nb::dict>(from_value(grid::game_schema())); },
-      "fields of a native game config: {name: [type, default, meaning]}");
   m.def("grid_kinds", [] { return nb::cast<nb::dict>(from_value(grid::kinds_schema())); });
   m.def("grid_parts", [] { return nb::cast<nb::dict>(from_value(grid::parts_schema())); });
 }

@@ -13,7 +13,7 @@
 #include "bind/rooms.hpp"
 #include "learn/kernels.hpp"
 #include "learn/layers.hpp"
-#include "learn/sight.hpp"
+#include "learn/visible_agents.hpp"
 
 namespace gridmill {
 
@@ -247,7 +247,7 @@ void bind_learn(nb::module_& m) {
       nb::arg("logits"), nb::arg("masks").none(), nb::arg("seed"), nb::arg("step"), nb::arg("first_row"),
       nb::arg("actions").noconvert(), nb::arg("log_probs").noconvert(), Free());
   m.def(
-      "sum_in_sight",
+      "sum_visible",
       [](const Cpu<const std::uint8_t, nb::ndim<4>>& obs, std::uint8_t feature, std::size_t num_agents,
          const Floats2& numbers, const Out2& out) {
         if (obs.shape(3) != 3) throw std::invalid_argument("obs: expected tokens of 3 bytes");
@@ -255,8 +255,8 @@ void bind_learn(nb::module_& m) {
           throw std::invalid_argument("num_agents: expected a divisor of the rows");
         expect_size("numbers", numbers.size(), obs.shape(0) * obs.shape(1));
         expect_size("out", out.size(), numbers.size());
-        learn::sum_in_sight({obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, num_agents}, numbers.data(),
-                            out.data());
+        learn::sum_visible({obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, num_agents}, numbers.data(),
+                           out.data());
       },
       nb::arg("obs"), nb::arg("feature"), nb::arg("num_agents"), nb::arg("numbers"), nb::arg("out").noconvert(),
       Free());

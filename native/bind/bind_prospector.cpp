@@ -96,7 +96,9 @@ void bind_prospector_batch(Class&& cls) {
            for (std::size_t w = 0; w < rows; ++w)
              b.look(static_cast<std::int64_t>(w), [&](auto& tick) {
                const auto& state = prospector::Prospector::state(tick);
-               dt.data()[w] = state.dt, invalid.data()[w] = state.invalid != 0, action.data()[w] = state.action;
+               dt.data()[w] = state.dt;
+               invalid.data()[w] = state.invalid != 0;
+               action.data()[w] = state.action;
              });
          },
          nb::arg("dt"), nb::arg("invalid"), nb::arg("action"), "facts of the last step, written into the arrays")
@@ -146,9 +148,6 @@ void bind_prospector(nb::module_& m) {
     for (const auto& bot : prospector::kAllBots) names.append(nb::str(bot.name.data(), bot.name.size()));
     return names;
   });
-  m.def(
-      "prospector_schema", [] { return nb::cast<nb::dict>(from_value(prospector::config_schema())); },
-      "fields of a native Prospector config: {name: [type, default, meaning]}");
 }
 
 }  // namespace gridmill

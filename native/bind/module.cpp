@@ -6,10 +6,12 @@
 #include <ctime>
 
 #include "bind/allocations.hpp"
+#include "bind/bind_batch.hpp"
 #include "bind/outside.hpp"
 #include "bind/rooms.hpp"
 #include "core/batch.hpp"
 #include "core/isa.hpp"
+#include "corridor/corridor.hpp"
 
 namespace nb = nanobind;
 using namespace gridmill;
@@ -55,6 +57,7 @@ NB_MODULE(_native, m) {
   });
   bind_grid(m);
   bind_prospector(m);
+  bind_batch<corridor::Corridor>(m, "CorridorBatch");
   bind_learn(m);
   m.def("leave", &leave);
   nb::module_::import_("atexit").attr("register")(m.attr("leave"));

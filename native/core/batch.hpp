@@ -3,55 +3,21 @@
 // one world. Python's door (bind/) and the native tests call it; it calls no Python and prints nothing.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "core/batch_options.hpp"
 #include "core/crew.hpp"
 #include "core/episodes.hpp"
+#include "core/fork.hpp"
 #include "core/game.hpp"
 #include "core/phases.hpp"
 #include "core/worlds.hpp"
 
 namespace gridmill {
-
-// A call in the wrong order or from the wrong place.
-struct UsageError : std::logic_error {
-  using std::logic_error::logic_error;
-};
-
-// An exception inside a world, carried out of the worker.
-struct WorldFault : std::runtime_error {
-  WorldFault(std::uint32_t world_, std::uint32_t tick_, const Key& key_, const std::string& what_)
-      : std::runtime_error("world " + std::to_string(world_) + ", episode " + std::to_string(key_.episode) + ", tick " +
-                           std::to_string(tick_) + ", seed " + std::to_string(key_.seed) + ": " + what_),
-        world(world_) {}
-  std::uint32_t world;
-};
-
-struct BatchOptions {
-  std::uint32_t num_worlds = 64;
-  std::uint64_t seed = 0;
-  int threads = 1;
-  int lanes = 1;
-  bool masks = false;
-  bool desync_episodes = false;
-  std::int64_t min_first_episode = -1;  // -1: the game's own
-  bool profiling = false;
-  ObserveOptions observe{};
-};
-
-// Bumped in the child of a fork: threads did not come along, so batches of the parent are unusable there.
-inline std::atomic<std::uint32_t>& fork_count() {
-  static std::atomic<std::uint32_t> count{0};
-  static const int hooked = pthread_atfork(nullptr, nullptr, [] { fork_count().fetch_add(1); });
-  (void)hooked;
-  return count;
-}
 
 template <Game G>
 class Batch {
@@ -118,7 +84,11 @@ class Batch {
     crew_->recv(lane);
     state.in_flight = false;
     collect(lane);
-    if (options_.profiling) times_.begin(), gather_times(lane), times_.end(state.sent_at);
+    if (options_.profiling) {
+      times_.begin();
+      gather_times(lane);
+      times_.end(state.sent_at);
+    }
     raise_fault();
   }
 
@@ -138,18 +108,13 @@ class Batch {
     raise_fault();
   }
 
-  // Checked rows of actions, `stride` bytes apart; what does not fit 32 bits becomes an invalid index.
-  template <class Int>
-  void load_actions(const void* actions, std::int64_t stride) {
+  // One integer of 4 or 8 bytes per row, `stride` bytes apart; what does not fit 32 bits becomes an invalid index.
+  void load_actions(const void* actions, std::size_t bytes, std::int64_t stride) {
     const Call call(*this);
     refuse_in_flight("step(actions)");
     require_ready();
-    std::int32_t* out = worlds_.buffers->actions;
-    for (std::size_t row = 0; row < worlds_.num_rows(); ++row) {
-      Int action;
-      std::memcpy(&action, static_cast<const char*>(actions) + static_cast<std::int64_t>(row) * stride, sizeof action);
-      out[row] = static_cast<Int>(static_cast<std::int32_t>(action)) == action ? static_cast<std::int32_t>(action) : -1;
-    }
+    if (bytes == sizeof(std::int32_t)) copy_actions<std::int32_t>(actions, stride);
+    else copy_actions<std::int64_t>(actions, stride);
   }
 
   // Joins the threads and frees the worlds; arrays someone holds stay readable.
@@ -271,21 +236,12 @@ class Batch {
   bool closed() const { return crew_ == nullptr; }
 
  private:
-  // Episodes that ended in a step, until they are collected; grows to the most that ever end at once.
-  struct Ended {
-    void clear() {
-      heads.clear();
-      stats.clear();
-    }
-    std::vector<EpisodeHead> heads;
-    std::vector<double> stats;  // [episode][agent][stat]
-  };
   struct WorkerState {
     WorkerState(ObserveOptions options, std::size_t lanes) : game(options), marks(lanes), ended(lanes) {}
     typename G::Worker game;
     // Per lane: another lane may be in flight while one is read.
     std::vector<PhaseMarks<kPhases>> marks;
-    std::vector<Ended> ended;
+    std::vector<EndedEpisodes> ended;
   };
   struct LaneState {
     bool in_flight = false;
@@ -348,9 +304,19 @@ class Batch {
     if (fault_) throw WorldFault(*fault_);
   }
 
+  template <class Int>
+  void copy_actions(const void* actions, std::int64_t stride) {
+    std::int32_t* out = worlds_.buffers->actions;
+    for (std::size_t row = 0; row < worlds_.num_rows(); ++row) {
+      Int action;
+      std::memcpy(&action, static_cast<const char*>(actions) + static_cast<std::int64_t>(row) * stride, sizeof action);
+      out[row] = static_cast<Int>(static_cast<std::int32_t>(action)) == action ? static_cast<std::int32_t>(action) : -1;
+    }
+  }
+
   void prepare(const Program& program) {
     for (const auto& worker : workers_) worker->game.fit(program);
-    for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::uses(program, p);
+    for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::phases[p].used(program);
   }
 
   // ---- the work of one chunk
@@ -411,7 +377,7 @@ class Batch {
     tick.ahead = ahead_of(world, last);
     [[maybe_unused]] std::int64_t mark = timed ? clock_mark() : 0;
     [&]<std::size_t... P>(std::index_sequence<P...>) {
-      ((G::template phase<P>(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
+      ((G::phases[P].run(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
     }(std::make_index_sequence<kPhases>{});
     if (!tick.header.ended) return;
     end_episode(world, tick, state);
@@ -431,7 +397,7 @@ class Batch {
     const Shape& shape = worlds_.shape;
     std::memcpy(tick.rows.final_obs, tick.rows.obs, shape.num_agents * shape.obs_size() * sizeof(Obs));
     const WorldHeader& h = tick.header;
-    Ended& ended = state.ended[world / lane_worlds_];
+    EndedEpisodes& ended = state.ended[world / lane_worlds_];
     const std::size_t at = ended.stats.size();
     ended.stats.resize(at + shape.num_agents * worlds_.stats.size());
     G::record(tick, ended.stats.data() + at);
@@ -474,27 +440,13 @@ class Batch {
     next.short_first = next.max_steps < full;
   }
 
-  // On the caller's thread, in world order, so records do not depend on who did the work.
+  // On the caller's thread.
   void collect(int lane) {
     const auto index = static_cast<std::size_t>(lane);
     const std::uint64_t step = lanes_[index].steps++;
-    const std::size_t agents = worlds_.shape.num_agents, num_stats = worlds_.stats.size();
-    auto& all = collected_;
-    all.clear();
-    for (const auto& worker : workers_) {
-      const Ended& ended = worker->ended[index];
-      for (std::size_t i = 0; i < ended.heads.size(); ++i)
-        all.emplace_back(ended.heads[i], ended.stats.data() + i * agents * num_stats);
-    }
-    if (all.empty()) return;
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first.world < b.first.world; });
-    for (auto& [head, stats] : all) {
-      head.step = step;
-      for (std::size_t agent = 0; agent < agents; ++agent) {
-        head.agent = static_cast<std::uint32_t>(agent);
-        log_.add(head, stats + agent * num_stats);
-      }
-    }
+    const std::size_t agents = worlds_.shape.num_agents;
+    for (const auto& worker : workers_) log_.gather(worker->ended[index], agents);
+    log_.add_gathered(step, agents);
     for (const auto& worker : workers_) worker->ended[index].clear();
   }
 
@@ -508,7 +460,6 @@ class Batch {
   std::vector<LaneState> lanes_;
   EpisodeLog log_;
   std::vector<std::unique_ptr<WorkerState>> workers_;
-  std::vector<std::pair<EpisodeHead, const double*>> collected_;  // of one lane, in the order of worlds
   bool ready_ = false, resetting_ = false, fresh_ = true;
   std::optional<WorldFault> fault_;
   std::mutex fault_mutex_;
@@ -520,3 +471,15 @@ class Batch {
 };
 
 }  // namespace gridmill
+
+// A batch takes long to compile, so every game's is compiled once: declared at the end of the game's header, compiled
+// at the end of one of its .cpp files. The name is the game's inside of namespace gridmill.
+#define GRIDMILL_DECLARE_BATCH(game) \
+  namespace gridmill {               \
+  static_assert(Game<game>);         \
+  extern template class Batch<game>; \
+  }
+#define GRIDMILL_COMPILE_BATCH(game) \
+  namespace gridmill {               \
+  template class Batch<game>;        \
+  }

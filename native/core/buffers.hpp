@@ -35,7 +35,9 @@ class Pages {
   }
   Pages(Pages&& other) noexcept { *this = std::move(other); }
   Pages& operator=(Pages&& other) noexcept {
-    std::swap(mapped_, other.mapped_), std::swap(data_, other.data_), std::swap(size_, other.size_);
+    std::swap(mapped_, other.mapped_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
     return *this;
   }
   std::byte* data() const { return data_; }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace gridmill {
@@ -14,6 +16,16 @@ struct EpisodeHead {
   std::uint32_t world = 0, agent = 0, episode = 0, length = 0;
   std::int32_t program = 0;
   bool short_first = false;
+};
+
+// Episodes that ended in a step, until they are gathered; grows to the most that ever end at once.
+struct EndedEpisodes {
+  void clear() {
+    heads.clear();
+    stats.clear();
+  }
+  std::vector<EpisodeHead> heads;
+  std::vector<double> stats;  // [episode][agent][stat]
 };
 
 class EpisodeLog {
@@ -32,6 +44,25 @@ class EpisodeLog {
     }
     heads_[at] = head;
     std::copy_n(stats, num_stats_, stats_.begin() + static_cast<std::ptrdiff_t>(at * num_stats_));
+  }
+
+  // What ended in one step of a lane is gathered from one worker after the other and then added in the order of worlds,
+  // so that records do not depend on who did the work. `ended` must stay until then.
+  void gather(const EndedEpisodes& ended, std::size_t agents) {
+    for (std::size_t i = 0; i < ended.heads.size(); ++i)
+      gathered_.emplace_back(ended.heads[i], ended.stats.data() + i * agents * num_stats_);
+  }
+  void add_gathered(std::uint64_t step, std::size_t agents) {
+    std::sort(gathered_.begin(), gathered_.end(),
+              [](const auto& a, const auto& b) { return a.first.world < b.first.world; });
+    for (auto& [head, stats] : gathered_) {
+      head.step = step;
+      for (std::size_t agent = 0; agent < agents; ++agent) {
+        head.agent = static_cast<std::uint32_t>(agent);
+        add(head, stats + agent * num_stats_);
+      }
+    }
+    gathered_.clear();
   }
 
   // Moves everything out, ordered by (step, world, agent); stats as rows of num_stats numbers.
@@ -64,6 +95,7 @@ class EpisodeLog {
   std::uint64_t dropped_ = 0;
   std::vector<EpisodeHead> heads_;
   std::vector<double> stats_;
+  std::vector<std::pair<EpisodeHead, const double*>> gathered_;
 };
 
 }  // namespace gridmill

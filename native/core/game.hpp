@@ -62,6 +62,14 @@ struct Tick {
   const std::byte* ahead = nullptr;  // state of the world stepped next if it plays the same game: worth asking for
 };
 
+// A part of a tick: its name in the profiler, what it does, and whether a program has any use for it.
+template <class Tick, class Program>
+struct Phase {
+  std::string_view name;
+  void (*run)(Tick&);
+  bool (*used)(const Program&) = [](const Program&) { return true; };
+};
+
 template <class G>
 concept Game = requires(Tick<G>& tick, const typename G::Program& program, const typename G::Vocabulary& words,
                         const std::vector<Value>& games, double* record, std::size_t index) {
@@ -69,6 +77,8 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   requires std::is_constructible_v<typename G::View, const typename G::Program&, std::byte*>;
   // The element of an observation row, and the value an unused element holds.
   { G::empty_obs } -> std::convertible_to<typename G::Obs>;
+  // What a config may hold: the schema that tests compare with the Python model.
+  { G::schema() } -> std::same_as<Value>;
   // The words all games of one batch share (features, actions, stats); built from all of them.
   { G::vocabulary(games) } -> std::same_as<typename G::Vocabulary>;
   // Immutable and complete: every name resolved, everything validated. `words` outlives it.
@@ -87,10 +97,8 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   // A new episode in a zeroed block; then observe() writes the rows' first observation (and masks).
   { G::reset(tick) };
   { G::observe(tick) };
-  // One tick is phase<0> ... phase<N-1> in order; each has a name in the profiler.
-  { G::phases.size() } -> std::convertible_to<std::size_t>;
-  { G::template phase<0>(tick) };
-  { G::uses(program, index) } -> std::same_as<bool>;  // false: this phase does nothing in this game
+  // One tick is all of these, in this order.
+  { G::phases[index] } -> std::same_as<const Phase<Tick<G>, typename G::Program>&>;
   // One row of numbers per agent, in the order of stats(), when an episode has ended.
   { G::record(tick, record) };
   // Per-thread scratch: whatever a game needs that is neither world state nor shared.

@@ -52,7 +52,10 @@ class StepTimes {
 
   void begin() { last_ = {}; }
   void add(PhaseMarks<NumPhases>& marks) {
-    for (std::size_t p = 0; p <= NumPhases; ++p) last_[p] += marks[p], total_[p] += marks[p];
+    for (std::size_t p = 0; p <= NumPhases; ++p) {
+      last_[p] += marks[p];
+      total_[p] += marks[p];
+    }
     marks = {};
   }
   void end(std::int64_t start_mark) {

@@ -97,7 +97,10 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
   std::size_t best = std::max<std::size_t>(2, name.size() / 2) + 1;
   const std::string* winner = nullptr;
   for (const auto& candidate : known)
-    if (const std::size_t d = distance(name, candidate); d < best) best = d, winner = &candidate;
+    if (const std::size_t d = distance(name, candidate); d < best) {
+      best = d;
+      winner = &candidate;
+    }
   return winner ? "; did you mean `" + *winner + "`?" : "";
 }
 

@@ -134,7 +134,10 @@ void decode_struct(T& out, const Value& value, const std::string& path, bool kin
     const std::string at = path + "." + name;
     bool taken = false;
     const auto offer = [&](const auto& f) {
-      if (f.name == name) decode_into(out.*(f.member), item, at, f.allowed), taken = true;
+      if (f.name == name) {
+        decode_into(out.*(f.member), item, at, f.allowed);
+        taken = true;
+      }
     };
     std::apply([&](const auto&... f) { (offer(f), ...); }, fields);
     if (!taken) std::apply([&](const auto&... f) { refuse_field(path, name, {std::string(f.name)...}); }, fields);

@@ -26,7 +26,10 @@ class Worlds {
       : words(G::vocabulary(games)), fingerprints(std::move(names)), count(num_worlds), with_masks(masks) {
     for (const auto& game : games) programs.push_back(std::make_unique<Program>(G::compile(words, game)));
     shape = G::shape(*programs.front());
-    for (const auto& program : programs) check_shape(*program), stride = std::max(stride, stride_for(*program));
+    for (const auto& program : programs) {
+      check_shape(*program);
+      stride = std::max(stride, stride_for(*program));
+    }
     stats = G::stats(words);
     refuse_more_than_memory(stride);
     buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, masks, G::empty_obs);

@@ -4,6 +4,7 @@
 
 #include "grid/ahead.hpp"
 #include "grid/combat.hpp"
+#include "grid/directions.hpp"
 #include "grid/grid.hpp"
 #include "grid/machines.hpp"
 #include "grid/places.hpp"
@@ -51,7 +52,7 @@ bool bump(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
   const std::uint32_t column = w.column[agent] + static_cast<std::uint32_t>(entry.column);
   if (row >= p.height || column >= p.width) return false;
   const std::uint16_t code = w.code_at(w.cell_at(row, column));
-  if (code <= p.num_agents && p.can_freeze && w.frozen[code - 1u] > 0) {
+  if (code <= p.num_agents && p.actions.can_freeze && w.frozen[code - 1u] > 0) {
     if (!t.dry()) swap_places(w, agent, row, column);
     return true;
   }
@@ -68,15 +69,9 @@ bool bump(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
   return true;
 }
 
-struct Direction {
-  std::int32_t row, column;
-};
-constexpr Direction kAhead[] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};  // north, south, west, east
-constexpr Direction kLeft[] = {{0, -1}, {0, 1}, {1, 0}, {-1, 0}};
-
 // The agent in cell k of the cone: 1 + k / 3 ahead and k % 3 - 1 to the side, left being -1; or -1.
 std::int32_t agent_in_cone(const Program& p, const World& w, std::uint32_t agent, std::int32_t k) {
-  const Direction ahead = kAhead[w.facing[agent]], left = kLeft[w.facing[agent]];
+  const Direction &ahead = kDirections[w.facing[agent]], &left = kDirections[kLeftOf[w.facing[agent]]];
   const std::int32_t distance = 1 + k / 3, side = 1 - k % 3;  // to the left
   const std::int32_t row = w.row[agent] + distance * ahead.row + side * left.row;
   const std::int32_t column = w.column[agent] + distance * ahead.column + side * left.column;
@@ -86,20 +81,20 @@ std::int32_t agent_in_cone(const Program& p, const World& w, std::uint32_t agent
 }
 
 bool attack(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
-  if (!can_pay(t.w.held(agent), t.p.attack_cost)) return false;
+  if (!can_pay(t.w.held(agent), t.p.actions.attack_cost)) return false;
   std::int32_t found = -1;
   for (std::int32_t k = entry.first; k <= entry.last && found < 0; ++k) found = agent_in_cone(t.p, t.w, agent, k);
   if (found < 0) return false;
   const auto target = static_cast<std::uint32_t>(found);
   if (t.w.frozen[target] > 0) return false;
   if (t.dry()) return true;
-  pay_costs(t.p, t.w, agent, t.p.attack_cost);
+  pay_costs(t.p, t.w, agent, t.p.actions.attack_cost);
   land_hit(t.p, t.w, agent, target);
   return true;
 }
 
 bool swap_with_faced(const Turn& t, std::uint32_t agent) {
-  const Direction ahead = kAhead[t.w.facing[agent]];
+  const Direction& ahead = kDirections[t.w.facing[agent]];
   const std::int32_t row = t.w.row[agent] + ahead.row, column = t.w.column[agent] + ahead.column;
   if (!inside_map(t.p, row, column)) return false;
   const auto r = static_cast<std::uint32_t>(row), c = static_cast<std::uint32_t>(column);
@@ -131,24 +126,28 @@ bool act_specially(const Turn& t, std::uint32_t agent, const ActionEntry& entry)
 
 // The same question without the deed; what a move or a use costs is paid before anything is handed over.
 bool would_succeed(const Turn& t, std::uint32_t agent, const ActionEntry& entry, Ask ask) {
-  if (entry.kind == ActionKind::move && !t.p.move_cost.empty()) t.purses.start_paid(t.p, t.w, agent, t.p.move_cost);
+  if (entry.kind == ActionKind::move && !t.p.actions.move_cost.empty())
+    t.purses.start_paid(t.p, t.w, agent, t.p.actions.move_cost);
   else t.purses.start_from(t.p, t.w);
   return act_specially({t.p, t.w, t.header, t.purses, ask}, agent, entry);
 }
 
-bool is_frozen(const Program& p, const World& w, std::uint32_t agent) { return p.can_freeze && w.frozen[agent] > 0; }
+bool is_frozen(const Program& p, const World& w, std::uint32_t agent) {
+  return p.actions.can_freeze && w.frozen[agent] > 0;
+}
 
 // Noop, plain moves and invalid share one path without branches: an action that does not move has distance 0, and the
 // agent's own cell is never empty.
 void act(const Turn& t, std::uint32_t agent, std::int32_t action) {
   const Program& p = t.p;
   World& w = t.w;
-  const auto last = static_cast<std::uint32_t>(p.actions.size()) - 1;
+  const auto last = static_cast<std::uint32_t>(p.actions.entries.size()) - 1;
   const std::uint32_t index = std::min(static_cast<std::uint32_t>(action), last);
-  const ActionEntry& entry = p.actions[index];
+  const ActionEntry& entry = p.actions.entries[index];
   const std::uint32_t cell = w.cell[agent], row = w.row[agent], column = w.column[agent];
   const bool able = !is_frozen(p, w, agent);
-  const bool pays = p.move_cost.empty() || entry.kind != ActionKind::move || can_pay(w.held(agent), p.move_cost);
+  const bool pays =
+      p.actions.move_cost.empty() || entry.kind != ActionKind::move || can_pay(w.held(agent), p.actions.move_cost);
   // All bits or none instead of a choice: whether an agent can move or turns is anybody's guess.
   const std::int32_t may = -static_cast<std::int32_t>(able & pays);
   const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) + (entry.delta & may));
@@ -167,13 +166,13 @@ void act(const Turn& t, std::uint32_t agent, std::int32_t action) {
   const std::int32_t turns = -static_cast<std::int32_t>(able & (entry.facing >= 0));
   w.turn(agent, static_cast<std::uint8_t>((entry.facing & turns) | (w.facing[agent] & ~turns)));
   std::uint32_t success = moved | (entry.kind == ActionKind::noop);
-  const bool special = entry.kind == ActionKind::move ? p.interactive : entry.kind != ActionKind::invalid;
-  const bool costs = entry.kind == ActionKind::move && !p.move_cost.empty();
-  if (success && costs) pay_costs(p, w, agent, p.move_cost);
+  const bool special = entry.kind == ActionKind::move ? p.actions.interactive : entry.kind != ActionKind::invalid;
+  const bool costs = entry.kind == ActionKind::move && !p.actions.move_cost.empty();
+  if (success && costs) pay_costs(p, w, agent, p.actions.move_cost);
   if (!success && special && able && pays) {
     // What a use costs is paid before anything is handed over, and only if something would be.
     success = !costs || would_succeed(t, agent, entry, Ask::now);
-    if (success && costs) pay_costs(p, w, agent, p.move_cost);
+    if (success && costs) pay_costs(p, w, agent, p.actions.move_cost);
     if (success) success = act_specially(t, agent, entry);
   }
   w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
@@ -189,7 +188,7 @@ bool may_move(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
   const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(t.w.cell[agent]) + entry.delta);
   const std::uint16_t code = t.w.code_at(target);
   if (code == kEmpty) return true;
-  if (!p.interactive || code >= p.num_slots) return false;  // the last: outside the map
+  if (!p.actions.interactive || code >= p.codes.count) return false;  // the last: outside the map
   if (code <= p.num_agents && is_frozen(p, t.w, code - 1u)) return true;
   return !p.types[t.w.type_of(code)].inert && would_succeed(t, agent, entry, Ask::possible);
 }
@@ -211,13 +210,15 @@ bool may_act(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
 }
 
 bool is_attack(const Program& p, std::int32_t action) {
-  return p.actions[std::min(static_cast<std::uint32_t>(action), static_cast<std::uint32_t>(p.actions.size()) - 1)]
+  return p.actions
+             .entries[std::min(static_cast<std::uint32_t>(action),
+                               static_cast<std::uint32_t>(p.actions.entries.size()) - 1)]
              .kind == ActionKind::attack;
 }
 
 }  // namespace
 
-void act_in_shuffled_order(Grid::T& tick) {
+void Grid::act_in_shuffled_order(T& tick) {
   const Program& p = tick.program;
   World& w = tick.view;
   std::uint16_t* order = tick.worker.order.data();
@@ -225,13 +226,13 @@ void act_in_shuffled_order(Grid::T& tick) {
   const std::int32_t* actions = tick.rows.actions;
   const Turn turn{p, w, tick.header, tick.worker.rules.purses};
   shuffle(order, n, tick.header);
-  if (p.has_attack)
+  if (p.actions.has_attack)
     for (std::uint32_t i = 0; i < n; ++i)
       if (is_attack(p, actions[order[i]])) act(turn, order[i], actions[order[i]]);
   const Ahead ahead(p, tick.ahead);
   for (std::uint32_t i = 0; i < n; ++i) {
     ahead.ask_for(i);
-    if (p.has_attack && is_attack(p, actions[order[i]])) continue;
+    if (p.actions.has_attack && is_attack(p, actions[order[i]])) continue;
     act(turn, order[i], actions[order[i]]);
   }
   ahead.ask_at_last();
@@ -239,11 +240,11 @@ void act_in_shuffled_order(Grid::T& tick) {
 
 void write_masks(const Program& p, World& w, const WorldHeader& header, Purses& purses, std::uint8_t* masks) {
   const Turn turn{p, w, header, purses};
-  const std::size_t n = p.actions.size() - 1;
+  const std::size_t n = p.actions.entries.size() - 1;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent, masks += n) {
-    const bool able = !is_frozen(p, w, agent), can_move = can_pay(w.held(agent), p.move_cost);
+    const bool able = !is_frozen(p, w, agent), can_move = can_pay(w.held(agent), p.actions.move_cost);
     for (std::size_t a = 0; a < n; ++a) {
-      const ActionEntry& entry = p.actions[a];
+      const ActionEntry& entry = p.actions.entries[a];
       const bool ready = entry.kind == ActionKind::noop || (able && (can_move || entry.kind != ActionKind::move));
       masks[a] = ready && may_act(turn, agent, entry);
     }

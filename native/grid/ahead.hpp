@@ -13,18 +13,18 @@ namespace gridmill::grid {
 class Ahead {
  public:
   Ahead(const Program& p, const std::byte* next)
-      : p_(p), next_(next), share_((p.sure_lines.size() + p.num_agents - 1) / p.num_agents) {}
+      : p_(p), next_(next), share_((p.prefetch.lines.size() + p.num_agents - 1) / p.num_agents) {}
 
   void ask_for(std::uint32_t agent) const {
     if (next_ == nullptr) return;
-    const std::size_t end = std::min((agent + 1) * share_, p_.sure_lines.size());
-    for (std::size_t i = agent * share_; i < end; ++i) ask_for_line(next_ + p_.sure_lines[i]);
-    if (!p_.small) ask_around(agent);
+    const std::size_t end = std::min((agent + 1) * share_, p_.prefetch.lines.size());
+    for (std::size_t i = agent * share_; i < end; ++i) ask_for_line(next_ + p_.prefetch.lines[i]);
+    if (!p_.prefetch.small) ask_around(agent);
   }
 
   // A small world's positions have come by now.
   void ask_at_last() const {
-    if (next_ == nullptr || !p_.small) return;
+    if (next_ == nullptr || !p_.prefetch.small) return;
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) ask_for_visits(agent);
   }
 
@@ -40,35 +40,32 @@ class Ahead {
     ask_for_line(from + bytes - 1);
   }
 
-  std::uint32_t number(std::size_t array, std::uint32_t agent) const {
-    return reinterpret_cast<const std::uint16_t*>(next_ + array)[agent];
-  }
-
   void ask_for_visits(std::uint32_t agent) const {
-    const std::uint32_t row = number(p_.layout.row, agent), column = number(p_.layout.column, agent);
-    const std::size_t tile = (row >> 3) * p_.visited_tiles + (column >> 3);
-    ask_for_line(next_ + p_.layout.visited + 8 * (std::size_t{agent} * p_.visited_words + tile));
+    const std::uint32_t row = p_.layout.row.in(next_)[agent], column = p_.layout.column.in(next_)[agent];
+    const std::size_t tile = (row >> 3) * p_.layout.visited_tiles + (column >> 3);
+    ask_for_line(next_ + p_.layout.visited.offset + 8 * (std::size_t{agent} * p_.layout.visited_words + tile));
   }
 
   void ask_around(std::uint32_t agent) const {
     const Layout& l = p_.layout;
-    const std::uint32_t row = number(l.row, agent), column = number(l.column, agent);
+    const std::uint32_t row = l.row.in(next_)[agent], column = l.column.in(next_)[agent];
     ask_for_visits(agent);
-    if (p_.reach_words != 0) {
-      ask_for_line(next_ + l.reach_rows + std::size_t{row} * p_.reach_words * 8);
-      ask_for_line(next_ + l.reach_columns + std::size_t{column} * p_.reach_words * 8);
+    if (p_.areas.reach_words != 0) {
+      ask_for_line(next_ + l.reach_rows.offset + std::size_t{row} * p_.areas.reach_words * 8);
+      ask_for_line(next_ + l.reach_columns.offset + std::size_t{column} * p_.areas.reach_words * 8);
     }
-    const std::size_t strip = 8 * (1 + std::size_t{column >> 5} * p_.plane_rows + row);
+    const std::size_t strip = 8 * (1 + std::size_t{column >> 5} * p_.layout.plane_rows + row);
     const auto rows = static_cast<std::uint32_t>(p_.window.height);
-    ask_for_bytes(next_ + l.occupied + strip, 8 * rows);
-    if (p_.plain_code != 0) ask_for_bytes(next_ + l.plain + strip, 8 * rows);
-    ask_for_bytes(next_ + l.slots + p_.slot_at[agent + 1], std::size_t{1} << p_.agent_slot_shift);
-    const auto cell = reinterpret_cast<const std::uint32_t*>(next_ + l.cell)[agent];
-    const std::size_t bytes = p_.narrow_grid ? 1 : 2;
+    ask_for_bytes(next_ + l.occupied.offset + strip, 8 * rows);
+    if (p_.codes.plain != 0) ask_for_bytes(next_ + l.plain.offset + strip, 8 * rows);
+    ask_for_bytes(next_ + l.slots.offset + p_.slots.at[agent + 1], std::size_t{1} << p_.slots.agent_shift);
+    const auto cell = l.cell.in(next_)[agent];
+    const std::size_t bytes = p_.layout.narrow_grid ? 1 : 2;
     const auto up = static_cast<std::uint32_t>(p_.window.radius_rows) * p_.stride;
     const auto left = static_cast<std::uint32_t>(p_.window.radius_columns);
     // The window may hang over the map's edge; asking for what lies before or behind it does no harm.
-    const std::byte* line = next_ + l.grid + (std::ptrdiff_t{cell} - up - left) * static_cast<std::ptrdiff_t>(bytes);
+    const std::byte* line =
+        next_ + l.grid.offset + (std::ptrdiff_t{cell} - up - left) * static_cast<std::ptrdiff_t>(bytes);
     for (std::uint32_t r = 0; r < rows; ++r, line += p_.stride * bytes) ask_for_line(line);
   }
 

@@ -10,9 +10,9 @@
 namespace gridmill::grid {
 namespace {
 
-class Areas {
+class AreaPhase {
  public:
-  Areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch)
+  AreaPhase(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch)
       : p_(p), w_(w), header_(header), s_(scratch) {}
 
   void apply() {
@@ -22,7 +22,7 @@ class Areas {
     std::size_t next = 0;
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) {
       const std::int32_t* sums = s_.sums.data() + std::size_t{agent} * p_.num_resources;
-      for (const std::uint16_t r : p_.area_resources)
+      for (const std::uint16_t r : p_.areas.resources)
         if (sums[r] != 0) change_amount(p_, w_, agent, r, sums[r]);
       for (; next < s_.matches.size() && s_.matches[next].agent == agent; ++next) run_rules_of(s_.matches[next]);
     }
@@ -41,8 +41,8 @@ class Areas {
 
   void list_sources() {
     std::uint32_t n = 0;
-    for (std::uint32_t a = 0; a < p_.areas.size(); ++a) {
-      const CompiledArea& area = p_.areas[a];
+    for (std::uint32_t a = 0; a < p_.areas.list.size(); ++a) {
+      const CompiledArea& area = p_.areas.list[a];
       const bool of_agents = area.type == p_.agent_type;
       const bool needs_team = area.affects == Affects::friends || area.affects == Affects::enemies || area.territory;
       const std::uint32_t last = of_agents ? p_.num_agents : p_.num_objects;
@@ -58,18 +58,18 @@ class Areas {
     const AreaSource* list = w_.sources();
     const std::uint32_t all = w_.num_sources();
     // There is room for all sources the map can have; there are often far fewer, and only their words are looked at.
-    const std::uint32_t words = std::min((all + 63) / 64, p_.reach_words);
+    const std::uint32_t words = std::min((all + 63) / 64, p_.areas.reach_words);
     for (std::uint32_t r = 0; r < p_.height; ++r) std::fill_n(w_.reach_row(r), words, 0);
     for (std::uint32_t c = 0; c < p_.width; ++c) std::fill_n(w_.reach_column(c), words, 0);
-    for (std::size_t team = 0; team <= p_.teams.size(); ++team) std::fill_n(w_.concerned(team), words, 0);
+    for (std::size_t team = 0; team <= p_.collectives.teams.size(); ++team) std::fill_n(w_.concerned(team), words, 0);
     std::uint32_t source = 0;
-    for (std::uint32_t a = 0; a < p_.areas.size(); ++a) {
+    for (std::uint32_t a = 0; a < p_.areas.list.size(); ++a) {
       w_.first_source()[a] = source;
-      if (p_.areas[a].type == p_.agent_type) break;
+      if (p_.areas.list[a].type == p_.agent_type) break;
       for (; source < all && list[source].area == a; ++source) {
         const std::uint32_t object = list[source].object;
-        note_concerned(source, p_.areas[a].affects, w_.collective_of(object));
-        note_reach(source, w_.row[object], w_.column[object], p_.areas[a].radius);
+        note_concerned(source, p_.areas.list[a].affects, w_.collective_of(object));
+        note_reach(source, w_.row[object], w_.column[object], p_.areas.list[a].radius);
       }
       w_.first_source()[a + 1] = source;
     }
@@ -89,8 +89,8 @@ class Areas {
 
   // By collective, at last for agents of none. An area that affects only its own object concerns no agent here.
   void note_concerned(std::uint32_t source, Affects affects, std::uint8_t team) {
-    for (std::uint32_t other = 0; other <= p_.teams.size(); ++other) {
-      const bool neutral = other == p_.teams.size(), same = other == team;
+    for (std::uint32_t other = 0; other <= p_.collectives.teams.size(); ++other) {
+      const bool neutral = other == p_.collectives.teams.size(), same = other == team;
       const bool yes = affects == Affects::all || (affects == Affects::friends && same) ||
                        (affects == Affects::enemies && !neutral && !same);
       if (yes) w_.concerned(other)[source >> 6] |= std::uint64_t{1} << (source & 63);
@@ -111,10 +111,10 @@ class Areas {
     for (std::uint32_t word = 0; word < words_; ++word)
       for (std::uint64_t left = s_.near[word]; left != 0; left &= left - 1) {
         const auto [a, object] = list[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left))];
-        if (!p_.areas[a].euclid || reaches(p_.areas[a], object, agent)) visit(a, object);
+        if (!p_.areas.list[a].euclid || reaches(p_.areas.list[a], object, agent)) visit(a, object);
       }
     for (std::uint32_t i = fixed; i < all; ++i)
-      if (reaches(p_.areas[list[i].area], list[i].object, agent)) visit(list[i].area, list[i].object);
+      if (reaches(p_.areas.list[list[i].area], list[i].object, agent)) visit(list[i].area, list[i].object);
   }
 
   std::int64_t distance_squared(const CompiledArea& area, std::uint32_t object, std::uint32_t agent) const {
@@ -146,13 +146,14 @@ class Areas {
   // Who holds the ground an agent stands on: the nearest claim, or the largest sum of (radius - distance), in 1/1024 of
   // a cell; nobody where two are equal.
   std::uint8_t owner_of_ground(std::uint32_t agent) {
-    s_.claims.assign(p_.teams.size(), 0);
+    s_.claims.assign(p_.collectives.teams.size(), 0);
     each_around(agent, [&](std::uint32_t a, std::uint32_t object) {
-      const CompiledArea& area = p_.areas[a];
+      const CompiledArea& area = p_.areas.list[a];
       if (!area.territory) return;
       const std::int64_t squared = distance_squared(area, object, agent);
       std::uint64_t& claim = s_.claims[w_.collective_of(object)];
-      if (p_.strongest_territory) claim += static_cast<std::uint64_t>(1024 * area.radius - root(1024 * 1024 * squared));
+      if (p_.areas.strongest_territory)
+        claim += static_cast<std::uint64_t>(1024 * area.radius - root(1024 * 1024 * squared));
       else claim = std::max(claim, ~std::uint64_t{0} - static_cast<std::uint64_t>(squared));
     });
     const auto best = std::max_element(s_.claims.begin(), s_.claims.end());
@@ -165,7 +166,7 @@ class Areas {
 
   // Areas of which only the number matters.
   void add_counted(std::uint32_t agent) {
-    for (const std::uint16_t a : p_.counted_areas) {
+    for (const std::uint16_t a : p_.areas.counted) {
       const std::uint32_t first = w_.first_source()[a], last = w_.first_source()[a + 1];
       std::int32_t times = 0;
       for (std::uint32_t word = first >> 6; 64 * word < last; ++word) {
@@ -175,42 +176,42 @@ class Areas {
         times += static_cast<std::int32_t>(count_bits(bits));
       }
       if (times == 0) continue;
-      for (std::uint32_t i = p_.areas[a].changes.first; i < p_.areas[a].changes.last; ++i)
-        sums_of(agent)[p_.amounts[i].resource] += times * p_.amounts[i].by;
+      for (std::uint32_t i = p_.areas.list[a].changes.first; i < p_.areas.list[a].changes.last; ++i)
+        sums_of(agent)[p_.rules.amounts[i].resource] += times * p_.rules.amounts[i].by;
     }
   }
 
   void add(std::uint32_t agent, Range changes) {
     std::int32_t* sums = sums_of(agent);
     for (std::uint32_t i = changes.first; i < changes.last; ++i) {
-      std::int32_t& sum = sums[p_.amounts[i].resource];  // thousands of areas may not overflow it
-      sum = std::clamp(sum + p_.amounts[i].by, -1'000'000'000, 1'000'000'000);
+      std::int32_t& sum = sums[p_.rules.amounts[i].resource];  // thousands of areas may not overflow it
+      sum = std::clamp(sum + p_.rules.amounts[i].by, -1'000'000'000, 1'000'000'000);
     }
   }
 
   void add_up(std::uint32_t agent) {
-    for (const std::uint16_t r : p_.area_resources) sums_of(agent)[r] = 0;
+    for (const std::uint16_t r : p_.areas.resources) sums_of(agent)[r] = 0;
     find_near(agent);
-    const std::uint8_t owner = p_.has_territory ? owner_of_ground(agent) : kNeutral;
+    const std::uint8_t owner = p_.areas.has_territory ? owner_of_ground(agent) : kNeutral;
     const std::uint64_t* concerned = w_.concerned(w_.collective_of(agent));
     for (std::uint32_t word = 0; word < words_; ++word) s_.near[word] &= concerned[word];
     add_counted(agent);
-    if (p_.counted_areas.size() < p_.areas.size()) add_visited(agent, owner);
+    if (p_.areas.counted.size() < p_.areas.list.size()) add_visited(agent, owner);
   }
 
   void add_visited(std::uint32_t agent, std::uint8_t owner) {
     const std::size_t first_match = s_.matches.size();
-    if (p_.remembers_areas) std::fill_n(s_.now_inside.begin(), w_.inside_words(), 0);
+    if (p_.areas.remembers) std::fill_n(s_.now_inside.begin(), w_.inside_words(), 0);
     each_around(agent, [&](std::uint32_t a, std::uint32_t object) {
-      const CompiledArea& area = p_.areas[a];
+      const CompiledArea& area = p_.areas.list[a];
       if (area.counted || (area.type == p_.agent_type && !concerns(area, object, agent))) return;
       if (area.territory && w_.collective_of(object) != owner) return;
       if (!acts(area, object, agent)) return;
       add(agent, area.changes);
       if (!area.rules.empty()) s_.matches.push_back({agent, a, object, AreaMatch::inside});
-      if (p_.remembers_areas) note_inside(object * p_.most_areas + area.place);
+      if (p_.areas.remembers) note_inside(object * p_.areas.most_of_type + area.place);
     });
-    if (!p_.remembers_areas) return;
+    if (!p_.areas.remembers) return;
     compare_memberships(agent);
     std::sort(s_.matches.begin() + static_cast<std::ptrdiff_t>(first_match), s_.matches.end(),
               [](const AreaMatch& x, const AreaMatch& y) {
@@ -226,11 +227,11 @@ class Areas {
       for (std::uint64_t changed = before[word] ^ s_.now_inside[word]; changed != 0; changed &= changed - 1) {
         const std::uint32_t bit =
             static_cast<std::uint32_t>(64 * word) + static_cast<std::uint32_t>(__builtin_ctzll(changed));
-        const std::uint32_t object = bit / p_.most_areas;
-        const std::uint32_t a = p_.types[w_.type[object]].areas.first + bit % p_.most_areas;
+        const std::uint32_t object = bit / p_.areas.most_of_type;
+        const std::uint32_t a = p_.types[w_.type[object]].areas.first + bit % p_.areas.most_of_type;
         const bool entered = s_.now_inside[word] >> (bit & 63) & 1;
-        add(agent, entered ? p_.areas[a].enter : p_.areas[a].exit);
-        const Range rules = entered ? p_.areas[a].on_enter : p_.areas[a].on_exit;
+        add(agent, entered ? p_.areas.list[a].enter : p_.areas.list[a].exit);
+        const Range rules = entered ? p_.areas.list[a].on_enter : p_.areas.list[a].on_exit;
         if (!rules.empty()) s_.matches.push_back({agent, a, object, entered ? AreaMatch::entered : AreaMatch::left});
       }
       before[word] = s_.now_inside[word];
@@ -238,7 +239,7 @@ class Areas {
   }
 
   void run_rules_of(const AreaMatch& match) {
-    const CompiledArea& area = p_.areas[match.area];
+    const CompiledArea& area = p_.areas.list[match.area];
     const Range rules = match.why == AreaMatch::inside    ? area.rules
                         : match.why == AreaMatch::entered ? area.on_enter
                                                           : area.on_exit;
@@ -269,7 +270,7 @@ class Areas {
 }  // namespace
 
 void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
-  Areas(p, w, header, scratch).apply();
+  AreaPhase(p, w, header, scratch).apply();
 }
 
 }  // namespace gridmill::grid

@@ -22,7 +22,7 @@ Around agents_around(const Scene& s) {
       const std::uint16_t code =
           s.w.code_at(s.w.cell_at(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column)));
       if (code == kEmpty || code > s.p.num_agents) continue;
-      if (!s.p.can_freeze || s.w.frozen[code - 1u] == 0) around.agents[around.count++] = code - 1u;
+      if (!s.p.actions.can_freeze || s.w.frozen[code - 1u] == 0) around.agents[around.count++] = code - 1u;
     }
   std::sort(around.agents, around.agents + around.count,
             [user](std::uint32_t a, std::uint32_t b) { return std::pair(a != user, a) < std::pair(b != user, b); });
@@ -72,7 +72,10 @@ void draw_inputs(Scene& s, const Around& around, std::uint32_t resource, std::ui
   std::uint64_t left = needed - given_at(level);
   for (std::uint32_t i = 0; i < around.count; ++i) {
     std::uint64_t gives = std::min(level, held(i));
-    if (left > 0 && held(i) > level) ++gives, --left;
+    if (left > 0 && held(i) > level) {
+      ++gives;
+      --left;
+    }
     if (gives == 0) continue;
     s.change(static_cast<std::int32_t>(around.agents[i]), resource, -static_cast<std::int32_t>(gives));
     if (!s.dry()) s.w.flow(around.agents[i], resource, Flow::put) += static_cast<std::uint32_t>(gives);
@@ -105,7 +108,8 @@ void rest(Scene& s, const CompiledAssembler& assembler, std::uint32_t object) {
 
 bool use_assembler(Scene& s) {
   const auto object = static_cast<std::uint32_t>(s.target);
-  const CompiledAssembler& assembler = s.p.assemblers[static_cast<std::size_t>(s.p.types[s.w.type[object]].assembler)];
+  const CompiledAssembler& assembler =
+      s.p.machines.assemblers[static_cast<std::size_t>(s.p.types[s.w.type[object]].assembler)];
   if (assembler.max_uses >= 0 && s.w.conversions[object] >= assembler.max_uses) return false;
   const bool resting = s.w.running[object >> 6] >> (object & 63) & 1;
   if (resting && !assembler.partial) return false;
@@ -119,7 +123,10 @@ bool use_assembler(Scene& s) {
     Scene trial = s;
     if (!s.dry()) trial.ask = Ask::now;
     if (!make(trial, recipe, around, share)) continue;
-    if (!s.dry()) make(s, recipe, around, share), rest(s, assembler, object);
+    if (!s.dry()) {
+      make(s, recipe, around, share);
+      rest(s, assembler, object);
+    }
     return true;
   }
   return false;

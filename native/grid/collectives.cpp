@@ -4,7 +4,7 @@
 namespace gridmill::grid {
 
 void set_collective(const Program& p, World& w, std::uint32_t object, std::uint8_t team) {
-  if (p.teams.empty() || w.collective()[object] == team) return;
+  if (p.collectives.teams.empty() || w.collective()[object] == team) return;
   const std::size_t name = p.types[w.type[object]].counted_as;
   if (const std::uint8_t old = w.collective()[object]; old != kNeutral) {
     --w.team_count(old, name, TeamCount::now);
@@ -21,28 +21,28 @@ void set_collective(const Program& p, World& w, std::uint32_t object, std::uint8
 // What place_object() does not know of: tags that change, and membership, which initial members gain as well.
 void begin_object(const Program& p, World& w, std::uint32_t object) {
   const Type& type = p.types[w.type[object]];
-  if (!p.changeable.empty()) w.marks()[object] = type.marks;
-  if (p.teams.empty()) return;
-  const auto& of_groups = p.agent_teams;
+  if (!p.tags.changeable.empty()) w.marks()[object] = type.marks;
+  if (p.collectives.teams.empty()) return;
+  const auto& of_groups = p.collectives.of_agents;
   const bool grouped = object < p.num_agents && !of_groups.empty();
   w.collective()[object] = kNeutral;
   set_collective(p, w, object, grouped ? of_groups[w.group[object] % of_groups.size()] : type.collective);
 }
 
 void begin_objects(const Program& p, World& w) {
-  if (p.can_spawn) std::fill_n(w.freed_at(), p.num_objects, ~std::uint32_t{0});
-  if (p.changeable.empty() && p.teams.empty()) return;
+  if (p.rules.can_spawn) std::fill_n(w.freed_at(), p.num_objects, ~std::uint32_t{0});
+  if (p.tags.changeable.empty() && p.collectives.teams.empty()) return;
   for (std::uint32_t object = 0; object < p.num_objects; ++object)
     if (w.on_map(object)) begin_object(p, w, object);
-  for (std::size_t team = 0; team < p.teams.size(); ++team)
+  for (std::size_t team = 0; team < p.collectives.teams.size(); ++team)
     for (std::uint32_t r = 0; r < p.num_resources; ++r) {
-      w.held(p.num_objects + static_cast<std::uint32_t>(team))[r] = p.teams[team].inventory[r];
-      w.team_flow(team, r, TeamFlow::deposited) = p.teams[team].inventory[r];
+      w.held(p.num_objects + static_cast<std::uint32_t>(team))[r] = p.collectives.teams[team].inventory[r];
+      w.team_flow(team, r, TeamFlow::deposited) = p.collectives.teams[team].inventory[r];
     }
 }
 
 void count_held(const Program& p, World& w) {
-  const std::size_t all = p.teams.size() * p.words->names.size() * kTeamCounts;
+  const std::size_t all = p.collectives.teams.size() * p.words->names.size() * kTeamCounts;
   std::uint64_t* held = &w.team_count(0, 0, TeamCount::held);
   const std::uint64_t* now = &w.team_count(0, 0, TeamCount::now);
   for (std::size_t i = 0; i < all; i += kTeamCounts) held[i] += now[i];

@@ -7,13 +7,13 @@ namespace gridmill::grid {
 
 inline void land_hit(const Program& p, World& w, std::uint32_t agent, std::uint32_t target) {
   ++w.tally(Tally::received)[target];
-  if (p.armor >= 0 && w.held(target)[p.armor] > 0) {
-    change_amount(p, w, target, static_cast<std::uint32_t>(p.armor), -1);
+  if (p.actions.armor >= 0 && w.held(target)[p.actions.armor] > 0) {
+    change_amount(p, w, target, static_cast<std::uint32_t>(p.actions.armor), -1);
     ++w.tally(Tally::blocked)[agent];
     return;
   }
   ++w.tally(Tally::hit)[agent];
-  w.frozen[target] = p.freeze_duration;
+  w.frozen[target] = p.actions.freeze_duration;
   w.mark_dirty(target);
   for (std::uint32_t r = 0; r < p.num_resources; ++r) {
     const std::uint32_t loot = std::min<std::uint32_t>(w.held(target)[r], room_in(p.limit_sets[0], w.held(agent), r));

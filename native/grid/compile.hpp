@@ -1,15 +1,48 @@
-// The parts of compile() that have rooms of their own.
+// The parts of compile(), each in the file of its name. Those that return nothing fill several parts at once, which is
+// said beside them; all of them read what was compiled before.
 #pragma once
 
+#include "grid/mentions.hpp"
 #include "grid/program.hpp"
 
 namespace gridmill::grid {
 
 constexpr std::size_t kNoLimits = 1;  // the place of the empty set among Program::limit_sets
 
+// compile_types.cpp
+std::vector<std::uint16_t> per_resource(const GameConfig& game, const Named<std::int64_t>& amounts, std::int64_t times);
+std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& game, const Named<std::int64_t>& amounts);
+void compile_types(Program& p, const Mentions& mentions);  // types, their limits and machines
+// Tags that rules set or clear are bits of every object; the others stay with its type.
+Tags compile_tags(Program& p, const Mentions& mentions);
+Collectives compile_collectives(Program& p);
+
+// compile_map.cpp: the map, its size, and room for the objects with state.
+void compile_map(Program& p);
+
+// compile_actions.cpp
+Actions compile_actions(const GameConfig& game, const Vocabulary& words, const Mentions& mentions,
+                        std::uint32_t stride);
+
+// compile_window.cpp
+Window compile_window(const Observation& observation, std::uint32_t stride);
+
 // compile_values.cpp: a declared value as a postfix program.
 void compile_value(const Program& p, const GameValue& value, const std::string& path, CompiledValue& out);
-// compile_rules.cpp: rules, areas and events as flat lists; needs types, tags, collectives and the map.
+bool same_in_team(const CompiledValue& value);  // nothing of an agent's own but whom it belongs to
+Rewards compile_rewards(const Program& p);
+
+// compile_rules.cpp: rules, areas, events and what tags set off share flat lists, filled in one pass in this order.
 void compile_rules(Program& p);
+
+// compile_tokens.cpp
+Features compile_features(const Program& p);
+Codes compile_codes(Program& p, const Mentions& mentions);  // and those of types of terrain
+void write_plain_tokens(Program& p);                        // into the window
+Slots compile_slots(const Program& p);
+
+// compile_layout.cpp
+Layout compile_layout(const Program& p);
+Prefetch compile_prefetch(const Program& p);
 
 }  // namespace gridmill::grid

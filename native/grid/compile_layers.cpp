@@ -175,7 +175,8 @@ std::uint64_t copies(const CompiledLayer& layer) {
   std::uint64_t all = 1, most = 1;
   for (const auto& part : layer.parts) {
     const std::uint64_t n = copies(part);
-    all = std::min(all * n, kEnough), most = std::max(most, n);
+    all = std::min(all * n, kEnough);
+    most = std::max(most, n);
   }
   // Of one_of one part is drawn, and those of zones lie side by side.
   if (std::holds_alternative<OneOfLayer>(layer.node.data) || std::holds_alternative<ZonesLayer>(layer.node.data))
@@ -213,7 +214,8 @@ Stock most_of(const Program& p, const std::vector<CompiledLayer>& layers) {
   for (const auto& layer : layers) {
     const Stock one = stock_of_one(p, layer);
     for (std::size_t t = 0; t < most.placed.size(); ++t) most.placed[t] = std::max(most.placed[t], one.placed[t]);
-    most.with_state = std::max(most.with_state, one.with_state), most.pads = std::max(most.pads, one.pads);
+    most.with_state = std::max(most.with_state, one.with_state);
+    most.pads = std::max(most.pads, one.pads);
   }
   return most;
 }
@@ -231,7 +233,9 @@ Stock no_stock(const Program& p) { return {std::vector<std::uint64_t>(p.types.si
 
 void add(Stock& to, const Stock& more, std::uint64_t times) {
   for (std::size_t t = 0; t < to.placed.size(); ++t) to.placed[t] += times * more.placed[t];
-  to.all += times * more.all, to.with_state += times * more.with_state, to.pads += times * more.pads;
+  to.all += times * more.all;
+  to.with_state += times * more.with_state;
+  to.pads += times * more.pads;
 }
 
 std::vector<CompiledLayer> compile_layers(const Program& p, const std::vector<LayerNode>& layers, Size size,
@@ -252,7 +256,8 @@ Stock stock_of(const Program& p, const std::vector<CompiledLayer>& layers) {
     if (const std::uint64_t times = copies(layer); times > 1) add(stock, Stock(stock), times - 1);
     add(stock, stock_of_one(p, layer), 1);
     for (auto& n : stock.placed) n = std::min(n, kCells);
-    stock.with_state = std::min(stock.with_state, kCells), stock.pads = std::min(stock.pads, kCells);
+    stock.with_state = std::min(stock.with_state, kCells);
+    stock.pads = std::min(stock.pads, kCells);
   }
   return stock;
 }

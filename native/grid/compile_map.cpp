@@ -28,8 +28,10 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::string line;
   for (const char c : text) {
     if (c == '\r') continue;
-    if (c == '\n') lines.push_back(std::move(line)), line.clear();
-    else line += c;
+    if (c == '\n') {
+      lines.push_back(std::move(line));
+      line.clear();
+    } else line += c;
   }
   if (!line.empty()) lines.push_back(std::move(line));
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
@@ -62,7 +64,8 @@ CompiledMap compile_ascii(const Program& p, const AsciiMap& config, std::uint32_
   check_size(lines.size(), lines.front().size(), at);
   CompiledMap map;
   map.kind = CompiledMap::ascii;
-  map.height = static_cast<std::uint32_t>(lines.size()), map.width = static_cast<std::uint32_t>(lines.front().size());
+  map.height = static_cast<std::uint32_t>(lines.size());
+  map.width = static_cast<std::uint32_t>(lines.front().size());
   map.agents = agents;
   const std::vector<int> type_of = types_by_character(p, config, path);
   for (std::uint16_t r = 0; r < map.height; ++r) {
@@ -96,8 +99,10 @@ CompiledMap compile_ascii(const Program& p, const AsciiMap& config, std::uint32_
 CompiledMap compile_scatter(const Program& p, const ScatterMap& config, std::uint32_t agents, const std::string& path) {
   CompiledMap map;
   map.kind = CompiledMap::scatter;
-  map.height = static_cast<std::uint32_t>(config.height), map.width = static_cast<std::uint32_t>(config.width);
-  map.border = static_cast<std::uint32_t>(config.border), map.groups = static_cast<std::uint32_t>(config.groups);
+  map.height = static_cast<std::uint32_t>(config.height);
+  map.width = static_cast<std::uint32_t>(config.width);
+  map.border = static_cast<std::uint32_t>(config.border);
+  map.groups = static_cast<std::uint32_t>(config.groups);
   map.agents = agents;
   if (config.border > 0) type_index(p, "wall", path + ".border");
   std::int64_t wanted = agents;
@@ -119,8 +124,10 @@ CompiledMap compile_instances(const Program& p, const InstancesMap& config, std:
                               const std::string& path) {
   CompiledMap map;
   map.kind = CompiledMap::instances;
-  map.rows = static_cast<std::uint32_t>(config.rows), map.columns = static_cast<std::uint32_t>(config.columns);
-  map.gap = static_cast<std::uint32_t>(config.gap), map.border = static_cast<std::uint32_t>(config.border);
+  map.rows = static_cast<std::uint32_t>(config.rows);
+  map.columns = static_cast<std::uint32_t>(config.columns);
+  map.gap = static_cast<std::uint32_t>(config.gap);
+  map.border = static_cast<std::uint32_t>(config.border);
   map.agents = agents;
   const std::uint32_t places = map.rows * map.columns;
   if (config.maps.empty()) refuse(path + ".maps", "expected at least one map, got none");
@@ -142,16 +149,20 @@ CompiledMap compile_instances(const Program& p, const InstancesMap& config, std:
   const std::uint64_t width =
       std::uint64_t{map.columns} * map.parts.front().width + (map.columns - 1) * map.gap + 2 * map.border;
   check_size(height, width, path);
-  map.height = static_cast<std::uint32_t>(height), map.width = static_cast<std::uint32_t>(width);
+  map.height = static_cast<std::uint32_t>(height);
+  map.width = static_cast<std::uint32_t>(width);
   return map;
 }
 
 CompiledMap compile_canvas(const Program& p, const CanvasMap& config, std::uint32_t agents, const std::string& path) {
   CompiledMap map;
   map.kind = CompiledMap::canvas;
-  map.height = static_cast<std::uint32_t>(config.height), map.width = static_cast<std::uint32_t>(config.width);
-  map.border = static_cast<std::uint32_t>(config.border), map.groups = static_cast<std::uint32_t>(config.groups);
-  map.agents = agents, map.path = path;
+  map.height = static_cast<std::uint32_t>(config.height);
+  map.width = static_cast<std::uint32_t>(config.width);
+  map.border = static_cast<std::uint32_t>(config.border);
+  map.groups = static_cast<std::uint32_t>(config.groups);
+  map.agents = agents;
+  map.path = path;
   if (config.border > 0) type_index(p, "wall", path + ".border");
   const Size inner{config.height - 2 * config.border, config.width - 2 * config.border};
   if (inner.height < 1 || inner.width < 1)
@@ -192,36 +203,38 @@ Stock stock_of(const Program& p, const CompiledMap& map) {
     const std::uint64_t cells = std::uint64_t{map.height} * map.width;
     stock = stock_of(p, map.layers);
     stock.all = cells;
-    stock.placed[p.wall] += cells;
-    if (!p.types[p.wall].terrain) stock.with_state += cells;
+    stock.placed[p.map.wall] += cells;
+    if (!p.types[p.map.wall].terrain) stock.with_state += cells;
     return stock;
   }
   const auto put = [&](std::size_t type, std::uint64_t n) {
-    stock.placed[type] += n, stock.all += n;
+    stock.placed[type] += n;
+    stock.all += n;
     if (!p.types[type].terrain) stock.with_state += n;
   };
   if (map.kind == CompiledMap::instances) {
     const std::uint64_t places = std::uint64_t{map.rows} * map.columns;
-    put(p.wall, std::uint64_t{map.height} * map.width - places * map.parts[0].height * map.parts[0].width);
+    put(p.map.wall, std::uint64_t{map.height} * map.width - places * map.parts[0].height * map.parts[0].width);
     for (std::uint64_t i = 0; i < places; ++i) add(stock, stock_of(p, map.parts[i % map.parts.size()]), 1);
     return stock;
   }
   for (const auto& item : map.fixed) put(item.type, 1);
   for (const auto& [type, n] : map.scattered) put(type, n);
-  if (map.kind == CompiledMap::scatter && map.border > 0) put(p.wall, frame(map.height, map.width, map.border));
+  if (map.kind == CompiledMap::scatter && map.border > 0) put(p.map.wall, frame(map.height, map.width, map.border));
   return stock;
 }
 
 }  // namespace
 
 void compile_map(Program& p) {
-  while (p.wall < p.agent_type && p.config.objects[p.wall].first != "wall") ++p.wall;
-  p.map = compile_node(p, p.config.map, p.num_agents, "$.map");
-  p.largest_canvas = largest_canvas(p.map);
-  p.height = p.map.height, p.width = p.map.width;
-  const Stock stock = stock_of(p, p.map);
-  p.placed = stock.placed;
-  p.placed[p.agent_type] = p.num_agents;
+  while (p.map.wall < p.agent_type && p.config.objects[p.map.wall].first != "wall") ++p.map.wall;
+  p.map.root = compile_node(p, p.config.map, p.num_agents, "$.map");
+  p.map.largest_canvas = largest_canvas(p.map.root);
+  p.height = p.map.root.height;
+  p.width = p.map.root.width;
+  const Stock stock = stock_of(p, p.map.root);
+  p.map.placed = stock.placed;
+  p.map.placed[p.agent_type] = p.num_agents;
   const std::uint64_t all = stock.all + p.num_agents;
   if (all > static_cast<std::uint64_t>(kMaxObjects))
     refuse("$.map", "expected at most 65535 objects on a map, got " + std::to_string(all) + " (" +

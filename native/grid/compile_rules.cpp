@@ -67,9 +67,9 @@ Range Compiler::amounts(const Named<std::int64_t>& named, const char* where) {
     if (n != 0) list.push_back({r, static_cast<std::int32_t>(n)});
   }
   std::sort(list.begin(), list.end(), [](const Amount& a, const Amount& b) { return a.resource < b.resource; });
-  const auto first = static_cast<std::uint32_t>(p.amounts.size());
-  p.amounts.insert(p.amounts.end(), list.begin(), list.end());
-  return {first, static_cast<std::uint32_t>(p.amounts.size())};
+  const auto first = static_cast<std::uint32_t>(p.rules.amounts.size());
+  p.rules.amounts.insert(p.rules.amounts.end(), list.begin(), list.end());
+  return {first, static_cast<std::uint32_t>(p.rules.amounts.size())};
 }
 
 Range Compiler::resources(const std::vector<std::string>& names, const char* where) {
@@ -79,10 +79,10 @@ Range Compiler::resources(const std::vector<std::string>& names, const char* whe
 }
 
 Range Compiler::conditions(const std::vector<Condition>& list, const char* where) {
-  return compile_ops(*this, list, where, p.conditions);
+  return compile_ops(*this, list, where, p.rules.conditions);
 }
 Range Compiler::effects(const std::vector<Effect>& list, const char* where) {
-  return compile_ops(*this, list, where, p.effects);
+  return compile_ops(*this, list, where, p.rules.effects);
 }
 
 CompiledRule Compiler::rule(const std::vector<Condition>& when, const std::vector<Effect>& then) {
@@ -92,12 +92,12 @@ CompiledRule Compiler::rule(const std::vector<Condition>& when, const std::vecto
   rule.sure = true;
   bool alone = rule.conditions.empty();
   for (std::uint32_t i = rule.effects.first; i < rule.effects.last; ++i) {
-    const Op& op = p.effects[i];
+    const Op& op = p.rules.effects[i];
     rule.sure = rule.sure && op.sure && op.who < 2;
     rule.parties = static_cast<std::uint8_t>(rule.parties | 1u << op.who);
     alone = alone && op.alone != nullptr && op.who < 2;
   }
-  rule.single = rule.effects.last - rule.effects.first == 1 && p.effects[rule.effects.first].whole;
+  rule.single = rule.effects.last - rule.effects.first == 1 && p.rules.effects[rule.effects.first].whole;
   rule.alone = alone && (rule.sure || rule.single);
   return rule;
 }
@@ -108,35 +108,37 @@ Range Compiler::rules(const std::vector<Rule>& list, const char* where) {
     Compiler inner = inside(std::string(where) + "[" + std::to_string(i) + "]");
     compiled.push_back(inner.rule(list[i].when, list[i].then));
   }
-  const auto first = static_cast<std::uint32_t>(p.rules.size());
-  p.rules.insert(p.rules.end(), compiled.begin(), compiled.end());
-  return {first, static_cast<std::uint32_t>(p.rules.size())};
+  const auto first = static_cast<std::uint32_t>(p.rules.list.size());
+  p.rules.list.insert(p.rules.list.end(), compiled.begin(), compiled.end());
+  return {first, static_cast<std::uint32_t>(p.rules.list.size())};
 }
 
 void Compiler::receives(std::uint8_t who, Range range) {
   if (who > 1) return;
   for (const std::size_t t : who == 0 ? actors : targets)
-    for (std::uint32_t i = range.first; i < range.last; ++i) p.types[t].may_hold[p.amounts[i].resource] = true;
+    for (std::uint32_t i = range.first; i < range.last; ++i) p.types[t].may_hold[p.rules.amounts[i].resource] = true;
 }
 
 std::uint16_t Compiler::value(const GameValue& value, const char* where) {
   CompiledValue compiled;
   compile_value(p, value, path + where, compiled);
-  p.values.push_back(std::move(compiled));
-  return static_cast<std::uint16_t>(p.values.size() - 1);
+  p.rules.values.push_back(std::move(compiled));
+  return static_cast<std::uint16_t>(p.rules.values.size() - 1);
 }
 
 namespace {
 
 void compile_areas(Program& p, std::size_t t, const std::vector<Area>& areas, const std::string& path) {
-  p.types[t].areas.first = static_cast<std::uint32_t>(p.areas.size());
+  p.types[t].areas.first = static_cast<std::uint32_t>(p.areas.list.size());
   for (std::size_t i = 0; i < areas.size(); ++i) {
     const Area& declared = areas[i];
     Compiler c{p, path + ".areas[" + std::to_string(i) + "]", {t}, {p.agent_type}};
     CompiledArea area;
-    area.type = static_cast<std::uint16_t>(t), area.place = static_cast<std::uint16_t>(i);
+    area.type = static_cast<std::uint16_t>(t);
+    area.place = static_cast<std::uint16_t>(i);
     area.radius = static_cast<std::int32_t>(declared.radius);
-    area.euclid = declared.metric == "euclid", area.territory = declared.territory;
+    area.euclid = declared.metric == "euclid";
+    area.territory = declared.territory;
     area.affects = declared.affects == "friend"  ? Affects::friends
                    : declared.affects == "enemy" ? Affects::enemies
                    : declared.affects == "all"   ? Affects::all
@@ -148,13 +150,13 @@ void compile_areas(Program& p, std::size_t t, const std::vector<Area>& areas, co
     area.rules = c.rules(declared.rules, ".rules");
     area.on_enter = c.rules(declared.on_enter, ".on_enter");
     area.on_exit = c.rules(declared.on_exit, ".on_exit");
-    p.has_territory = p.has_territory || area.territory;
-    p.remembers_areas = p.remembers_areas || !area.enter.empty() || !area.exit.empty() || !area.on_enter.empty() ||
+    p.areas.has_territory = p.areas.has_territory || area.territory;
+    p.areas.remembers = p.areas.remembers || !area.enter.empty() || !area.exit.empty() || !area.on_enter.empty() ||
                         !area.on_exit.empty();
-    p.areas.push_back(area);
+    p.areas.list.push_back(area);
   }
-  p.types[t].areas.last = static_cast<std::uint32_t>(p.areas.size());
-  p.most_areas = std::max(p.most_areas, static_cast<std::uint32_t>(areas.size()));
+  p.types[t].areas.last = static_cast<std::uint32_t>(p.areas.list.size());
+  p.areas.most_of_type = std::max(p.areas.most_of_type, static_cast<std::uint32_t>(areas.size()));
 }
 
 template <class Declared>
@@ -164,13 +166,14 @@ void compile_type(Program& p, std::size_t t, const Declared& declared, const std
   p.types[t].use_all = declared.use == "all";
   p.types[t].on_tick = tick.rules(declared.on_tick, ".on_tick");
   compile_areas(p, t, declared.areas, path);
-  p.has_tick_rules = p.has_tick_rules || !declared.on_tick.empty();
+  p.rules.any_in_tick = p.rules.any_in_tick || !declared.on_tick.empty();
 }
 
 std::vector<std::size_t> types_with(const Program& p, std::int32_t tag) {
   std::vector<std::size_t> types;
   for (std::size_t t = 0; t < p.types.size(); ++t)
-    if (tag < 0 || p.types[t].tag_set[static_cast<std::size_t>(tag)] || p.mark_of[static_cast<std::size_t>(tag)] >= 0)
+    if (tag < 0 || p.types[t].tag_set[static_cast<std::size_t>(tag)] ||
+        p.tags.bit_of[static_cast<std::size_t>(tag)] >= 0)
       types.push_back(t);
   return types;
 }
@@ -187,7 +190,9 @@ void compile_events(Program& p) {
     CompiledEvent event;
     event.at = declared.at;
     std::sort(event.at.begin(), event.at.end());
-    event.every = declared.every, event.start = declared.start, event.until = declared.until;
+    event.every = declared.every;
+    event.start = declared.start;
+    event.until = declared.until;
     event.max_targets = static_cast<std::uint32_t>(declared.max_targets);
     if (!declared.targets.empty()) {
       event.tag = c.tag(declared.targets, ".targets");
@@ -196,7 +201,7 @@ void compile_events(Program& p) {
     event.rule = c.rule(declared.when, declared.then);
     for (std::size_t place = 0; place < order.size(); ++place)
       if (p.config.events[order[place]].first == declared.fallback) event.fallback = static_cast<std::int32_t>(place);
-    p.events.push_back(std::move(event));
+    p.events.list.push_back(std::move(event));
   }
 }
 
@@ -205,9 +210,9 @@ void compile_tag_rules(Program& p, const Named<std::vector<Rule>>& declared, con
   const std::vector<std::size_t> all = types_with(p, -1);
   for (const auto& [name, rules] : declared) {
     Compiler c{p, path + "." + name, all, all};
-    const std::int32_t mark = p.mark_of[c.tag(name, "")];
+    const std::int32_t mark = p.tags.bit_of[c.tag(name, "")];
     if (mark < 0 && !rules.empty()) refuse(c.path, "no rule ever sets or clears the tag `" + name + "`");
-    if (mark >= 0) p.tag_rules[static_cast<std::size_t>(mark)].*which = c.rules(rules, "");
+    if (mark >= 0) p.tags.rules[static_cast<std::size_t>(mark)].*which = c.rules(rules, "");
   }
 }
 
@@ -216,17 +221,17 @@ void compile_tag_rules(Program& p, const Named<std::vector<Rule>>& declared, con
 void compile_rules(Program& p) {
   for (std::size_t t = 0; t < p.config.objects.size(); ++t) {
     compile_type(p, t, p.config.objects[t].second, "$.objects." + p.config.objects[t].first);
-    p.objects_tick = p.objects_tick || !p.types[t].on_tick.empty();
+    p.rules.objects_tick = p.rules.objects_tick || !p.types[t].on_tick.empty();
   }
   compile_type(p, p.agent_type, p.config.agent, "$.agent");
   Compiler game{p, "$", {}, {}};
-  p.on_tick = game.rules(p.config.on_tick, ".on_tick");
-  p.has_tick_rules = p.has_tick_rules || !p.on_tick.empty();
+  p.rules.on_tick = game.rules(p.config.on_tick, ".on_tick");
+  p.rules.any_in_tick = p.rules.any_in_tick || !p.rules.on_tick.empty();
   const Range of_agents = p.types[p.agent_type].on_tick;
-  p.agents_tick_alone = std::all_of(p.rules.begin() + of_agents.first, p.rules.begin() + of_agents.last,
-                                    [](const CompiledRule& rule) { return rule.alone; });
-  p.strongest_territory = p.config.territory == "strongest";
-  p.tag_rules.resize(p.changeable.size());
+  p.rules.agents_tick_alone = std::all_of(p.rules.list.begin() + of_agents.first, p.rules.list.begin() + of_agents.last,
+                                          [](const CompiledRule& rule) { return rule.alone; });
+  p.areas.strongest_territory = p.config.territory == "strongest";
+  p.tags.rules.resize(p.tags.changeable.size());
   compile_tag_rules(p, p.config.on_tag_added, "$.on_tag_added", &TagRules::added);
   compile_tag_rules(p, p.config.on_tag_removed, "$.on_tag_removed", &TagRules::removed);
   compile_events(p);

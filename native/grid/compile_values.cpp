@@ -1,4 +1,4 @@
-// compile_value(): see compile.hpp.
+// Game values as postfix programs, and the rewards made of them.
 #include <algorithm>
 
 #include "grid/compile.hpp"
@@ -68,14 +68,15 @@ class ValueCompiler {
   void agent_stat(const std::string& name, const std::string& path) {
     std::vector<std::string> known;
     const auto& extra = p_.words->agent_stats;
-    const std::size_t own = 1 + p_.num_outcomes + kTallies + p_.words->resources.size() * (kFlows + 1) + extra.size();
+    const std::size_t own =
+        1 + p_.actions.num_outcomes + kTallies + p_.words->resources.size() * (kFlows + 1) + extra.size();
     for (const auto& stat : p_.words->stats())
       if (known.size() < own) known.push_back(stat.name);
     const std::size_t at = place_in(known, name, "stat", path);
     if (at == 0) return out_.push_back({ValueOp::reward_sum});
-    if (at <= p_.num_outcomes) return out_.push_back({ValueOp::outcome, static_cast<std::uint16_t>(at - 1)});
-    if (at <= p_.num_outcomes + kTallies)
-      return out_.push_back({ValueOp::tally, static_cast<std::uint16_t>(at - 1 - p_.num_outcomes)});
+    if (at <= p_.actions.num_outcomes) return out_.push_back({ValueOp::outcome, static_cast<std::uint16_t>(at - 1)});
+    if (at <= p_.actions.num_outcomes + kTallies)
+      return out_.push_back({ValueOp::tally, static_cast<std::uint16_t>(at - 1 - p_.actions.num_outcomes)});
     if (at >= known.size() - extra.size())
       return out_.push_back({ValueOp::agent_stat, static_cast<std::uint16_t>(at - (known.size() - extra.size()))});
     const auto& resources = p_.config.resources;
@@ -111,6 +112,35 @@ class ValueCompiler {
 void compile_value(const Program& p, const GameValue& value, const std::string& path, CompiledValue& out) {
   check_value(value, p.config, path);
   ValueCompiler(p, out).compile(value, path);
+}
+
+// Nothing of an agent's own but whom it belongs to.
+bool same_in_team(const CompiledValue& value) {
+  return std::all_of(value.begin(), value.end(), [](const ValueOp& op) {
+    return op.code == ValueOp::inventory ? op.whose == kNamed
+                                         : op.code == ValueOp::team_stat || op.code == ValueOp::game_stat ||
+                                               op.code == ValueOp::count || op.code >= ValueOp::constant;
+  });
+}
+
+Rewards compile_rewards(const Program& p) {
+  Rewards rewards;
+  for (std::size_t i = 0; i < p.config.rewards.size(); ++i) {
+    const RewardTerm& term = p.config.rewards[i];
+    const RewardMode mode = term.mode == "change"   ? RewardMode::change
+                            : term.mode == "gained" ? RewardMode::gained
+                                                    : RewardMode::per_tick;
+    rewards.terms.push_back({term.weight, term.cap, mode, -1, false, {}});
+    compile_value(p, term.value, "$.rewards[" + std::to_string(i) + "].value", rewards.terms.back().value);
+    const CompiledValue& value = rewards.terms.back().value;
+    rewards.terms.back().by_team = same_in_team(value);
+    if (value.size() == 1 && value[0].code == ValueOp::inventory && value[0].whose == 0)
+      rewards.terms.back().resource = value[0].arg;
+  }
+  rewards.on_change_only = std::all_of(rewards.terms.begin(), rewards.terms.end(), [](const CompiledTerm& term) {
+    return term.resource >= 0 && term.mode != RewardMode::per_tick;
+  });
+  return rewards;
 }
 
 }  // namespace gridmill::grid

@@ -17,7 +17,7 @@ bool holds(const Op& op, Scene& s) {
   if (who < 0) return false;
   const std::uint16_t* held = s.held(who);
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
-    if (held[s.p.amounts[i].resource] < s.p.amounts[i].by) return false;
+    if (held[s.p.rules.amounts[i].resource] < s.p.rules.amounts[i].by) return false;
   return true;
 }
 
@@ -26,7 +26,7 @@ bool empty(const Op& op, Scene& s) {
   if (who < 0) return false;
   const std::uint16_t* held = s.held(who);
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
-    if (held[s.p.amounts[i].resource] > 0) return false;
+    if (held[s.p.rules.amounts[i].resource] > 0) return false;
   return true;
 }
 
@@ -88,7 +88,7 @@ bool chance(const Op& op, Scene& s) {
 }
 
 bool at_least(const Op& op, Scene& s) {
-  return evaluate(s.p.values[op.id], {s.p, s.w, s.object(0), s.object(1), &s}) >= op.real;
+  return evaluate(s.p.rules.values[op.id], {s.p, s.w, s.object(0), s.object(1), &s}) >= op.real;
 }
 
 bool not_all(const Op& op, Scene& s) {
@@ -100,7 +100,7 @@ bool not_all(const Op& op, Scene& s) {
 
 bool any_of(const Op& op, Scene& s) {
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
-    if (s.p.conditions[i].run(s.p.conditions[i], s)) return true;
+    if (s.p.rules.conditions[i].run(s.p.rules.conditions[i], s)) return true;
   return false;
 }
 
@@ -139,7 +139,7 @@ Op Near::compile(Compiler& c) const {
 Op Periodic::compile(Compiler&) const {
   return {.run = &periodic, .number = every, .range = {static_cast<std::uint32_t>(start), 0}};
 }
-Op Chance::compile(Compiler& c) const { return {.run = &chance, .id = c.p.num_chances++, .real = probability}; }
+Op Chance::compile(Compiler& c) const { return {.run = &chance, .id = c.p.rules.num_chances++, .real = probability}; }
 Op AtLeast::compile(Compiler& c) const { return {.run = &at_least, .id = c.value(value, ".value"), .real = number}; }
 Op Not::compile(Compiler& c) const { return {.run = &not_all, .range = c.conditions(conditions, ".conditions")}; }
 Op AnyOf::compile(Compiler& c) const { return {.run = &any_of, .range = c.conditions(conditions, ".conditions")}; }

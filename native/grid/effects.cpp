@@ -22,7 +22,7 @@ bool give(const Op& op, Scene& s) {
   const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
-    const auto& [resource, by] = s.p.amounts[i];
+    const auto& [resource, by] = s.p.rules.amounts[i];
     if (s.room(who, resource) == 0) return false;  // asked first: what is above its limit would fall to it
     s.change(who, resource, by);
   }
@@ -31,7 +31,7 @@ bool give(const Op& op, Scene& s) {
 
 void give_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
-    const auto& [resource, by] = p.amounts[i];
+    const auto& [resource, by] = p.rules.amounts[i];
     if (room_in(limits_of(p, w, who), w.held(who), resource) != 0) change_amount(p, w, who, resource, by);
   }
 }
@@ -40,13 +40,13 @@ bool take(const Op& op, Scene& s) {
   const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
-    s.change(who, s.p.amounts[i].resource, -s.p.amounts[i].by);
+    s.change(who, s.p.rules.amounts[i].resource, -s.p.rules.amounts[i].by);
   return true;
 }
 
 void take_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
-    change_amount(p, w, who, p.amounts[i].resource, -p.amounts[i].by);
+    change_amount(p, w, who, p.rules.amounts[i].resource, -p.rules.amounts[i].by);
 }
 
 // What an agent fetches from, or brings to, something that is no agent is counted as got and put.
@@ -66,7 +66,7 @@ bool transfer(const Op& op, Scene& s) {
   if (source < 0 || to < 0 || source == to) return false;
   std::uint32_t moved = 0;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
-    const auto& [resource, most] = s.p.amounts[i];
+    const auto& [resource, most] = s.p.rules.amounts[i];
     const std::uint32_t there = std::min<std::uint32_t>(static_cast<std::uint32_t>(most), s.held(source)[resource]);
     const std::uint32_t units = std::min(there, s.room(to, resource));
     if (units == 0) continue;
@@ -86,7 +86,7 @@ bool clear(const Op& op, Scene& s) {
   const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
-    const std::uint16_t resource = s.p.amounts[i].resource;
+    const std::uint16_t resource = s.p.rules.amounts[i].resource;
     if (const std::int32_t held = s.held(who)[resource]) s.change(who, resource, -held);
   }
   return true;
@@ -96,14 +96,14 @@ bool add(const Op& op, Scene& s) {
   const std::int32_t who = s.holder_of(op.who);
   if (who < 0) return false;
   const double value =
-      evaluate(s.p.values[static_cast<std::size_t>(op.number)], {s.p, s.w, s.object(0), s.object(1), &s});
+      evaluate(s.p.rules.values[static_cast<std::size_t>(op.number)], {s.p, s.w, s.object(0), s.object(1), &s});
   const auto by = rounded(std::clamp(value, -65'535.0, 65'535.0));
   if (by != 0) s.change(who, op.id, by);
   return true;
 }
 
 void add_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
-  const CompiledValue& value = p.values[static_cast<std::size_t>(op.number)];
+  const CompiledValue& value = p.rules.values[static_cast<std::size_t>(op.number)];
   const auto self = static_cast<std::int32_t>(who);
   const bool own = value.size() == 1 && value[0].code == ValueOp::inventory && value[0].whose < 2;
   const std::int32_t by =
@@ -117,12 +117,12 @@ bool change_tag(const Op& op, Scene& s, bool set) {
   const std::int32_t who = s.object(op.who);
   if (who < 0) return false;
   std::uint64_t& marks = s.w.marks()[who];
-  const auto mark = static_cast<std::size_t>(s.p.mark_of[op.id]);
+  const auto mark = static_cast<std::size_t>(s.p.tags.bit_of[op.id]);
   const std::uint64_t bit = std::uint64_t{1} << mark;
   if (s.dry() || set == ((marks & bit) != 0)) return true;
   marks ^= bit;
   s.w.mark_dirty(index_of(who));
-  const Range rules = set ? s.p.tag_rules[mark].added : s.p.tag_rules[mark].removed;
+  const Range rules = set ? s.p.tags.rules[mark].added : s.p.tags.rules[mark].removed;
   if (rules.empty() || s.depth >= kMostRulesDeep) return true;
   Scene about(s.p, s.w, s.header, s.purses, who, who, Ask::apply, s.depth + 1);
   run_rules(rules, true, about);
@@ -135,7 +135,7 @@ bool clear_tag(const Op& op, Scene& s) { return change_tag(op, s, false); }
 void credit(Scene& s, std::int32_t who, std::size_t place) {
   if (!s.is_agent(s.actor) || s.actor == who) return;
   const std::size_t name = s.p.types[s.w.type[who]].counted_as;
-  s.w.agent_stats(index_of(s.actor))[s.p.credit[name][place]] += 1;
+  s.w.agent_stats(index_of(s.actor))[s.p.collectives.credit[name][place]] += 1;
 }
 
 bool align(const Op& op, Scene& s) {
@@ -191,7 +191,11 @@ bool is_free_for(const Scene& s, std::int64_t row, std::int64_t column) {
 // Moves an object up to `most` cells in a direction, as far as they are empty; true if it moved at all.
 bool slide(Scene& s, std::int32_t who, std::int32_t down, std::int32_t right, std::int64_t most) {
   std::int64_t row = s.w.row[who], column = s.w.column[who], steps = 0;
-  while (steps < most && is_free_for(s, row + down, column + right)) row += down, column += right, ++steps;
+  while (steps < most && is_free_for(s, row + down, column + right)) {
+    row += down;
+    column += right;
+    ++steps;
+  }
   if (steps == 0) return false;
   if (!s.dry())
     relocate_object(s.w, index_of(who), static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column));
@@ -200,8 +204,7 @@ bool slide(Scene& s, std::int32_t who, std::int32_t down, std::int32_t right, st
 
 bool move(const Op& op, Scene& s) {
   const std::int32_t who = s.object(op.who);
-  constexpr std::int32_t down[] = {-1, 1, 0, 0}, right[] = {0, 0, -1, 1};
-  return who >= 0 && slide(s, who, down[op.id], right[op.id], 1);
+  return who >= 0 && slide(s, who, kDirections[op.id].row, kDirections[op.id].column, 1);
 }
 
 bool push(const Op& op, Scene& s) {
@@ -322,14 +325,14 @@ Op ClearTag::compile(Compiler& c) const {
   return {.run = &clear_tag, .who = holder(who), .sure = true, .id = c.tag(tag, ".tag")};
 }
 Op Align::compile(Compiler& c) const {
-  if (c.p.teams.empty()) refuse(c.path, "to align something the game needs `collectives`, got none");
+  if (c.p.collectives.teams.empty()) refuse(c.path, "to align something the game needs `collectives`, got none");
   return {.run = &align,
           .who = holder(who),
           .flag = to.empty(),
           .id = to.empty() ? std::uint16_t{0} : c.collective(to, ".to")};
 }
 Op Unalign::compile(Compiler& c) const {
-  if (c.p.teams.empty()) refuse(c.path, "to unalign something the game needs `collectives`, got none");
+  if (c.p.collectives.teams.empty()) refuse(c.path, "to unalign something the game needs `collectives`, got none");
   return {.run = &unalign, .who = holder(who)};
 }
 Op ChangeVibe::compile(Compiler& c) const {
@@ -337,8 +340,7 @@ Op ChangeVibe::compile(Compiler& c) const {
 }
 Op Freeze::compile(Compiler&) const { return {.run = &freeze, .who = holder(who), .number = ticks}; }
 Op Move::compile(Compiler&) const {
-  const std::vector<std::string> directions{"north", "south", "west", "east"};
-  const auto at = std::find(directions.begin(), directions.end(), direction) - directions.begin();
+  const auto at = std::find(std::begin(kCompass), std::end(kCompass), direction) - std::begin(kCompass);
   return {.run = &move, .who = holder(who), .id = static_cast<std::uint16_t>(at)};
 }
 Op Push::compile(Compiler&) const { return {.run = &push, .number = distance}; }
@@ -358,9 +360,18 @@ Op AddStat::compile(Compiler& c) const {
   if (name.empty()) refuse(c.path + ".name", "expected a name, got nothing");
   const Vocabulary& words = *c.p.words;
   Op op{.run = &add_stat, .real = amount};
-  if (of == "game") op.to = 2, op.id = place_of(words.game_stats, name);
-  else if (of == "collective") op.to = 1, op.who = holder("actor_collective"), op.id = place_of(words.team_stats, name);
-  else op.to = 0, op.who = holder(of), op.id = place_of(words.agent_stats, name);
+  if (of == "game") {
+    op.to = 2;
+    op.id = place_of(words.game_stats, name);
+  } else if (of == "collective") {
+    op.to = 1;
+    op.who = holder("actor_collective");
+    op.id = place_of(words.team_stats, name);
+  } else {
+    op.to = 0;
+    op.who = holder(of);
+    op.id = place_of(words.agent_stats, name);
+  }
   return op;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid/conditions.hpp"
+#include "grid/directions.hpp"
 
 namespace gridmill::grid {
 
@@ -130,7 +131,7 @@ struct Move {
   template <class Self>
   static auto fields() {
     return std::tuple{field("who", &Self::who, one_of(kSomeone), "who moves"),
-                      field("direction", &Self::direction, one_of({"north", "south", "west", "east"}), "where to")};
+                      field("direction", &Self::direction, one_of(kCompass), "where to")};
   }
   Op compile(Compiler&) const;
 };

@@ -14,7 +14,9 @@ class SlotWriter {
   explicit SlotWriter(std::uint8_t* slot) : begin_(slot), out_(slot) {}
 
   void add(std::uint8_t feature, std::uint8_t value) {
-    out_[0] = 0, out_[1] = feature, out_[2] = value;
+    out_[0] = 0;
+    out_[1] = feature;
+    out_[2] = value;
     out_ += 3;
   }
   std::size_t count() const { return static_cast<std::size_t>(out_ - begin_) / 3; }
@@ -29,17 +31,17 @@ class SlotWriter {
 std::uint8_t capped(std::int64_t n) { return static_cast<std::uint8_t>(std::min<std::int64_t>(255, n)); }
 
 void add_agent(const Program& p, World& w, std::uint32_t agent, SlotWriter& slot) {
-  if (p.shows_facing) {
+  if (p.actions.shows_facing) {
     w.facing_byte[agent] = slot.next_value();
-    slot.add(p.facing_feature, w.facing[agent]);
+    slot.add(p.features.facing, w.facing[agent]);
   }
-  if (p.can_freeze && w.frozen[agent]) slot.add(p.frozen_feature, capped(w.frozen[agent]));
-  slot.add(p.group_feature, w.group[agent]);
-  slot.add(p.id_feature, static_cast<std::uint8_t>(agent));
+  if (p.actions.can_freeze && w.frozen[agent]) slot.add(p.features.frozen, capped(w.frozen[agent]));
+  slot.add(p.features.group, w.group[agent]);
+  slot.add(p.features.id, static_cast<std::uint8_t>(agent));
 }
 
 void add_amounts(const Program& p, const std::uint16_t* held, SlotWriter& slot) {
-  for (const AmountDigit& digit : p.amount_digits)
+  for (const AmountDigit& digit : p.features.amount_digits)
     if (const std::uint8_t value = static_cast<std::uint8_t>(held[digit.resource] >> digit.shift))
       slot.add(digit.feature, value);
 }
@@ -47,7 +49,7 @@ void add_amounts(const Program& p, const std::uint16_t* held, SlotWriter& slot) 
 // An agent's amounts, with a note of where each stands, for patch_agent().
 void add_noted_amounts(const Program& p, World& w, std::uint32_t agent, SlotWriter& slot) {
   std::uint8_t* places = w.digit_places(agent);
-  for (const AmountDigit& digit : p.amount_digits) {
+  for (const AmountDigit& digit : p.features.amount_digits) {
     const auto value = static_cast<std::uint8_t>(w.held(agent)[digit.resource] >> digit.shift);
     places[2 * digit.resource + (digit.shift >> 3)] = value == 0 ? kNotShown : static_cast<std::uint8_t>(slot.count());
     if (value != 0) slot.add(digit.feature, value);
@@ -56,25 +58,25 @@ void add_noted_amounts(const Program& p, World& w, std::uint32_t agent, SlotWrit
 
 void add_tags(const Program& p, const Type& type, std::uint64_t marks, SlotWriter& slot) {
   if (marks == 0) {
-    for (const std::uint8_t tag : type.tags) slot.add(p.tag_feature, tag);
+    for (const std::uint8_t tag : type.tags) slot.add(p.features.tag, tag);
     return;
   }
   std::uint8_t tags[256];
   std::uint8_t* end = std::copy(type.tags.begin(), type.tags.end(), tags);
-  for (; marks != 0; marks &= marks - 1) *end++ = p.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))];
+  for (; marks != 0; marks &= marks - 1) *end++ = p.tags.changeable[static_cast<std::size_t>(__builtin_ctzll(marks))];
   std::sort(tags, end);
-  for (const std::uint8_t* tag = tags; tag != end; ++tag) slot.add(p.tag_feature, *tag);
+  for (const std::uint8_t* tag = tags; tag != end; ++tag) slot.add(p.features.tag, *tag);
 }
 
 // The vibe is the last of an agent's tokens, so there is nothing behind it to move.
 void patch_vibe(const Program& p, World& w, std::uint32_t agent) {
   std::uint8_t* const tokens = w.slot(agent + 1);
   std::uint8_t& count = w.slot_counts[agent + 1];
-  if (tokens[3 * (count - 1) + 1] == p.vibe_feature) --count;
+  if (tokens[3 * (count - 1) + 1] == p.features.vibe) --count;
   if (w.vibe[agent] == 0) return;
   std::uint8_t* const token = tokens + 3 * count++;
   token[0] = 0;
-  token[1] = p.vibe_feature;
+  token[1] = p.features.vibe;
   token[2] = w.vibe[agent];
 }
 
@@ -88,13 +90,13 @@ bool patch_agent(const Program& p, World& w, std::uint32_t agent) {
   for (std::uint64_t left = changes & ~vibe; left != 0; left &= left - 1) {
     const auto r = static_cast<std::uint32_t>(__builtin_ctzll(left));
     if (!same((held[r] & 255) != 0, places[2 * r])) return false;
-    if (p.resource_high_feature[r] != kNoFeature && !same(held[r] >> 8 != 0, places[2 * r + 1])) return false;
+    if (p.features.resource_high[r] != kNoFeature && !same(held[r] >> 8 != 0, places[2 * r + 1])) return false;
   }
   std::uint8_t* const tokens = w.slot(agent + 1);
   for (std::uint64_t left = changes & ~vibe; left != 0; left &= left - 1) {
     const auto r = static_cast<std::uint32_t>(__builtin_ctzll(left));
     if ((held[r] & 255) != 0) tokens[3 * places[2 * r] + 2] = static_cast<std::uint8_t>(held[r]);
-    if (p.resource_high_feature[r] != kNoFeature && held[r] >> 8 != 0)
+    if (p.features.resource_high[r] != kNoFeature && held[r] >> 8 != 0)
       tokens[3 * places[2 * r + 1] + 2] = static_cast<std::uint8_t>(held[r] >> 8);
   }
   if ((changes & vibe) != 0) patch_vibe(p, w, agent);
@@ -109,20 +111,20 @@ void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint3
   SlotWriter slot(w.slot(object + 1));
   if (object < p.num_agents) add_agent(p, w, object, slot);
   if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
-    slot.add(p.collective_feature, p.teams[team].word);
-  if (p.has_clocks && (w.running[object >> 6] >> (object & 63) & 1)) {
+    slot.add(p.features.collective, p.collectives.teams[team].word);
+  if (p.machines.any && (w.running[object >> 6] >> (object & 63) & 1)) {
     w.converting_byte[object] = slot.next_value();
-    slot.add(p.converting_feature, capped(w.done_at[object] - tick));
+    slot.add(p.features.converting, capped(w.done_at[object] - tick));
   }
   if (object < p.num_agents) add_noted_amounts(p, w, object, slot);
   else add_amounts(p, w.held(object), slot);
-  add_tags(p, type, p.changeable.empty() ? 0 : w.marks()[object], slot);
+  add_tags(p, type, p.tags.changeable.empty() ? 0 : w.marks()[object], slot);
   if (type.assembler >= 0) {
-    const std::int64_t uses = p.assemblers[static_cast<std::size_t>(type.assembler)].max_uses;
-    if (uses > w.conversions[object]) slot.add(p.uses_feature, capped(uses - w.conversions[object]));
+    const std::int64_t uses = p.machines.assemblers[static_cast<std::size_t>(type.assembler)].max_uses;
+    if (uses > w.conversions[object]) slot.add(p.features.uses, capped(uses - w.conversions[object]));
   }
-  if (w.vibe[object]) slot.add(p.vibe_feature, w.vibe[object]);
-  assert(!w.vibe[object] || slot.last_feature() == p.vibe_feature);  // patch_vibe() relies on it
+  if (w.vibe[object]) slot.add(p.features.vibe, w.vibe[object]);
+  assert(!w.vibe[object] || slot.last_feature() == p.features.vibe);  // patch_vibe() relies on it
   w.slot_counts[object + 1] = static_cast<std::uint8_t>(slot.count());
 }
 

@@ -17,7 +17,7 @@ class Happening {
       : p_(p), w_(w), header_(header), scratch_(scratch) {}
 
   void run(std::size_t index, std::int64_t listed) {
-    const CompiledEvent& event = p_.events[index];
+    const CompiledEvent& event = p_.events.list[index];
     const bool happened = event.tag < 0 ? apply(event, -1) : run_on_targets(event, index, listed) > 0;
     // Fallbacks were checked to end somewhere when the game was compiled.
     if (!happened && event.fallback >= 0) run(static_cast<std::size_t>(event.fallback), listed);
@@ -54,22 +54,23 @@ class Happening {
 }  // namespace
 
 void list_event_ticks(Program& p) {
-  if (p.events.empty()) return;
+  if (p.events.list.empty()) return;
   constexpr std::int64_t most = 1 << 17;  // 16 kB, and as many questions when a game is compiled
-  p.event_ticks.resize(static_cast<std::size_t>(std::min(p.config.max_steps + 64, most) / 64));
-  for (std::size_t tick = 0; tick < p.event_ticks.size() * 64; ++tick) {
+  p.events.ticks.resize(static_cast<std::size_t>(std::min(p.config.max_steps + 64, most) / 64));
+  for (std::size_t tick = 0; tick < p.events.ticks.size() * 64; ++tick) {
     const auto due = [&](const CompiledEvent& event) { return is_due(event, static_cast<std::int64_t>(tick)); };
-    if (std::any_of(p.events.begin(), p.events.end(), due)) p.event_ticks[tick / 64] |= std::uint64_t{1} << (tick & 63);
+    if (std::any_of(p.events.list.begin(), p.events.list.end(), due))
+      p.events.ticks[tick / 64] |= std::uint64_t{1} << (tick & 63);
   }
 }
 
 void run_events(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
-  const bool listed_there = header.tick > 1 && header.tick / 64 < p.event_ticks.size();
-  if (listed_there && !(p.event_ticks[header.tick / 64] >> (header.tick & 63) & 1)) return;
+  const bool listed_there = header.tick > 1 && header.tick / 64 < p.events.ticks.size();
+  if (listed_there && !(p.events.ticks[header.tick / 64] >> (header.tick & 63) & 1)) return;
   Happening happening(p, w, header, scratch);
   for (std::int64_t listed = header.tick == 1 ? 0 : header.tick; listed <= header.tick; ++listed)
-    for (std::size_t i = 0; i < p.events.size(); ++i)
-      if (is_due(p.events[i], listed)) happening.run(i, listed);
+    for (std::size_t i = 0; i < p.events.list.size(); ++i)
+      if (is_due(p.events.list[i], listed)) happening.run(i, listed);
 }
 
 }  // namespace gridmill::grid

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <array>
-#include <string_view>
 
 #include "core/game.hpp"
+#include "core/tokens.hpp"
 #include "grid/maps.hpp"
 #include "grid/program.hpp"
 #include "grid/rules.hpp"
+#include "grid/schema.hpp"
 #include "grid/world.hpp"
 
 namespace gridmill::grid {
@@ -53,10 +54,9 @@ struct Grid {
   using Vocabulary = grid::Vocabulary;
   using Worker = grid::Worker;
   using T = Tick<Grid>;
-  static constexpr Obs empty_obs = 0xFF;
-  static constexpr std::array<std::string_view, 9> phases{"reset",       "events",       "actions", "on_tick",   "aoe",
-                                                          "collectives", "observations", "rewards", "truncation"};
+  static constexpr Obs empty_obs = kNoToken;
 
+  static Value schema() { return game_schema(); }
   static Vocabulary vocabulary(const std::vector<Value>& games);
   static Program compile(const Vocabulary& words, const Value& game) { return grid::compile(words, game); }
   static Shape shape(const Program& p);
@@ -65,13 +65,32 @@ struct Grid {
   static std::size_t state_bytes(const Program& p) { return p.layout.bytes; }
   static std::size_t saved_bytes(const Program& p) { return p.layout.saved; }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.config.max_steps); }
-  // Nothing that pays has to be built first, so every reward term could pay in the first tick.
+  // Holds for any game; a later tick, worked out from the rules in Python, comes as BatchOptions::min_first_episode.
   static std::uint32_t min_first_episode(const Program&) { return 1; }
   static void reset(T& tick);
+
+  // A tick read aloud.
+  static void clear_outputs(T& tick);
+  static void run_clock(T& tick);
+  static void act_in_shuffled_order(T& tick);  // actions.cpp
+  static void advance(T& tick);
+  static void spread(T& tick);
+  static void count_collectives(T& tick);
   static void observe(T& tick);
-  template <std::size_t P>
-  static void phase(T& tick);
-  static bool uses(const Program& program, std::size_t phase);
+  static void pay(T& tick);  // rewards.cpp
+  static void mark_ends(T& tick);
+  static constexpr std::array<Phase<T, Program>, 9> phases{{
+      {"reset", clear_outputs},
+      {"events", run_clock},
+      {"actions", act_in_shuffled_order},
+      {"on_tick", advance,
+       [](const Program& p) { return p.machines.any || p.rules.any_in_tick || p.actions.can_freeze; }},
+      {"aoe", spread, [](const Program& p) { return !p.areas.list.empty(); }},
+      {"collectives", count_collectives, [](const Program& p) { return !p.collectives.teams.empty(); }},
+      {"observations", observe},
+      {"rewards", pay, [](const Program& p) { return !p.rewards.terms.empty(); }},
+      {"truncation", mark_ends},
+  }};
   static void record(const T& tick, double* out);
 };
 
@@ -85,9 +104,7 @@ void observe_reference(const Program& program, const World& world, const WorldHe
                        std::uint32_t* needed_per_agent);
 // rewards.cpp
 void start_terms(const Program& program, World& world);
-void pay(Grid::T& tick);
 // actions.cpp
-void act_in_shuffled_order(Grid::T& tick);
 void write_masks(const Program& program, World& world, const WorldHeader& header, Purses& purses, std::uint8_t* masks);
 
 }  // namespace gridmill::grid

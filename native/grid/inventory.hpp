@@ -12,7 +12,7 @@ namespace gridmill::grid {
 inline const LimitSet& limits_of(const Program& p, const World& w, std::uint32_t holder) {
   if (holder < p.num_agents) return p.limit_sets[0];
   if (holder < p.num_objects) return p.limit_sets[p.types[w.type[holder]].limits];
-  return p.limit_sets[p.teams[holder - p.num_objects].limits];
+  return p.limit_sets[p.collectives.teams[holder - p.num_objects].limits];
 }
 
 inline std::uint32_t group_limit(const LimitGroup& group, const std::uint16_t* held) {

@@ -7,7 +7,7 @@ namespace gridmill::grid {
 namespace {
 
 const CompiledConverter& machine_of(const Program& p, const World& w, std::uint32_t object) {
-  return p.converters[static_cast<std::size_t>(p.types[w.type[object]].converter)];
+  return p.machines.converters[static_cast<std::size_t>(p.types[w.type[object]].converter)];
 }
 
 bool is_running(const World& w, std::uint32_t object) { return w.running[object >> 6] >> (object & 63) & 1; }

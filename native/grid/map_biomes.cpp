@@ -66,7 +66,10 @@ void paint(const DunesLayer& layer, const Box& area, Canvas& canvas, Draws& draw
     std::int32_t r = start, left = 0;
     bool open = false;
     for (std::int32_t c = area.left; c < area.right(); ++c, --left) {
-      if (left == 0) open = draws.chance(layer.gap), left = draws.between(kStretch / 2, kStretch);
+      if (left == 0) {
+        open = draws.chance(layer.gap);
+        left = draws.between(kStretch / 2, kStretch);
+      }
       if (draws.chance(layer.drift)) {
         const std::int32_t next =
             std::clamp(r + draws.between(-1, 1), start - layer.every / 2, start + layer.every / 2);

@@ -91,7 +91,10 @@ class Maze {
       state[i] = 2;
       for (std::uint32_t d = 0; d < 4; ++d) {
         const std::uint32_t next = beside(i, d);
-        if (next < count() && state[next] == 0) state[next] = 1, frontier[n++] = next;
+        if (next < count() && state[next] == 0) {
+          state[next] = 1;
+          frontier[n++] = next;
+        }
       }
     };
     enter(draws_.below(count()));

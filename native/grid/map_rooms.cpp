@@ -61,8 +61,13 @@ void stroke(const Box& area, Point from, Point to, std::int32_t width, Cell cell
   const std::int32_t down = to.row > from.row ? 1 : -1, east = to.column > from.column ? 1 : -1;
   for (std::int32_t r = 0, c = 0; r <= rows && c <= columns;) {
     canvas.fill(Canvas::clipped(from.row - (width - 1) / 2, from.column - (width - 1) / 2, width, width, area), cell);
-    if ((1 + 2 * c) * rows < (1 + 2 * r) * columns) ++c, from.column += east;
-    else ++r, from.row += down;
+    if ((1 + 2 * c) * rows < (1 + 2 * r) * columns) {
+      ++c;
+      from.column += east;
+    } else {
+      ++r;
+      from.row += down;
+    }
   }
 }
 
@@ -105,7 +110,9 @@ void paint(const RoomsLayer& layer, const Box& area, Canvas& canvas, Draws& draw
 // Cuts the part with most cells in two, across its longer side, until there are enough or none can be cut.
 Split split_area(const Box& area, std::int32_t count, std::int32_t smallest, Draws& draws) {
   Split split;
-  split.parts[0] = area, split.came_from[0] = 0, split.count = 1;
+  split.parts[0] = area;
+  split.came_from[0] = 0;
+  split.count = 1;
   while (split.count < count) {
     std::int32_t best = -1;
     for (std::int32_t i = 0; i < split.count; ++i) {
@@ -120,8 +127,15 @@ Split split_area(const Box& area, std::int32_t count, std::int32_t smallest, Dra
     const std::int32_t side = rows ? kept.height : kept.width, least = std::max(smallest, side / 3);
     const std::int32_t at = draws.between(least, side - least);
     cut = kept;
-    if (rows) cut.top += at, cut.height -= at, kept.height = at;
-    else cut.left += at, cut.width -= at, kept.width = at;
+    if (rows) {
+      cut.top += at;
+      cut.height -= at;
+      kept.height = at;
+    } else {
+      cut.left += at;
+      cut.width -= at;
+      kept.width = at;
+    }
     split.came_from[split.count++] = best;
   }
   return split;
@@ -140,7 +154,8 @@ void paint(const BspLayer& layer, const Box& area, Canvas& canvas, Draws& draws)
     const std::int32_t height = side(room.height), width = side(room.width);
     room.top += draws.between(0, std::max(0, room.height - 1 - height));
     room.left += draws.between(0, std::max(0, room.width - 1 - width));
-    room.height = height, room.width = width;
+    room.height = height;
+    room.width = width;
     canvas.fill(room, kFloor);
   }
   for (std::int32_t i = 1; i < split.count; ++i) {

@@ -20,7 +20,10 @@ std::uint32_t label_floor(Canvas& canvas) {
         const std::uint32_t cell = s.order[head++];
         for (int direction = 0; direction < 4; ++direction) {
           const std::uint32_t next = canvas.beside(cell, direction);
-          if (is_open(s.cells[next]) && !s.label[next]) s.label[next] = labels, s.order[tail++] = next;
+          if (is_open(s.cells[next]) && !s.label[next]) {
+            s.label[next] = labels;
+            s.order[tail++] = next;
+          }
         }
       }
     }
@@ -38,7 +41,10 @@ std::uint32_t largest_floor(const Canvas& canvas, std::uint32_t labels, const Bo
         canvas.is_all(area) ? last - first : std::count_if(first, last, [&](std::uint32_t cell) {
           return area.has(canvas.row(cell), canvas.column(cell));
         });
-    if (cells > most) best = k, most = cells;
+    if (cells > most) {
+      best = k;
+      most = cells;
+    }
   }
   return best;
 }
@@ -67,7 +73,9 @@ class Tunnels {
     for (std::uint32_t k = s_.begin[component]; k < s_.begin[component + 1]; ++k) {
       const std::uint32_t cell = s_.order[k];
       if (!inside(cell)) continue;
-      s_.seen[cell] = component, s_.cost[cell] = 0, s_.parent[cell] = 0;
+      s_.seen[cell] = component;
+      s_.cost[cell] = 0;
+      s_.parent[cell] = 0;
       s_.near[near_tail++] = cell;
     }
     while (near_head < near_tail || far_head < far_tail) {
@@ -79,7 +87,8 @@ class Tunnels {
         const std::uint32_t next = canvas_.beside(cell, direction);
         const Cell what = s_.cells[next];
         if (s_.seen[next] == component || (what != kWall && !is_open(what)) || !inside(next)) continue;
-        s_.seen[next] = component, s_.parent[next] = cell;
+        s_.seen[next] = component;
+        s_.parent[next] = cell;
         s_.cost[next] = s_.cost[cell] + (what == kWall ? price_ : 1);
         if (what == kWall) s_.far[far_tail++] = next;
         else s_.near[near_tail++] = next;
@@ -93,7 +102,10 @@ class Tunnels {
   // Opens the way back and joins every component it goes through or passes by.
   void dig(std::uint32_t cell, std::uint32_t component) {
     for (; cell != 0; cell = s_.parent[cell]) {
-      if (s_.cells[cell] == kWall) s_.cells[cell] = kFloor, s_.label[cell] = main_;
+      if (s_.cells[cell] == kWall) {
+        s_.cells[cell] = kFloor;
+        s_.label[cell] = main_;
+      }
       joined_[s_.label[cell]] = main_;
       for (int direction = 0; direction < 4; ++direction)
         if (const std::uint32_t beside = s_.label[canvas_.beside(cell, direction)]) joined_[beside] = main_;

@@ -30,7 +30,11 @@ class Layer {
   // Objects that this map does not have hold nothing and stand nowhere, whatever an earlier attempt left there.
   void clear_the_rest() {
     for (std::uint32_t object = next_object_; object < p_.num_objects; ++object) {
-      w_.type[object] = 0, w_.cell[object] = 0, w_.row[object] = 0, w_.column[object] = 0, w_.vibe[object] = 0;
+      w_.type[object] = 0;
+      w_.cell[object] = 0;
+      w_.row[object] = 0;
+      w_.column[object] = 0;
+      w_.vibe[object] = 0;
       std::fill_n(w_.held(object), p_.num_resources, std::uint16_t{0});
       w_.dirty[object >> 6] &= ~(std::uint64_t{1} << (object & 63));
     }
@@ -69,7 +73,7 @@ class Drawing {
   // What went wrong, or nothing: something would be cut off from the rest, or does not fit.
   Failure draw() {
     clear();
-    node(p_.map, 0, 0);
+    node(p_.map.root, 0, 0);
     if (failure_.why == nullptr && !s_.requests.empty()) place_requests();
     layer_.clear_the_rest();
     return failure_;
@@ -79,11 +83,11 @@ class Drawing {
   std::uint32_t below(std::uint32_t bound) { return draws_.below(bound); }
 
   void clear() {
-    const std::size_t cells = std::size_t{p_.height + 2} * p_.stride, size = p_.narrow_grid ? 1 : 2;
+    const std::size_t cells = std::size_t{p_.height + 2} * p_.stride, size = p_.layout.narrow_grid ? 1 : 2;
     std::memset(w_.grid8, 0xFF, cells * size);  // outside
     for (std::uint32_t r = 0; r < p_.height; ++r)
       std::memset(w_.grid8 + w_.cell_at(r, 0) * size, kEmpty, p_.width * size);
-    std::fill_n(w_.occupied, 1 + std::size_t{p_.num_strips} * p_.plane_rows, 0);
+    std::fill_n(w_.occupied, 1 + std::size_t{p_.layout.num_strips} * p_.layout.plane_rows, 0);
   }
 
   void node(const CompiledMap& map, std::uint32_t top, std::uint32_t left) {
@@ -113,7 +117,7 @@ class Drawing {
       for (std::uint32_t c = 0; c < map.width; ++c) {
         const bool inner = r >= border && r + border < map.height && c >= border && c + border < map.width;
         if (inner) s_.cells[n++] = r * map.width + c;
-        else layer_.put(p_.wall, top + r, left + c);
+        else layer_.put(p_.map.wall, top + r, left + c);
       }
     std::uint32_t taken = 0;
     for (const auto& [type, count] : map.scattered)
@@ -139,7 +143,7 @@ class Drawing {
       for (std::uint32_t c = 0; c < map.width; ++c) {
         const std::int32_t row = static_cast<std::int32_t>(r) - border, column = static_cast<std::int32_t>(c) - border;
         const Cell cell = canvas.all().has(row, column) ? canvas.at(row, column) : kWall;
-        if (cell == kWall) layer_.put(p_.wall, top + r, left + c);
+        if (cell == kWall) layer_.put(p_.map.wall, top + r, left + c);
         else if (is_thing(cell)) layer_.put(static_cast<std::uint16_t>(cell - kThing), top + r, left + c);
       }
     for (std::uint32_t i = 0; i < map.agents; ++i, ++agents_placed_) {
@@ -185,7 +189,8 @@ class Drawing {
     for (std::uint32_t r = 0; r < map.height; ++r) {
       const bool whole_row = outside(r, map.border, height, map.gap, map.rows);
       for (std::uint32_t c = 0; c < map.width; ++c)
-        if (whole_row || outside(c, map.border, width, map.gap, map.columns)) layer_.put(p_.wall, top + r, left + c);
+        if (whole_row || outside(c, map.border, width, map.gap, map.columns))
+          layer_.put(p_.map.wall, top + r, left + c);
     }
     for (std::uint32_t i = 0; i < map.rows * map.columns; ++i)
       node(map.parts[i % map.parts.size()], top + map.border + i / map.columns * (height + map.gap),
@@ -222,7 +227,10 @@ class Drawing {
           const std::uint32_t cell = s_.queue[head++];
           for (const std::int32_t step : steps) {
             const auto next = static_cast<std::uint32_t>(static_cast<std::int32_t>(cell) + step);
-            if (w_.code_at(next) == kEmpty && !s_.component[next]) s_.component[next] = label, s_.queue[tail++] = next;
+            if (w_.code_at(next) == kEmpty && !s_.component[next]) {
+              s_.component[next] = label;
+              s_.queue[tail++] = next;
+            }
           }
         }
       }
@@ -284,7 +292,7 @@ void MapScratch::fit(const Program& p) {
   const std::size_t padded = std::size_t{p.height + 2} * p.stride;
   for (auto* list : {&cells, &queue, &component}) list->resize(std::max(list->size(), padded));
   requests.reserve(4096);
-  if (p.largest_canvas > 0) canvas.fit(p.largest_canvas);
+  if (p.map.largest_canvas > 0) canvas.fit(p.map.largest_canvas);
 }
 
 void draw_map(const Program& p, World& w, const Key& key, MapScratch& scratch) {

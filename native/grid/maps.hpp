@@ -1,6 +1,6 @@
-// Maps: compile_map() reads and checks a map once; draw_map() lays it out in a world at every reset, from the episode's
-// own random stream. Everything that is drawn is connected: every agent and every object with a state of its own can be
-// reached from every other, or the reset says that it found no such layout.
+// Maps: compile_map() (compile.hpp) reads and checks a map once; draw_map() lays it out in a world at every reset, from
+// the episode's own random stream. Everything that is drawn is connected: every agent and every object with a state of
+// its own can be reached from every other, or the reset says that it found no such layout.
 #pragma once
 
 #include <vector>
@@ -25,7 +25,6 @@ struct MapScratch {
   void fit(const Program& program);
 };
 
-void compile_map(Program& program);
 void draw_map(const Program& program, World& world, const Key& key, MapScratch& scratch);
 
 }  // namespace gridmill::grid

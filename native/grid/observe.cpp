@@ -68,20 +68,23 @@ void write_extra(const Program& p, const World& w, Worker& worker) {
     std::uint8_t* const begin = worker.extra.data() + agent * stride;
     std::uint8_t* out = begin;
     const auto put = [&](std::uint8_t feature, std::uint8_t value) {  // what is 0 is overwritten: no guess
-      out[0] = 0xFE, out[1] = feature, out[2] = value;
+      out[0] = kGlobalLocation;
+      out[1] = feature;
+      out[2] = value;
       out += value == 0 ? 0 : 3;
     };
     if (p.config.observation.local_position) {
       const int dr = w.row[agent] - w.spawn_row[agent], dc = w.column[agent] - w.spawn_column[agent];
-      put(p.lp_features[dr < 0 ? 0 : 1], static_cast<std::uint8_t>(std::min(255, std::abs(dr))));
-      put(p.lp_features[dc < 0 ? 2 : 3], static_cast<std::uint8_t>(std::min(255, std::abs(dc))));
+      put(p.features.local_position[dr < 0 ? 0 : 1], static_cast<std::uint8_t>(std::min(255, std::abs(dr))));
+      put(p.features.local_position[dc < 0 ? 2 : 3], static_cast<std::uint8_t>(std::min(255, std::abs(dc))));
     }
     const std::uint8_t team = w.collective_of(agent);
-    if (p.shown_by_team && agent > 0 && team == team_before) {
+    if (p.features.shown_by_team && agent > 0 && team == team_before) {
       out = std::copy_n(shared, shared_bytes, out);
     } else {
-      shared = out, team_before = team;
-      for (const auto& shown : p.shown) {
+      shared = out;
+      team_before = team;
+      for (const auto& shown : p.features.shown) {
         const std::uint32_t amount = amount_shown(p, w, shown, agent);
         put(shown.feature, static_cast<std::uint8_t>(amount));
         if (shown.digits == 2) put(shown.high_feature, static_cast<std::uint8_t>(amount >> 8));
@@ -97,26 +100,37 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
   Worker& worker = tick.worker;
   ObserveJob job{};
   job.window = &p.window;
-  job.grid = w.grid8, job.narrow_grid = p.narrow_grid, job.occupied = w.occupied, job.slots = w.slots,
+  job.grid = w.grid8;
+  job.narrow_grid = p.layout.narrow_grid;
+  job.occupied = w.occupied;
+  job.slots = w.slots;
   job.slot_counts = w.slot_counts;
-  job.cell = w.cell, job.row = w.row, job.column = w.column;
-  job.last_action = w.last_action, job.reward_token = w.reward_token;
-  const std::uint64_t global = 0xFE;
-  job.globals_low = global | std::uint64_t{p.progress_feature} << 8 | global << 24 |
-                    std::uint64_t{p.action_feature} << 32 | global << 48 | std::uint64_t{p.reward_feature} << 56;
+  job.cell = w.cell;
+  job.row = w.row;
+  job.column = w.column;
+  job.last_action = w.last_action;
+  job.reward_token = w.reward_token;
+  const std::uint64_t global = kGlobalLocation;
+  job.globals_low = global | std::uint64_t{p.features.progress} << 8 | global << 24 |
+                    std::uint64_t{p.features.action} << 32 | global << 48 | std::uint64_t{p.features.reward} << 56;
   job.globals_high = ~std::uint64_t{0xFF};
   job.progress = progress_of(p, tick.header);
-  if (p.config.observation.local_position || !p.shown.empty()) {
+  if (p.config.observation.local_position || !p.features.shown.empty()) {
     write_extra(p, w, worker);
-    job.extra = worker.extra.data(), job.extra_counts = worker.extra_counts.data();
+    job.extra = worker.extra.data();
+    job.extra_counts = worker.extra_counts.data();
     job.extra_stride = static_cast<std::uint32_t>(worker.extra.size() / p.num_agents);
   }
-  job.num_agents = p.num_agents, job.plane_rows = p.plane_rows;
-  if (p.plain_code != 0) job.plain = w.plain() - w.occupied;
-  job.slot_at = p.slot_at.data(), job.wide = p.wide_slots;
+  job.num_agents = p.num_agents;
+  job.plane_rows = p.layout.plane_rows;
+  if (p.codes.plain != 0) job.plain = w.plain() - w.occupied;
+  job.slot_at = p.slots.at.data();
+  job.wide = p.slots.wide;
   job.num_tokens = static_cast<std::uint32_t>(p.config.observation.num_tokens);
-  job.obs = tick.rows.obs, job.used = tick.rows.used;
-  job.written = w.tally(Tally::written), job.dropped = w.tally(Tally::dropped);
+  job.obs = tick.rows.obs;
+  job.used = tick.rows.used;
+  job.written = w.tally(Tally::written);
+  job.dropped = w.tally(Tally::dropped);
   return job;
 }
 
@@ -163,10 +177,12 @@ void observe_both(const Grid::T& tick, World& w, const ObserveJob& job) {
   } else {
     ObserveJob shadow = job;
     std::vector<std::uint64_t> counters(std::size_t{job.num_agents} * 2);
-    std::memset(shadow_rows, 0xFF, std::size_t{job.num_agents} * job.num_tokens * 3);
+    std::memset(shadow_rows, kNoToken, std::size_t{job.num_agents} * job.num_tokens * 3);
     std::fill(worker.shadow_used.begin(), worker.shadow_used.end(), std::uint16_t{0});
-    shadow.obs = shadow_rows, shadow.used = worker.shadow_used.data();
-    shadow.written = counters.data(), shadow.dropped = counters.data() + job.num_agents;
+    shadow.obs = shadow_rows;
+    shadow.used = worker.shadow_used.data();
+    shadow.written = counters.data();
+    shadow.dropped = counters.data() + job.num_agents;
     worker.fast(shadow);
   }
   worker.validation.reference_ns += middle - start;
@@ -192,7 +208,7 @@ void observe_world(Grid::T& tick, World& w) {
   for (std::uint32_t word = 0; word < (p.num_objects + 63) / 64; ++word)
     for (; w.dirty[word] != 0; w.dirty[word] &= w.dirty[word] - 1)
       refresh_object(p, w, 64 * word + static_cast<std::uint32_t>(__builtin_ctzll(w.dirty[word])), tick.header.tick);
-  if (p.plain_code != 0 && !w.plain_known()) w.note_plain();
+  if (p.codes.plain != 0 && !w.plain_known()) w.note_plain();
   Worker& worker = tick.worker;
   if (!worker.options.validate && worker.options.fast) {
     worker.fast(make_job(tick, w));

@@ -53,7 +53,7 @@ std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint1
       tokens.push_back({0, p.words->feature("tag"), static_cast<std::uint8_t>(tag)});
   if (has_state) {
     if (w.collective_of(object) != kNeutral)
-      tokens.push_back({0, p.words->feature("collective"), p.teams[w.collective_of(object)].word});
+      tokens.push_back({0, p.words->feature("collective"), p.collectives.teams[w.collective_of(object)].word});
     if (w.vibe[object] != 0) tokens.push_back({0, p.words->feature("vibe"), w.vibe[object]});
     for (std::uint32_t r = 0; r < p.num_resources; ++r)
       add_amount(tokens, p, "inv:" + p.config.resources[r], w.inventory[std::size_t{object} * p.num_resources + r]);
@@ -62,7 +62,7 @@ std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint1
     tokens.push_back({0, p.words->feature("agent:group"), w.group[object]});
     tokens.push_back({0, p.words->feature("agent:id"), static_cast<std::uint8_t>(object % 256)});
     if (p.config.attack || p.config.swap) tokens.push_back({0, p.words->feature("agent:facing"), w.facing[object]});
-    if (p.can_freeze && w.frozen[object] > 0)
+    if (p.actions.can_freeze && w.frozen[object] > 0)
       tokens.push_back(
           {0, p.words->feature("agent:frozen"), static_cast<std::uint8_t>(std::min(255, int{w.frozen[object]}))});
   }
@@ -72,7 +72,7 @@ std::vector<Token> tokens_of_object(const Program& p, const World& w, std::uint1
     tokens.push_back({0, p.words->feature("converting"), static_cast<std::uint8_t>(std::min(255u, left))});
   }
   if (has_state && p.types[type].assembler >= 0) {
-    const std::int64_t uses = p.assemblers[static_cast<std::size_t>(p.types[type].assembler)].max_uses;
+    const std::int64_t uses = p.machines.assemblers[static_cast<std::size_t>(p.types[type].assembler)].max_uses;
     const std::int64_t left = std::min<std::int64_t>(255, uses - w.conversions[object]);
     if (uses >= 0 && left > 0) tokens.push_back({0, p.words->feature("uses"), static_cast<std::uint8_t>(left)});
   }
@@ -98,10 +98,10 @@ std::vector<Token> globals_of(const Program& p, const World& w, const WorldHeade
   for (std::size_t i = 0; i < o.values.size(); ++i) {
     const double most = o.values[i].digits == 2 ? 65535.0 : 255.0;
     const double value =
-        std::min(most, std::max(0.0, evaluate(p.shown[i].value, {p, w, static_cast<std::int32_t>(agent)})));
+        std::min(most, std::max(0.0, evaluate(p.features.shown[i].value, {p, w, static_cast<std::int32_t>(agent)})));
     add_amount(tokens, p, o.values[i].name, static_cast<std::uint32_t>(std::lround(value)));
   }
-  for (auto& token : tokens) token.location = 0xFE;
+  for (auto& token : tokens) token.location = kGlobalLocation;
   return tokens;
 }
 
@@ -127,7 +127,7 @@ void observe_reference(const Program& p, const World& w, const WorldHeader& head
     }
     needed_per_agent[agent] = static_cast<std::uint32_t>(tokens.size());
     std::uint8_t* row = obs + agent * budget * 3;
-    std::memset(row, 0xFF, budget * 3);
+    std::memset(row, kNoToken, budget * kTokenBytes);
     for (std::size_t i = 0; i < std::min(budget, tokens.size()); ++i) {
       row[3 * i] = tokens[i].location;
       row[3 * i + 1] = tokens[i].feature;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/bits.hpp"
+#include "core/tokens.hpp"
 #include "grid/window.hpp"
 
 namespace gridmill::grid {
@@ -185,7 +186,7 @@ __attribute__((always_inline)) inline void observe_row(const ObserveJob& job, co
   } else {
     std::uint8_t bytes[16];
     store16(bytes, globals);
-    row.put_slowly(bytes, 3, 0xFE);
+    row.put_slowly(bytes, 3, kGlobalLocation);
   }
   if (job.extra != nullptr) {
     const std::uint8_t* const extra = job.extra + std::size_t{agent} * job.extra_stride;
@@ -194,7 +195,7 @@ __attribute__((always_inline)) inline void observe_row(const ObserveJob& job, co
       for (std::uint32_t done = 0; done < bytes; done += 16) store16(row.out + done, load16(extra + done));
       row.out += bytes;
     } else {
-      row.put_slowly(extra, job.extra_counts[agent], 0xFE);
+      row.put_slowly(extra, job.extra_counts[agent], kGlobalLocation);
     }
   }
 
@@ -217,7 +218,7 @@ __attribute__((always_inline)) inline void observe_row(const ObserveJob& job, co
     store16(row.out + 16, ones);
     for (std::uint8_t* clear = row.out + 32; clear < stale; clear += 16) store16(clear, ones);
   } else if (row.out < row.end) {
-    std::memset(row.out, 0xFF, static_cast<std::size_t>(row.end - row.out));
+    std::memset(row.out, kNoToken, static_cast<std::size_t>(row.end - row.out));
   }
   const std::uint32_t tokens = now / 3;
   job.used[agent] = static_cast<std::uint16_t>(tokens);

@@ -63,7 +63,7 @@ void place_object(const Program& p, World& w, std::uint32_t object, std::uint16_
   w.vibe[object] = kind.vibe;
   std::copy(kind.inventory.begin(), kind.inventory.end(), w.held(object));
   if (kind.converter >= 0) {
-    const CompiledConverter& machine = p.converters[static_cast<std::size_t>(kind.converter)];
+    const CompiledConverter& machine = p.machines.converters[static_cast<std::size_t>(kind.converter)];
     for (std::uint32_t i = 0; i < p.num_resources; ++i)
       w.held(object)[i] = static_cast<std::uint16_t>(
           std::min<std::uint32_t>(65'535, w.held(object)[i] + machine.initial * machine.outputs[i]));
@@ -85,9 +85,9 @@ void remove_object(const Program& p, World& w, std::uint32_t object, std::uint32
   w.clear_occupied(w.row[object], w.column[object]);
   w.cell[object] = 0;
   w.forget_sources();
-  if (p.has_clocks) w.running[object >> 6] &= ~(std::uint64_t{1} << (object & 63));
+  if (p.machines.any) w.running[object >> 6] &= ~(std::uint64_t{1} << (object & 63));
   w.dirty[object >> 6] &= ~(std::uint64_t{1} << (object & 63));
-  if (p.can_spawn) w.freed_at()[object] = tick;
+  if (p.rules.can_spawn) w.freed_at()[object] = tick;
 }
 
 // A place is used again two ticks after it was freed at the earliest: whoever was inside its areas leaves them first,
@@ -104,7 +104,7 @@ void add_object(const Program& p, World& w, std::int32_t object, std::uint16_t t
   const auto index = static_cast<std::uint32_t>(object);
   place_object(p, w, index, type, row, column);
   begin_object(p, w, index);
-  if (p.has_clocks) w.conversions[index] = 0;
+  if (p.machines.any) w.conversions[index] = 0;
   if (p.types[type].converter >= 0) try_start(p, w, index, tick);
 }
 

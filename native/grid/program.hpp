@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "grid/config.hpp"
+#include "grid/layout.hpp"
 #include "grid/map_layer.hpp"
 #include "grid/ops.hpp"
 #include "grid/vocabulary.hpp"
 #include "grid/window.hpp"
 
 namespace gridmill::grid {
-
-enum class ActionKind : std::uint8_t { noop, move, attack, change_vibe, swap, invalid };
 
 struct ActionEntry {
   std::int32_t delta = 0;  // in cells of the padded grid
@@ -25,8 +24,6 @@ struct ActionEntry {
   std::uint8_t vibe = 0;             // change_vibe: the new one
   std::uint8_t first = 0, last = 0;  // attack: cells k of the cone it tries, in order
 };
-
-constexpr std::size_t kTallies = kTallyNames.size(), kHotTallies = 3, kFlows = kFlowNames.size();
 
 // A game value in postfix order over a small stack.
 struct ValueOp {
@@ -121,16 +118,6 @@ struct CompiledArea {
   Range conditions, changes, enter, exit, rules, on_enter, on_exit;
 };
 
-// An object that has this area and may affect somebody; kept per world until something about it changes.
-struct AreaSource {
-  std::uint16_t area, object;
-};
-constexpr std::uint32_t kSourcesUnknown = 0xFFFF'FFFF;
-// Whether the bits of reach are right, and how many sources they are about.
-struct AreaReach {
-  std::uint32_t known, fixed;
-};
-
 struct CompiledEvent {
   std::vector<std::int64_t> at;  // ascending
   std::int64_t every = 0, start = 0, until = 0;
@@ -194,18 +181,6 @@ struct CompiledMap {
   std::string path;                                                // canvas: for what a reset has to say about it
 };
 
-// Where each array of a world begins, in bytes from the start of its state. What lies behind `saved` follows from what
-// lies before it; the order before it is that of states saved earlier.
-struct Layout {
-  std::size_t grid, occupied, type, cell, row, column, vibe, inventory, group, facing, last_action, reward_token,
-      spawn_row, spawn_column, visited, outcomes, tallies, flows, reward_sum, term_state, slots, slot_counts, dirty,
-      frozen, done_at, conversions, running, converting_byte, facing_byte, touched, collective, marks, freed_at, inside,
-      sources, num_sources, team_counts, team_flows, extra_stats, hot, saved, reach, first_source, reach_rows,
-      reach_columns, concerned, digit_places, changes, plain, plain_known, bytes;
-};
-
-constexpr std::uint8_t kNoFeature = 255;
-
 // One base-256 digit of an amount, shown as a feature of its own.
 struct AmountDigit {
   std::uint8_t feature, shift;
@@ -218,85 +193,137 @@ struct ShownValue {
   int digits;
 };
 
-struct Program {
-  GameConfig config;
-  const Vocabulary* words = nullptr;
-  std::vector<Type> types;  // by declaration; the last one is the agent's
-  std::size_t agent_type = 0;
-  std::uint32_t num_agents = 0, num_objects = 0, num_resources = 0;  // room for objects with state, agents first
-  std::uint32_t height = 0, width = 0, stride = 0;                   // stride of the padded grid
-  std::uint32_t plane_rows = 0, num_strips = 0;                      // of the occupancy bitmap
-  std::uint32_t visited_words = 0, visited_tiles = 0;                // words of 8 x 8 cells, words per row of tiles
-  std::vector<ActionEntry> actions;  // one per action of the batch, and a last one for invalid indices
+// ---- the parts of a program, each made by the compile_* of its name
+
+struct Actions {
+  std::vector<ActionEntry> entries;  // one per action of the batch, and a last one for invalid indices
   std::uint32_t num_outcomes = 0;
-  // Small numbers in few bytes: thousands of worlds are limited by memory, not by arithmetic.
-  bool narrow_grid = false;      // codes fit 8 bits
-  bool narrow_outcomes = false;  // counts of an episode fit 16 bits
-  std::vector<CompiledConverter> converters;
-  std::vector<CompiledAssembler> assemblers;
-  std::vector<LimitSet> limit_sets;  // the first is the agents', the second has no limits
-  // Rules: flat lists that ranges point into.
-  std::vector<Op> conditions, effects;
-  std::vector<CompiledRule> rules;
-  std::vector<Amount> amounts;
-  std::vector<CompiledValue> values;
-  Range on_tick;  // the game's own
-  std::uint16_t num_chances = 0;
-  std::vector<CompiledArea> areas;
-  std::uint32_t most_areas = 0;               // of one type
-  std::vector<std::uint16_t> area_resources;  // that areas change, ascending
-  std::vector<std::uint16_t> counted_areas;
-  std::uint32_t reach_words = 0;  // of 64 bits, one for each source that does not walk
-  bool remembers_areas = false;   // some area acts on entering or leaving
-  bool has_territory = false, strongest_territory = false;
-  std::vector<CompiledEvent> events;                 // higher priority first, then by declaration
-  std::vector<std::uint64_t> event_ticks;            // bits: something is due; later ticks are looked at one by one
-  std::vector<CompiledCollective> teams;             // by name, ascending
-  std::vector<std::uint8_t> agent_teams;             // of agents by group, counted round
-  std::vector<std::array<std::uint16_t, 2>> credit;  // name -> agent statistics of aligning and scrambling it
-  std::vector<std::uint8_t> changeable;              // tags that rules set or clear; at most 64
-  std::vector<std::int32_t> mark_of;                 // tag -> its place there, or -1
-  std::vector<TagRules> tag_rules;                   // per changeable tag
-  bool objects_tick = false;                         // some object has rules for every tick
-  bool has_tick_rules = false;                       // the game, an object or an agent has
-  bool agents_tick_alone = false;                    // all of the agents' rules for every tick are CompiledRule::alone
-  bool can_spawn = false;
   std::vector<std::pair<std::uint16_t, std::uint16_t>> move_cost, attack_cost;
   std::int32_t armor = -1;
   std::uint16_t freeze_duration = 0;
   bool has_attack = false;
   bool can_freeze = false;  // by attack or by a rule
-  bool has_clocks = false;  // machines or assemblers: objects that are busy for some ticks
   bool shows_facing = false;
-  bool interactive = false;              // a move into something may do more than fail
-  std::vector<std::uint16_t> code_type;  // type of terrain codes, from num_objects + 1 on
-  Window window;
-  CompiledMap map;
+  bool interactive = false;  // a move into something may do more than fail
+};
+
+struct Machines {
+  std::vector<CompiledConverter> converters;
+  std::vector<CompiledAssembler> assemblers;
+  bool any = false;  // objects that are busy for some ticks
+};
+
+struct Tags {
+  std::vector<std::uint8_t> changeable;  // those that rules set or clear; at most 64
+  std::vector<std::int32_t> bit_of;      // tag -> its place there, or -1
+  std::vector<TagRules> rules;           // per changeable tag
+};
+
+struct Collectives {
+  std::vector<CompiledCollective> teams;             // by name, ascending
+  std::vector<std::uint8_t> of_agents;               // by group, counted round
+  std::vector<std::int32_t> of_word;                 // per collective of the batch: this game's, or -1
+  std::vector<std::array<std::uint16_t, 2>> credit;  // name -> agent statistics of aligning and scrambling it
+};
+
+// Flat lists that ranges point into.
+struct Rules {
+  std::vector<Op> conditions, effects;
+  std::vector<CompiledRule> list;
+  std::vector<Amount> amounts;
+  std::vector<CompiledValue> values;
+  Range on_tick;  // the game's own
+  std::uint16_t num_chances = 0;
+  bool objects_tick = false;       // some object has rules for every tick
+  bool any_in_tick = false;        // the game, an object or an agent has
+  bool agents_tick_alone = false;  // all of the agents' rules for every tick are CompiledRule::alone
+  bool can_spawn = false;
+};
+
+struct Areas {
+  std::vector<CompiledArea> list;
+  std::uint32_t most_of_type = 0;
+  std::vector<std::uint16_t> resources;  // that areas change, ascending
+  std::vector<std::uint16_t> counted;    // places of those that are
+  std::uint32_t reach_words = 0;         // of 64 bits, one for each source that does not walk
+  bool remembers = false;                // some area acts on entering or leaving
+  bool has_territory = false, strongest_territory = false;
+};
+
+struct Events {
+  std::vector<CompiledEvent> list;   // higher priority first, then by declaration
+  std::vector<std::uint64_t> ticks;  // bits: something is due; later ticks are looked at one by one
+};
+
+struct Map {
+  CompiledMap root;
   std::size_t largest_canvas = 0;     // cells, with a ring around them
   std::vector<std::uint64_t> placed;  // per type: the most pieces the map can have
   std::uint16_t wall = 0;             // the type borders are made of
+};
+
+// What stands in a cell: objects with state have their number + 1, terrain the codes behind them.
+struct Codes {
+  std::uint32_t count = 0;
+  std::vector<std::uint16_t> terrain;  // the type of each code of terrain
   // Terrain that is most of what agents see, shows one token and never changes is written in runs; 0: there is none.
-  std::uint16_t plain_code = 0;
-  std::uint32_t agent_slot_shift = 4, slot_shift = 4, num_slots = 0;
-  std::vector<std::uint32_t> slot_at;          // per code: where its slot begins, from the first slot
-  bool wide_slots = false;                     // agents begin with more than five tokens, or others may have many
-  std::vector<std::int32_t> team_of_word;      // per collective of the batch: this game's, or -1
-  std::vector<std::int32_t> resource_of_word;  // per resource of the batch: this game's, or -1
-  std::vector<std::uint8_t> resource_feature, resource_high_feature;  // kNoFeature: not shown
-  std::vector<AmountDigit> amount_digits;                             // by feature, ascending
-  std::uint8_t tag_feature, vibe_feature, group_feature, id_feature, frozen_feature, facing_feature, converting_feature,
-      collective_feature, uses_feature, progress_feature, action_feature, reward_feature;
-  std::array<std::uint8_t, 4> lp_features{};  // north, south, west, east
+  std::uint16_t plain = 0;
+};
+
+// Slots are as wide as the richest agent, or the richest of all others, rounded to a power of two.
+struct Slots {
+  std::uint32_t agent_shift = 4, shift = 4;
+  std::vector<std::uint32_t> at;  // per code: where its slot begins, from the first slot
+  bool wide = false;              // agents begin with more than five tokens, or others may have many
+  std::size_t worst_tokens = 0;   // most tokens one row could need
+};
+
+struct Features {
+  std::uint8_t tag, vibe, group, id, frozen, facing, converting, collective, uses, progress, action, reward;
+  std::array<std::uint8_t, 4> local_position{};       // as kCompass
+  std::vector<std::uint8_t> resource, resource_high;  // kNoFeature: one digit is enough
+  std::vector<AmountDigit> amount_digits;             // by feature, ascending
   std::vector<ShownValue> shown;
   bool shown_by_team = false;  // all of them are the same for all agents of a collective
+};
+
+struct Rewards {
   std::vector<CompiledTerm> terms;
-  bool pays_on_change_only = false;  // every term is the change of something an agent holds
-  bool truncates = true;             // the time limit is a truncation
+  bool on_change_only = false;  // every term is the change of something an agent holds
+};
+
+// What ahead.hpp asks for.
+struct Prefetch {
+  bool small = false;                // few enough lines for all that a tick may touch to be asked for ahead
+  std::vector<std::uint32_t> lines;  // of a world's state: offsets of the cache lines that every tick touches
+};
+
+struct Program {
+  GameConfig config;
+  const Vocabulary* words = nullptr;
+  std::vector<Type> types;  // by declaration; the last one is the agent's
+  std::size_t agent_type = 0;
+  std::vector<LimitSet> limit_sets;  // the first is the agents', the second has no limits
+  std::uint32_t num_agents = 0, num_objects = 0, num_resources = 0;  // room for objects with state, agents first
+  std::uint32_t height = 0, width = 0, stride = 0;                   // stride of the padded grid
+  std::vector<std::int32_t> resource_of_word;                        // per resource of the batch: this game's, or -1
+  bool truncates = true;                                             // the time limit is a truncation
   bool drop_on_overflow = true;
-  std::size_t worst_tokens = 0;  // most tokens one row could need
-  Layout layout{};
-  bool small = false;                     // few enough lines for all that a tick may touch to be asked for ahead
-  std::vector<std::uint32_t> sure_lines;  // of a world's state: offsets of the cache lines that every tick touches
+  Actions actions;
+  Machines machines;
+  Tags tags;
+  Collectives collectives;
+  Rules rules;
+  Areas areas;
+  Events events;
+  Map map;
+  Codes codes;
+  Slots slots;
+  Window window;
+  Features features;
+  Rewards rewards;
+  Layout layout;
+  Prefetch prefetch;
 };
 
 Program compile(const Vocabulary& words, const Value& game);

@@ -33,7 +33,10 @@ void share(const Program& p, const World& w, double* rewards) {
   const double f = p.config.reward_sharing;
   double sums[256] = {};
   std::uint32_t counts[256] = {};
-  for (std::uint32_t a = 0; a < p.num_agents; ++a) sums[w.group[a]] += rewards[a], ++counts[w.group[a]];
+  for (std::uint32_t a = 0; a < p.num_agents; ++a) {
+    sums[w.group[a]] += rewards[a];
+    ++counts[w.group[a]];
+  }
   for (std::uint32_t a = 0; a < p.num_agents; ++a)
     rewards[a] = (1 - f) * rewards[a] + f * (sums[w.group[a]] / counts[w.group[a]]);
 }
@@ -48,32 +51,32 @@ double value_of(const CompiledTerm& term, const Program& p, const World& w, std:
 // What the start state is worth, so that start amounts pay nothing.
 void start_terms(const Program& p, World& w) {
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
-    for (std::size_t t = 0; t < p.terms.size(); ++t) {
-      double* state = w.term_state + (agent * p.terms.size() + t) * 2;
-      const double value = value_of(p.terms[t], p, w, agent);
-      state[0] = p.terms[t].mode == RewardMode::change ? std::min(p.terms[t].cap, value) : value;
+    for (std::size_t t = 0; t < p.rewards.terms.size(); ++t) {
+      double* state = w.term_state + (agent * p.rewards.terms.size() + t) * 2;
+      const double value = value_of(p.rewards.terms[t], p, w, agent);
+      state[0] = p.rewards.terms[t].mode == RewardMode::change ? std::min(p.rewards.terms[t].cap, value) : value;
     }
 }
 
-void pay(Grid::T& tick) {
+void Grid::pay(T& tick) {
   const Program& p = tick.program;
-  if (p.terms.empty()) return;
+  if (p.rewards.terms.empty()) return;
   World& w = tick.view;
   double* rewards = tick.worker.raw_rewards.data();
-  bool any = !p.pays_on_change_only;
+  bool any = !p.rewards.on_change_only;
   std::uint8_t team_before = kNeutral;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     rewards[agent] = 0;
     const bool touched = w.touched[agent >> 6] >> (agent & 63) & 1;
-    if (p.pays_on_change_only && !touched) continue;  // what did not change pays nothing
+    if (p.rewards.on_change_only && !touched) continue;  // what did not change pays nothing
     any = true;
-    double* state = w.term_state + std::size_t{agent} * p.terms.size() * 2;
+    double* state = w.term_state + std::size_t{agent} * p.rewards.terms.size() * 2;
     const std::uint8_t team = w.collective_of(agent);
     const bool same = agent > 0 && team == team_before;  // no agent pays another, so shared values stay
-    for (std::size_t t = 0; t < p.terms.size(); ++t) {
+    for (std::size_t t = 0; t < p.rewards.terms.size(); ++t) {
       double& value = tick.worker.term_values[t];
-      if (!(same && p.terms[t].by_team)) value = value_of(p.terms[t], p, w, agent);
-      rewards[agent] += term_pays(p.terms[t], value, state + 2 * t);
+      if (!(same && p.rewards.terms[t].by_team)) value = value_of(p.rewards.terms[t], p, w, agent);
+      rewards[agent] += term_pays(p.rewards.terms[t], value, state + 2 * t);
     }
     team_before = team;
   }

@@ -6,7 +6,8 @@
 namespace gridmill::grid {
 
 void Purses::start_paid(const Program& p, const World& w, std::uint32_t agent, const Costs& costs) {
-  resources_ = p.num_resources, payer_ = static_cast<std::int32_t>(agent);
+  resources_ = p.num_resources;
+  payer_ = static_cast<std::int32_t>(agent);
   std::uint16_t* paid = row(kPurses);
   std::copy_n(w.held(agent), resources_, paid);
   const auto set = [paid](std::uint32_t r, std::uint32_t amount) { paid[r] = static_cast<std::uint16_t>(amount); };
@@ -38,7 +39,7 @@ std::int32_t Scene::change(std::int32_t holder, std::uint32_t resource, std::int
 
 bool all_hold(Range conditions, Scene& scene) {
   for (std::uint32_t i = conditions.first; i < conditions.last; ++i)
-    if (!scene.p.conditions[i].run(scene.p.conditions[i], scene)) return false;
+    if (!scene.p.rules.conditions[i].run(scene.p.rules.conditions[i], scene)) return false;
   return true;
 }
 
@@ -46,7 +47,7 @@ namespace {
 
 bool effects_run(Range effects, Scene& scene) {
   for (std::uint32_t i = effects.first; i < effects.last; ++i)
-    if (!scene.p.effects[i].run(scene.p.effects[i], scene)) return false;
+    if (!scene.p.rules.effects[i].run(scene.p.rules.effects[i], scene)) return false;
   return true;
 }
 
@@ -78,7 +79,7 @@ bool run_rule(const CompiledRule& rule, Scene& scene) {
   if (scene.dry()) return true;
   const bool delivered = effects_run(rule.effects, scene);
   if (rule.single && !delivered) return false;
-  if (!scene.p.converters.empty()) start_machines(scene);
+  if (!scene.p.machines.converters.empty()) start_machines(scene);
   return true;
 }
 
@@ -86,7 +87,7 @@ bool run_rules(Range rules, bool all, Scene& scene) {
   bool any = false;
   for (std::uint32_t i = rules.first; i < rules.last && (all || !any); ++i) {
     scene.look_again();
-    any = run_rule(scene.p.rules[i], scene) || any;
+    any = run_rule(scene.p.rules.list[i], scene) || any;
   }
   return any;
 }
@@ -96,16 +97,16 @@ namespace {
 // What follows from the amounts of an agent alone needs neither a scene nor a trial.
 void run_alone(const Program& p, World& w, Range rules, std::uint32_t agent) {
   for (std::uint32_t rule = rules.first; rule < rules.last; ++rule)
-    for (std::uint32_t i = p.rules[rule].effects.first; i < p.rules[rule].effects.last; ++i)
-      p.effects[i].alone(p.effects[i], p, w, agent);
+    for (std::uint32_t i = p.rules.list[rule].effects.first; i < p.rules.list[rule].effects.last; ++i)
+      p.rules.effects[i].alone(p.rules.effects[i], p, w, agent);
 }
 
 }  // namespace
 
 void run_tick_rules(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
-  if (!p.on_tick.empty()) {
+  if (!p.rules.on_tick.empty()) {
     Scene scene(p, w, header, scratch.purses, -1, -1, Ask::apply);
-    run_rules(p.on_tick, true, scene);
+    run_rules(p.rules.on_tick, true, scene);
   }
   const auto run = [&](std::uint32_t object) {
     const Range rules = p.types[w.type[object]].on_tick;
@@ -114,11 +115,11 @@ void run_tick_rules(const Program& p, World& w, const WorldHeader& header, RuleS
     Scene scene(p, w, header, scratch.purses, self, self, Ask::apply);
     run_rules(rules, true, scene);
   };
-  if (p.objects_tick)
+  if (p.rules.objects_tick)
     for (std::uint32_t object = p.num_agents; object < p.num_objects; ++object) run(object);
   const Range rules = p.types[p.agent_type].on_tick;
   if (rules.empty()) return;
-  if (p.agents_tick_alone) {
+  if (p.rules.agents_tick_alone) {
     for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) run_alone(p, w, rules, agent);
     return;
   }
@@ -130,12 +131,12 @@ void RuleScratch::fit(const Program& p) {
   const auto grow = [](auto& list, std::size_t size) {
     if (list.size() < size) list.resize(size);
   };
-  if (!p.events.empty()) grow(candidates, p.num_objects);
-  if (p.areas.empty()) return;
+  if (!p.events.list.empty()) grow(candidates, p.num_objects);
+  if (p.areas.list.empty()) return;
   grow(sums, std::size_t{p.num_agents} * p.num_resources);
-  grow(near, p.reach_words);
-  grow(claims, p.teams.size());
-  if (p.remembers_areas) grow(now_inside, (std::size_t{p.num_objects} * p.most_areas + 63) / 64);
+  grow(near, p.areas.reach_words);
+  grow(claims, p.collectives.teams.size());
+  if (p.areas.remembers) grow(now_inside, (std::size_t{p.num_objects} * p.areas.most_of_type + 63) / 64);
 }
 
 }  // namespace gridmill::grid

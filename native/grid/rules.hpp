@@ -18,7 +18,11 @@ class Purses {
     if (amounts_.size() < size) amounts_.resize(size);
   }
   // Tries start from the world as it is, or as it will be once this agent has paid these costs.
-  void start_from(const Program& p, const World& w) { resources_ = p.num_resources, payer_ = -1, empty(w); }
+  void start_from(const Program& p, const World& w) {
+    resources_ = p.num_resources;
+    payer_ = -1;
+    empty(w);
+  }
   void start_paid(const Program& p, const World& w, std::uint32_t agent, const Costs& costs);
   void empty(const World& w);
   const std::uint16_t* find(std::int32_t holder) const {
@@ -42,8 +46,10 @@ struct Scene {
   Scene(const Program& program, World& world, const WorldHeader& head, Purses& scratch, std::int32_t who,
         std::int32_t whom, Ask how, int deep = 0)
       : p(program), w(world), header(head), purses(scratch), actor(who), target(whom), ask(how), depth(deep) {
-    holders[0] = actor, holders[1] = target;
-    holders[2] = team_holder(actor), holders[3] = team_holder(target);
+    holders[0] = actor;
+    holders[1] = target;
+    holders[2] = team_holder(actor);
+    holders[3] = team_holder(target);
   }
   // A rule may have changed who belongs to whom, so the next one looks again.
   void look_again() {

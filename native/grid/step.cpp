@@ -1,28 +1,28 @@
-// One tick of one world, read aloud: the nine phases in order, each a line in `phase<P>`; Batch calls them.
-// A world that ended is reset and observed again by Batch.
+// The phases of a tick that have no file of their own, the start of an episode and its record. Grid::phases is their
+// order; a world that ended is reset and observed again by Batch.
 #include <algorithm>
 #include <cmath>
 
 #include "core/isa.hpp"
+#include "grid/directions.hpp"
 #include "grid/grid.hpp"
 #include "grid/machines.hpp"
 
 namespace gridmill::grid {
-namespace {
 
-void clear_outputs(Grid::T& tick) {
+void Grid::clear_outputs(T& tick) {
   const std::size_t agents = tick.program.num_agents;
   std::fill_n(tick.rows.rewards, agents, 0.0f);
   std::fill_n(tick.rows.terminals, agents, false);
   std::fill_n(tick.rows.truncations, agents, false);
 }
 
-void advance(Grid::T& tick) {
+void Grid::advance(T& tick) {
   const Program& p = tick.program;
   World& w = tick.view;
-  if (p.has_clocks) advance_machines(p, w, tick.header.tick);
-  if (p.has_tick_rules) run_tick_rules(p, w, tick.header, tick.worker.rules);
-  if (!p.can_freeze) return;
+  if (p.machines.any) advance_machines(p, w, tick.header.tick);
+  if (p.rules.any_in_tick) run_tick_rules(p, w, tick.header, tick.worker.rules);
+  if (!p.actions.can_freeze) return;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     if (w.frozen[agent] == 0) continue;
     --w.frozen[agent];
@@ -31,63 +31,30 @@ void advance(Grid::T& tick) {
   }
 }
 
-void run_clock(Grid::T& tick) {
+void Grid::run_clock(T& tick) {
   ++tick.header.tick;
-  if (tick.program.events.empty()) return;
+  if (tick.program.events.list.empty()) return;
   World& w = tick.view;
   run_events(tick.program, w, tick.header, tick.worker.rules);
 }
 
-void spread(Grid::T& tick) {
-  if (tick.program.areas.empty()) return;
+void Grid::spread(T& tick) {
+  if (tick.program.areas.list.empty()) return;
   World& w = tick.view;
   apply_areas(tick.program, w, tick.header, tick.worker.rules);
 }
 
-void count_collectives(Grid::T& tick) {
-  if (tick.program.teams.empty()) return;
+void Grid::count_collectives(T& tick) {
+  if (tick.program.collectives.teams.empty()) return;
   World& w = tick.view;
   count_held(tick.program, w);
 }
 
-void mark_ends(Grid::T& tick) {
+void Grid::mark_ends(T& tick) {
   if (tick.header.tick < tick.header.max_steps) return;
   bool* flags = tick.program.truncates ? tick.rows.truncations : tick.rows.terminals;
   std::fill_n(flags, tick.program.num_agents, true);
   tick.header.ended = 1;
-}
-
-}  // namespace
-
-template <std::size_t P>
-void Grid::phase(T& tick) {
-  if constexpr (phases[P] == "reset") clear_outputs(tick);
-  if constexpr (phases[P] == "events") run_clock(tick);
-  if constexpr (phases[P] == "actions") act_in_shuffled_order(tick);
-  if constexpr (phases[P] == "on_tick") advance(tick);
-  if constexpr (phases[P] == "aoe") spread(tick);
-  if constexpr (phases[P] == "collectives") count_collectives(tick);
-  if constexpr (phases[P] == "observations") observe(tick);
-  if constexpr (phases[P] == "rewards") pay(tick);
-  if constexpr (phases[P] == "truncation") mark_ends(tick);
-}
-template void Grid::phase<0>(T&);
-template void Grid::phase<1>(T&);
-template void Grid::phase<2>(T&);
-template void Grid::phase<3>(T&);
-template void Grid::phase<4>(T&);
-template void Grid::phase<5>(T&);
-template void Grid::phase<6>(T&);
-template void Grid::phase<7>(T&);
-template void Grid::phase<8>(T&);
-
-bool Grid::uses(const Program& program, std::size_t phase) {
-  const std::string_view name = phases[phase];
-  if (name == "rewards") return !program.terms.empty();
-  if (name == "on_tick") return program.has_clocks || program.has_tick_rules || program.can_freeze;
-  if (name == "aoe") return !program.areas.empty();
-  if (name == "collectives") return !program.teams.empty();
-  return true;
 }
 
 void Grid::observe(T& tick) { observe_world(tick, tick.view); }
@@ -99,7 +66,7 @@ void Grid::reset(T& tick) {
   refresh_terrain(p, w);
   begin_objects(p, w);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
-    w.facing[agent] = 1;  // south
+    w.facing[agent] = kSouth;
     w.reward_token[agent] = 128;
     w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
   }
@@ -129,7 +96,7 @@ void Grid::record(const T& tick, double* out) {
   const World& w = tick.view;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     *out++ = w.reward_sum[agent];
-    for (std::uint32_t i = 0; i < p.num_outcomes; ++i) *out++ = w.outcome(agent, i);
+    for (std::uint32_t i = 0; i < p.actions.num_outcomes; ++i) *out++ = w.outcome(agent, i);
     for (std::size_t i = 0; i < kTallies; ++i) *out++ = static_cast<double>(w.tallies[i * p.num_agents + agent]);
     for (const auto r : p.resource_of_word)
       for (std::size_t f = 0; f < kFlows; ++f)
@@ -137,7 +104,7 @@ void Grid::record(const T& tick, double* out) {
     for (const auto r : p.resource_of_word) *out++ = r < 0 ? 0 : w.held(agent)[r];
     out = std::copy_n(w.agent_stats(agent), p.words->agent_stats.size(), out);
     const std::size_t per_team = p.words->num_team_stats();
-    for (const auto team : p.team_of_word)
+    for (const auto team : p.collectives.of_word)
       for (std::size_t i = 0; i < per_team; ++i)
         *out++ = team < 0 ? 0 : team_stat(p, w, static_cast<std::size_t>(team), i);
     out = std::copy_n(w.game_stats(), p.words->game_stats.size(), out);
@@ -157,8 +124,8 @@ void Worker::fit(const Program& p) {
   order.resize(std::max(order.size(), agents));
   extra_counts.resize(std::max(extra_counts.size(), agents));
   raw_rewards.resize(std::max(raw_rewards.size(), agents));
-  term_values.resize(std::max(term_values.size(), p.terms.size()));
-  extra.resize(std::max(extra.size(), agents * (3 * (2 + 2 * p.shown.size()) + 16)));
+  term_values.resize(std::max(term_values.size(), p.rewards.terms.size()));
+  extra.resize(std::max(extra.size(), agents * (3 * (2 + 2 * p.features.shown.size()) + 16)));
   if (!options.validate) return;
   const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);
   shadow.resize(std::max(shadow.size(), agents * tokens * 3));

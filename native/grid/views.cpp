@@ -3,6 +3,9 @@
 
 #include <cstring>
 
+#include "core/tokens.hpp"
+#include "grid/directions.hpp"
+
 namespace gridmill::grid {
 namespace {
 
@@ -13,7 +16,7 @@ std::string value_in_words(const Vocabulary& words, const std::string& feature, 
   if (feature == "tag") return at(words.tags);
   if (feature == "vibe") return at(words.vibes);
   if (feature == "collective") return at(words.teams);
-  if (feature == "last_action") return at(words.actions);
+  if (feature == "last_action") return at(words.action_names());
   return std::to_string(value);
 }
 
@@ -22,10 +25,12 @@ std::string value_in_words(const Vocabulary& words, const std::string& feature, 
 std::vector<NamedToken> describe_row(const Program& p, const std::uint8_t* row) {
   std::vector<NamedToken> tokens;
   for (std::int32_t i = 0; i < p.config.observation.num_tokens; ++i, row += 3) {
-    if (row[0] == 0xFF) break;
+    if (row[0] == kNoToken) break;
     NamedToken token;
-    if (row[0] != 0xFE)
-      token.row = (row[0] >> 4) - p.window.radius_rows, token.column = (row[0] & 15) - p.window.radius_columns;
+    if (row[0] != kGlobalLocation) {
+      token.row = (row[0] >> 4) - p.window.radius_rows;
+      token.column = (row[0] & 15) - p.window.radius_columns;
+    }
     token.feature =
         row[1] < p.words->features.size() ? p.words->features[row[1]].name : "feature " + std::to_string(row[1]);
     token.value = row[2];
@@ -49,39 +54,40 @@ void write_dense(const Program& p, const std::uint8_t* rows, std::size_t num_row
   const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);
   std::memset(out, 0, num_rows * channels * plane);
   for (std::size_t row = 0; row < num_rows; ++row, rows += tokens * 3, out += channels * plane)
-    for (std::size_t i = 0; i < tokens && rows[3 * i] != 0xFF; ++i) {
+    for (std::size_t i = 0; i < tokens && rows[3 * i] != kNoToken; ++i) {
       const std::uint8_t location = rows[3 * i], feature = rows[3 * i + 1], value = rows[3 * i + 2];
       // Rows are memory that Python can write to: whatever is no token of this window is passed over.
       if (feature >= features) continue;
-      if (location == 0xFE) {
+      if (location == kGlobalLocation) {
         std::memset(out + feature * plane, value, plane);
         continue;
       }
       if (std::size_t{location} >> 4 >= height || (location & 15u) >= width) continue;
       const std::size_t cell = (location >> 4) * width + (location & 15);
       out[feature * plane + cell] = value;
-      if (feature == p.tag_feature && features + value < channels) out[(features + value) * plane + cell] = 1;
+      if (feature == p.features.tag && features + value < channels) out[(features + value) * plane + cell] = 1;
     }
 }
 
 namespace {
 
 void look_at_object(const Program& p, const World& w, std::uint32_t object, std::uint32_t tick, SeenObject& seen) {
-  static const char* const kFacing[] = {"north", "south", "west", "east"};
   if (!p.words->vibes.empty()) seen.vibe = p.words->vibes[w.vibe[object]];
   for (std::uint32_t i = 0; i < p.num_resources; ++i)
     if (const int held = w.held(object)[i]) seen.inventory.emplace_back(p.config.resources[i], held);
   if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
-    seen.collective = p.words->teams[p.teams[team].word];
+    seen.collective = p.words->teams[p.collectives.teams[team].word];
   const Type& type = p.types[w.type[object]];
-  if (p.has_clocks && (w.running[object / 64] >> (object % 64) & 1))
+  if (p.machines.any && (w.running[object / 64] >> (object % 64) & 1))
     seen.converting = static_cast<int>(w.done_at[object] - tick);
   if (type.assembler >= 0)
-    if (const auto most = p.assemblers[static_cast<std::size_t>(type.assembler)].max_uses; most >= 0)
+    if (const auto most = p.machines.assemblers[static_cast<std::size_t>(type.assembler)].max_uses; most >= 0)
       seen.uses = static_cast<int>(most - w.conversions[object]);
   if (object >= p.num_agents) return;
-  seen.agent = static_cast<int>(object), seen.group = w.group[object], seen.facing = kFacing[w.facing[object]];
-  if (p.can_freeze) seen.frozen = w.frozen[object];
+  seen.agent = static_cast<int>(object);
+  seen.group = w.group[object];
+  seen.facing = kDirections[w.facing[object]].name;
+  if (p.actions.can_freeze) seen.frozen = w.frozen[object];
 }
 
 }  // namespace
@@ -93,7 +99,8 @@ std::vector<SeenObject> inspect_world(const Program& p, const World& w, std::uin
       const std::uint16_t code = w.code_at(w.cell_at(r, c));
       if (code == kEmpty) continue;
       SeenObject seen;
-      seen.row = static_cast<int>(r), seen.column = static_cast<int>(c);
+      seen.row = static_cast<int>(r);
+      seen.column = static_cast<int>(c);
       const Type& type = p.types[w.type_of(code)];
       seen.type = type.name;
       const bool has_state = code <= p.num_objects;

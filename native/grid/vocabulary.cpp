@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "grid/directions.hpp"
 #include "grid/mentions.hpp"
 
 namespace gridmill::grid {
@@ -13,7 +14,7 @@ namespace {
 struct Words {
   std::map<std::string, double> features;
   std::set<std::string> tags, teams, names, agent_stats, team_stats, game_stats;
-  int moves = 0;
+  std::size_t moves = 0;
   bool vibes = false, attack_cells = false, attack_nearest = false, swap = false;
 };
 
@@ -39,7 +40,7 @@ Words words_of(const GameConfig& game) {
   f = {{"episode_progress", 255}, {"last_action", 255}, {"last_reward", 255}, {"tag", 255},
        {"agent:group", 255},      {"agent:id", 255}};
   if (game.observation.local_position)
-    for (const char* name : {"lp:north", "lp:south", "lp:west", "lp:east"}) f[name] = 255;
+    for (const auto direction : kCompass) f["lp:" + std::string(direction)] = 255;
   if (game.vibes.size() > 1) f["vibe"] = 255;
   const auto add = [&f](const std::string& name, const std::string& path) {
     if (!f.emplace(name, 255).second) refuse(path, "`" + name + "` is already the name of another feature");
@@ -65,7 +66,7 @@ Words words_of(const GameConfig& game) {
   const auto tags = tags_of(game);
   words.tags.insert(tags.begin(), tags.end());
   collect_stats(game, mentions, words);
-  words.moves = game.moves;
+  words.moves = static_cast<std::size_t>(game.moves);
   words.vibes = game.vibes.size() > 1;
   words.attack_cells = game.attack && game.attack->aim != "nearest";
   words.attack_nearest = game.attack && game.attack->aim != "cells";
@@ -83,17 +84,19 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<std::string> action_names(const Words& words, const std::vector<std::string>& vibes) {
-  std::vector<std::string> names{"noop"};
-  const char* directions[] = {"north", "south", "west", "east", "northwest", "northeast", "southwest", "southeast"};
-  for (int d = 0; d < words.moves; ++d) names.push_back(std::string("move_") + directions[d]);
-  if (words.attack_cells)
-    for (int k = 0; k < 9; ++k) names.push_back("attack_" + std::to_string(k));
-  if (words.attack_nearest) names.push_back("attack_nearest");
-  if (words.vibes)
-    for (const auto& vibe : vibes) names.push_back("change_vibe_" + vibe);
-  if (words.swap) names.push_back("swap");
-  return names;
+std::vector<Action> list_actions(const Words& words, const std::vector<std::string>& vibes) {
+  std::vector<Action> actions{{"noop", ActionKind::noop}};
+  const auto add = [&actions](const std::string& name, ActionKind kind, std::size_t which) {
+    actions.push_back({name, kind, static_cast<std::uint8_t>(which)});
+  };
+  for (std::size_t d = 0; d < words.moves; ++d) add("move_" + std::string(kDirections[d].name), ActionKind::move, d);
+  for (std::size_t k = 0; k < kConeCells && words.attack_cells; ++k)
+    add("attack_" + std::to_string(k), ActionKind::attack, k);
+  if (words.attack_nearest) add("attack_nearest", ActionKind::attack, kNearest);
+  for (std::size_t v = 0; v < vibes.size() && words.vibes; ++v)
+    add("change_vibe_" + vibes[v], ActionKind::change_vibe, v);
+  if (words.swap) add("swap", ActionKind::swap, 0);
+  return actions;
 }
 
 }  // namespace
@@ -149,7 +152,10 @@ bool needs_two_digits(const GameConfig& game, const std::string& resource) {
     const Converter& c = *type.converter;
     const std::int64_t out = amount(c.outputs),
                        waiting = std::max(c.max_output - 1 + out, c.initial_resource_count * out);
-    if (out > 0) comes = true, most = std::max(most, start + waiting);
+    if (out > 0) {
+      comes = true;
+      most = std::max(most, start + waiting);
+    }
     most = std::max(most, amount(c.inputs) * c.max_input);
   }
   return most > 255 || (comes && limit > 255);
@@ -158,16 +164,22 @@ bool needs_two_digits(const GameConfig& game, const std::string& resource) {
 std::uint8_t Vocabulary::feature(const std::string& name) const {
   const auto at = std::lower_bound(features.begin(), features.end(), name,
                                    [](const Feature& f, const std::string& n) { return f.name < n; });
-  return static_cast<std::uint8_t>(at - features.begin());
+  return at == features.end() || at->name != name ? kNoFeature : static_cast<std::uint8_t>(at - features.begin());
 }
 std::uint8_t Vocabulary::tag(const std::string& name) const { return position(tags, name); }
 std::uint8_t Vocabulary::vibe(const std::string& name) const { return name.empty() ? 0 : position(vibes, name); }
 
+std::vector<std::string> Vocabulary::action_names() const {
+  std::vector<std::string> all;
+  for (const auto& action : actions) all.push_back(action.name);
+  return all;
+}
+
 StatTable Vocabulary::stats() const {
   StatTable table{{"reward", false}};
   for (const auto& action : actions) {
-    table.push_back({"action." + action + ".failed"});
-    table.push_back({"action." + action + ".success"});
+    table.push_back({"action." + action.name + ".failed"});
+    table.push_back({"action." + action.name + ".success"});
   }
   table.push_back({"action.invalid"});
   for (const char* name : kTallyNames) table.push_back({name});
@@ -227,7 +239,7 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
   words.agent_stats.assign(agent_stats.begin(), agent_stats.end());
   words.team_stats.assign(team_stats.begin(), team_stats.end());
   words.game_stats.assign(game_stats.begin(), game_stats.end());
-  words.actions = action_names(all, words.vibes);
+  words.actions = list_actions(all, words.vibes);
   std::set<std::string> stats;
   for (const auto& stat : words.stats())
     if (!stats.insert(stat.name).second) refuse("$", "`" + stat.name + "` is already the name of another statistic");
@@ -251,16 +263,15 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
 void expect_covered(const Vocabulary& words, const GameConfig& game) {
   const Words own = words_of(game);
   std::vector<std::string> missing;
-  for (const auto& [name, normalizer] : own.features) {
-    const std::size_t at = words.feature(name);
-    if (at >= words.features.size() || words.features[at].name != name) missing.push_back(name);
-  }
+  for (const auto& [name, normalizer] : own.features)
+    if (words.feature(name) == kNoFeature) missing.push_back(name);
   if (!missing.empty()) refuse("$", "this game would add features the batch does not have: " + listed(missing));
   for (const auto& tag : own.tags)
     if (std::find(words.tags.begin(), words.tags.end(), tag) == words.tags.end()) missing.push_back(tag);
   if (!missing.empty()) refuse("$", "this game would add tags the batch does not have: " + listed(missing));
-  for (const auto& action : action_names(own, game.vibes))
-    if (std::find(words.actions.begin(), words.actions.end(), action) == words.actions.end()) missing.push_back(action);
+  const std::vector<std::string> actions = words.action_names();
+  for (const auto& action : list_actions(own, game.vibes))
+    if (std::find(actions.begin(), actions.end(), action.name) == actions.end()) missing.push_back(action.name);
   if (!missing.empty()) refuse("$", "this game would add actions the batch does not have: " + listed(missing));
   const auto expect_in = [&missing](const std::set<std::string>& names, const std::vector<std::string>& known,
                                     const char* what) {
@@ -286,7 +297,8 @@ void expect_covered(const Vocabulary& words, const GameConfig& game) {
 std::string Vocabulary::text() const {
   std::string all;
   for (const auto& feature : features) all += feature.name + '\n';
-  for (const auto* list : {&actions, &tags, &vibes, &resources, &teams, &names, &agent_stats, &team_stats, &game_stats})
+  for (const auto& action : actions) all += action.name + '\n';
+  for (const auto* list : {&tags, &vibes, &resources, &teams, &names, &agent_stats, &team_stats, &game_stats})
     for (const auto& name : *list) all += name + '\n';
   return all;
 }

@@ -18,6 +18,7 @@ constexpr std::array<const char*, 7> kTallyNames{"cell.visited",   "tokens_writt
                                                  "attack.blocked", "attack.received", "frozen.ticks"};
 enum class Flow : std::uint8_t { get, put, gained, lost };
 constexpr std::array<const char*, 4> kFlowNames{"get", "put", "gained", "lost"};
+constexpr std::size_t kTallies = kTallyNames.size(), kHotTallies = 3, kFlows = kFlowNames.size();
 
 // What is counted per collective: members of every name, and what its store gets and gives.
 enum class TeamCount : std::uint8_t { now, gained, lost, held };
@@ -26,6 +27,17 @@ enum class TeamFlow : std::uint8_t { deposited, withdrawn };
 constexpr std::array<const char*, 2> kTeamFlowNames{"deposited", "withdrawn"};
 constexpr std::size_t kTeamCounts = kTeamCountNames.size(), kTeamFlows = kTeamFlowNames.size();
 
+enum class ActionKind : std::uint8_t { noop, move, attack, change_vibe, swap, invalid };
+// An action of the batch. A game that lacks it takes it for an invalid one.
+struct Action {
+  std::string name;
+  ActionKind kind;
+  std::uint8_t which = 0;  // place in kDirections, cell of the cone or kNearest, vibe
+};
+constexpr std::uint8_t kConeCells = 9, kNearest = kConeCells;  // all cells of the cone, one after the other
+
+constexpr std::uint8_t kNoFeature = 255;
+
 struct Feature {
   std::string name;
   double normalizer = 255;  // a value divided by this lies in about [0, 1]
@@ -33,7 +45,7 @@ struct Feature {
 
 struct Vocabulary {
   std::vector<Feature> features;       // sorted by name; the id is the position
-  std::vector<std::string> actions;    // in the fixed order of kinds
+  std::vector<Action> actions;         // in the fixed order of kinds
   std::vector<std::string> tags;       // sorted
   std::vector<std::string> vibes;      // in order of first appearance
   std::vector<std::string> resources;  // sorted; for statistics
@@ -41,10 +53,11 @@ struct Vocabulary {
   std::vector<std::string> names;      // sorted; what `aligned.<name>` counts, in games with collectives
   std::vector<std::string> agent_stats, team_stats, game_stats;  // sorted; what rules add to
 
-  // Throws with the names if a word is missing: a game that came later may not add any.
-  std::uint8_t feature(const std::string& name) const;
+  std::uint8_t feature(const std::string& name) const;  // kNoFeature: no game of the batch shows it
+  // Of words that some game of the batch has; expect_covered() sees to it.
   std::uint8_t tag(const std::string& name) const;
   std::uint8_t vibe(const std::string& name) const;  // empty: the first
+  std::vector<std::string> action_names() const;
   StatTable stats() const;
   std::vector<std::string> stats_of_team() const;  // of one collective, in order
   std::size_t num_team_stats() const {

@@ -14,26 +14,61 @@ constexpr std::uint8_t kNotShown = 255;
 constexpr std::uint16_t kEmpty = 0;  // object i has code i + 1, terrain follows, then what lies outside the map
 
 struct World {
-  World(const Program& p, std::byte* state) : program(p), state_(state) {
-    const Layout& l = p.layout;
-    const auto at = [state]<class T>(std::size_t offset, T*& pointer) {
-      pointer = reinterpret_cast<T*>(state + offset);
-    };
-    at(l.grid, grid8), at(l.grid, grid16), at(l.occupied, occupied), at(l.type, type), at(l.cell, cell), at(l.row, row);
-    at(l.column, column), at(l.vibe, vibe), at(l.inventory, inventory), at(l.group, group), at(l.facing, facing);
-    at(l.last_action, last_action), at(l.reward_token, reward_token), at(l.spawn_row, spawn_row);
-    at(l.spawn_column, spawn_column), at(l.visited, visited), at(l.outcomes, outcomes16), at(l.outcomes, outcomes32);
-    at(l.tallies, tallies), at(l.flows, flows), at(l.reward_sum, reward_sum);
-    at(l.frozen, frozen), at(l.done_at, done_at), at(l.conversions, conversions), at(l.running, running);
-    at(l.converting_byte, converting_byte), at(l.facing_byte, facing_byte), at(l.touched, touched);
-    at(l.term_state, term_state), at(l.slots, slots), at(l.slot_counts, slot_counts), at(l.dirty, dirty);
+  World(const Program& p, std::byte* state) : program(p), state_(state) {}
+
+  const Program& program;
+
+ private:
+  std::byte* state_;
+  template <class T>
+  T* at(StateArray<T> array) const {
+    return array.in(state_);
   }
+
+ public:
+  // One of the two views is in use. Codes, padded by one cell of what is outside.
+  std::uint8_t* grid8 = at(program.layout.grid);
+  std::uint16_t* grid16 = at(program.layout.grid.as<std::uint16_t>());
+  std::uint64_t* occupied = at(program.layout.occupied);  // the word nobody reads, then strips of plane_rows words
+  // Per object.
+  std::uint16_t* type = at(program.layout.type);
+  std::uint32_t* cell = at(program.layout.cell);
+  std::uint16_t* row = at(program.layout.row);
+  std::uint16_t* column = at(program.layout.column);
+  std::uint8_t* vibe = at(program.layout.vibe);
+  std::uint16_t* inventory = at(program.layout.inventory);  // [object][resource]
+  std::uint64_t* dirty = at(program.layout.dirty);          // bits: emission must be rebuilt before it is observed
+  // Per agent.
+  std::uint8_t* group = at(program.layout.group);
+  std::uint8_t* facing = at(program.layout.facing);
+  std::uint8_t* last_action = at(program.layout.last_action);
+  std::uint8_t* reward_token = at(program.layout.reward_token);
+  std::uint16_t* spawn_row = at(program.layout.spawn_row);
+  std::uint16_t* spawn_column = at(program.layout.spawn_column);
+  std::uint64_t* visited = at(program.layout.visited);
+  std::uint16_t* outcomes16 = at(program.layout.outcomes);  // [agent][outcome]; one of the two views is in use
+  std::uint32_t* outcomes32 = at(program.layout.outcomes.as<std::uint32_t>());
+  std::uint64_t* tallies = at(program.layout.tallies);          // [tally][agent]
+  std::uint64_t* flows = at(program.layout.flows);              // [agent][resource][flow]
+  std::uint16_t* frozen = at(program.layout.frozen);            // ticks left; only in games that can freeze
+  std::uint16_t* facing_byte = at(program.layout.facing_byte);  // where in its slot the direction is shown
+  std::uint64_t* touched = at(program.layout.touched);  // bits: its inventory changed in this tick, for the rewards
+  double* reward_sum = at(program.layout.reward_sum);
+  double* term_state = at(program.layout.term_state);  // [agent][term][2]: value before, running sum of rises
+  // Machines, per object; only in games that have some.
+  std::uint32_t* done_at = at(program.layout.done_at);                  // the tick its outputs appear
+  std::uint32_t* conversions = at(program.layout.conversions);          // how many were started
+  std::uint64_t* running = at(program.layout.running);                  // bits: a conversion is under way
+  std::uint16_t* converting_byte = at(program.layout.converting_byte);  // where in its slot the ticks left are shown
+  // Per code.
+  std::uint8_t* slots = at(program.layout.slots);  // what each code emits, location 0
+  std::uint8_t* slot_counts = at(program.layout.slot_counts);
 
   std::uint32_t cell_at(std::uint32_t r, std::uint32_t c) const { return (r + 1) * program.stride + c + 1; }
 
-  std::uint16_t code_at(std::uint32_t at) const { return program.narrow_grid ? grid8[at] : grid16[at]; }
+  std::uint16_t code_at(std::uint32_t at) const { return program.layout.narrow_grid ? grid8[at] : grid16[at]; }
   void set_code(std::uint32_t at, std::uint16_t code) {
-    if (program.narrow_grid) grid8[at] = static_cast<std::uint8_t>(code);
+    if (program.layout.narrow_grid) grid8[at] = static_cast<std::uint8_t>(code);
     else grid16[at] = code;
   }
 
@@ -51,8 +86,8 @@ struct World {
     *left &= ~(std::uint64_t{1} << (bit + 32));
   }
   // The same bitmap of plain terrain alone, made when it is first asked for: it never changes in an episode.
-  std::uint64_t* plain() const { return at<std::uint64_t>(program.layout.plain); }
-  bool plain_known() const { return *at<std::uint64_t>(program.layout.plain_known) != 0; }
+  std::uint64_t* plain() const { return at(program.layout.plain); }
+  bool plain_known() const { return *at(program.layout.plain_known) != 0; }
   void note_plain() {
     const auto radius = static_cast<std::uint32_t>(program.window.radius_columns);
     for (std::uint32_t r = 0; r < program.height; ++r) {
@@ -60,22 +95,22 @@ struct World {
       std::uint64_t* const row_words = plain() + 1 + r + static_cast<std::uint32_t>(program.window.radius_rows);
       for (std::uint32_t c = 0; c < program.width; ++c) {
         const std::uint32_t x = c + radius;
-        const std::uint64_t bit = std::uint64_t{code_at(first + c) == program.plain_code} << (x & 31);
-        std::uint64_t* const right = row_words + std::size_t{x >> 5} * program.plane_rows;
+        const std::uint64_t bit = std::uint64_t{code_at(first + c) == program.codes.plain} << (x & 31);
+        std::uint64_t* const right = row_words + std::size_t{x >> 5} * program.layout.plane_rows;
         *right |= bit;
-        if (x >= 32) right[-static_cast<std::ptrdiff_t>(program.plane_rows)] |= bit << 32;
+        if (x >= 32) right[-static_cast<std::ptrdiff_t>(program.layout.plane_rows)] |= bit << 32;
       }
     }
-    *at<std::uint64_t>(program.layout.plain_known) = 1;
+    *at(program.layout.plain_known) = 1;
   }
   // An agent turned: only one byte of what it shows changes. It is the first token's, so it is there even if the rest
   // is going to be built again.
   void turn(std::uint32_t agent, std::uint8_t direction) {
     facing[agent] = direction;
-    if (program.shows_facing) slot(agent + 1)[facing_byte[agent]] = direction;
+    if (program.actions.shows_facing) slot(agent + 1)[facing_byte[agent]] = direction;
   }
   // What a code emits. Agents show more than most objects, so their slots are wider.
-  std::uint8_t* slot(std::uint32_t code) const { return slots + program.slot_at[code]; }
+  std::uint8_t* slot(std::uint32_t code) const { return slots + program.slots.at[code]; }
   bool is_dirty(std::uint32_t object) const { return (dirty[object >> 6] >> (object & 63) & 1) != 0; }
   // What an object shows has to be built anew.
   void mark_dirty(std::uint32_t object) {
@@ -94,21 +129,21 @@ struct World {
   }
   static constexpr std::uint32_t kVibeChange = 63;
   // Per dirty agent: bits of the resources whose amounts changed, and of the vibe; none: anything may have.
-  std::uint64_t* changes() const { return at<std::uint64_t>(program.layout.changes); }
+  std::uint64_t* changes() const { return at(program.layout.changes); }
   // Per resource of an agent: which tokens of its slot show the low and the high digit of its amount, or kNotShown.
   // 0: not known; an agent's first token is never an amount.
   std::uint8_t* digit_places(std::uint32_t agent) const {
-    return at<std::uint8_t>(program.layout.digit_places) + std::size_t{agent} * program.num_resources * 2;
+    return at(program.layout.digit_places) + std::size_t{agent} * program.num_resources * 2;
   }
 
   void count_outcome(std::uint32_t agent, std::uint32_t outcome) {
-    const std::size_t at = std::size_t{agent} * program.num_outcomes + outcome;
-    if (program.narrow_outcomes) ++outcomes16[at];
+    const std::size_t at = std::size_t{agent} * program.actions.num_outcomes + outcome;
+    if (program.layout.narrow_outcomes) ++outcomes16[at];
     else ++outcomes32[at];
   }
   std::uint32_t outcome(std::uint32_t agent, std::uint32_t which) const {
-    const std::size_t at = std::size_t{agent} * program.num_outcomes + which;
-    return program.narrow_outcomes ? outcomes16[at] : outcomes32[at];
+    const std::size_t at = std::size_t{agent} * program.actions.num_outcomes + which;
+    return program.layout.narrow_outcomes ? outcomes16[at] : outcomes32[at];
   }
   // What an object holds; behind the objects come the collectives.
   std::uint16_t* held(std::uint32_t holder) const { return inventory + std::size_t{holder} * program.num_resources; }
@@ -116,69 +151,68 @@ struct World {
   bool on_map(std::uint32_t object) const { return cell[object] != 0; }
 
   // What only games with rules, areas or collectives have.
-  std::uint8_t* collective() const { return at<std::uint8_t>(program.layout.collective); }  // per object
+  std::uint8_t* collective() const { return at(program.layout.collective); }  // per object
   std::uint8_t collective_of(std::uint32_t object) const {
-    return program.teams.empty() ? kNeutral : collective()[object];
+    return program.collectives.teams.empty() ? kNeutral : collective()[object];
   }
-  std::uint64_t* marks() const { return at<std::uint64_t>(program.layout.marks); }  // per object: changeable tags
+  std::uint64_t* marks() const { return at(program.layout.marks); }  // per object: changeable tags
   bool has_tag(std::uint32_t object, std::uint16_t tag) const {
-    const std::int32_t mark = program.mark_of[tag];
+    const std::int32_t mark = program.tags.bit_of[tag];
     return mark < 0 ? program.types[type[object]].tag_set[tag] : (marks()[object] >> mark & 1) != 0;
   }
-  std::uint32_t* freed_at() const { return at<std::uint32_t>(program.layout.freed_at); }  // per object
+  std::uint32_t* freed_at() const { return at(program.layout.freed_at); }  // per object
   // Per agent: bits of the areas it is inside of, by object and place among its type's areas.
-  std::size_t inside_words() const { return (std::size_t{program.num_objects} * program.most_areas + 63) / 64; }
-  std::uint64_t* inside(std::uint32_t agent) const {
-    return at<std::uint64_t>(program.layout.inside) + agent * inside_words();
-  }
-  AreaSource* sources() const { return at<AreaSource>(program.layout.sources); }
-  std::uint32_t& num_sources() const { return *at<std::uint32_t>(program.layout.num_sources); }
+  std::size_t inside_words() const { return (std::size_t{program.num_objects} * program.areas.most_of_type + 63) / 64; }
+  std::uint64_t* inside(std::uint32_t agent) const { return at(program.layout.inside) + agent * inside_words(); }
+  AreaSource* sources() const { return at(program.layout.sources); }
+  std::uint32_t& num_sources() const { return *at(program.layout.num_sources); }
   void forget_sources() {
-    if (!program.areas.empty()) num_sources() = kSourcesUnknown;
+    if (!program.areas.list.empty()) num_sources() = kSourcesUnknown;
   }
   // Bits of the sources that do not walk: those whose areas cover a row, those that cover a column, and those that
   // concern a collective's agents (the last: agents of none).
-  AreaReach& reach() const { return *at<AreaReach>(program.layout.reach); }
-  std::uint32_t* first_source() const { return at<std::uint32_t>(program.layout.first_source); }  // per area
+  AreaReach& reach() const { return *at(program.layout.reach); }
+  std::uint32_t* first_source() const { return at(program.layout.first_source); }  // per area
   std::uint64_t* reach_row(std::uint32_t r) const {
-    return at<std::uint64_t>(program.layout.reach_rows) + std::size_t{r} * program.reach_words;
+    return at(program.layout.reach_rows) + std::size_t{r} * program.areas.reach_words;
   }
   std::uint64_t* reach_column(std::uint32_t c) const {
-    return at<std::uint64_t>(program.layout.reach_columns) + std::size_t{c} * program.reach_words;
+    return at(program.layout.reach_columns) + std::size_t{c} * program.areas.reach_words;
   }
   std::uint64_t* concerned(std::size_t team) const {
-    return at<std::uint64_t>(program.layout.concerned) + std::min(team, program.teams.size()) * program.reach_words;
+    return at(program.layout.concerned) + std::min(team, program.collectives.teams.size()) * program.areas.reach_words;
   }
   void forget_reach() {
-    if (!program.areas.empty()) reach().known = 0;
+    if (!program.areas.list.empty()) reach().known = 0;
   }
   std::uint64_t& team_count(std::size_t team, std::size_t name, TeamCount which) const {
-    return at<std::uint64_t>(program.layout.team_counts)[(team * program.words->names.size() + name) * kTeamCounts +
-                                                         static_cast<std::size_t>(which)];
+    return at(program.layout.team_counts)[(team * program.words->names.size() + name) * kTeamCounts +
+                                          static_cast<std::size_t>(which)];
   }
   std::uint64_t& team_flow(std::size_t team, std::size_t resource, TeamFlow which) const {
-    return at<std::uint64_t>(program.layout.team_flows)[(team * program.num_resources + resource) * kTeamFlows +
-                                                        static_cast<std::size_t>(which)];
+    return at(program.layout.team_flows)[(team * program.num_resources + resource) * kTeamFlows +
+                                         static_cast<std::size_t>(which)];
   }
   // Statistics that rules add to: those of agents, then of collectives, then the game's.
   double* agent_stats(std::size_t agent) const {
-    return at<double>(program.layout.extra_stats) + agent * program.words->agent_stats.size();
+    return at(program.layout.extra_stats) + agent * program.words->agent_stats.size();
   }
   double* team_stats(std::size_t team) const {
     return agent_stats(program.num_agents) + team * program.words->team_stats.size();
   }
-  double* game_stats() const { return team_stats(program.teams.size()); }
+  double* game_stats() const { return team_stats(program.collectives.teams.size()); }
   std::uint64_t& flow(std::uint32_t agent, std::uint32_t resource, Flow which) const {
     return flows[(std::size_t{agent} * program.num_resources + resource) * kFlows + static_cast<std::size_t>(which)];
   }
   // The type of what a code of the grid stands for.
   std::size_t type_of(std::uint16_t code) const {
-    return code <= program.num_objects ? type[code - 1] : program.code_type[code - program.num_objects - 1];
+    return code <= program.num_objects ? type[code - 1] : program.codes.terrain[code - program.num_objects - 1];
   }
   std::uint64_t* tally(Tally which) const { return tallies + static_cast<std::size_t>(which) * program.num_agents; }
 
   std::uint64_t* visited_word(std::uint32_t agent, std::uint32_t r, std::uint32_t c) const {
-    return visited + std::size_t{agent} * program.visited_words + (r >> 3) * program.visited_tiles + (c >> 3);
+    return visited + std::size_t{agent} * program.layout.visited_words + (r >> 3) * program.layout.visited_tiles +
+           (c >> 3);
   }
   // 1 where the agent had not yet stood on this cell in this episode. A word is a tile of 8 x 8 cells, so
   // that an agent stays in one cache line while it wanders.
@@ -190,35 +224,6 @@ struct World {
     return seen ^ 1u;
   }
 
-  const Program& program;
-  std::uint8_t* grid8;  // codes, padded by one cell of what is outside; one of the two views is in use
-  std::uint16_t* grid16;
-  std::uint64_t* occupied;  // the word nobody reads, then strips of plane_rows words
-  std::uint16_t* type;      // per object
-  std::uint32_t* cell;
-  std::uint16_t *row, *column;
-  std::uint8_t* vibe;
-  std::uint16_t* inventory;                                   // [object][resource]
-  std::uint8_t *group, *facing, *last_action, *reward_token;  // per agent
-  std::uint16_t *spawn_row, *spawn_column;
-  std::uint64_t* visited;
-  std::uint16_t* outcomes16;  // [agent][outcome]; one of the two views is in use
-  std::uint32_t* outcomes32;
-  std::uint64_t* tallies;  // [tally][agent]
-  std::uint64_t* flows;    // [agent][resource][flow]
-  std::uint16_t* frozen;   // per agent, ticks left; only in games with attack
-  // Machines, per object; only in games that have some.
-  std::uint32_t *done_at, *conversions;  // the tick its outputs appear, conversions started
-  std::uint64_t* running;                // bits: a conversion is under way
-  std::uint16_t* facing_byte;            // per agent: where in its slot the direction is shown
-  std::uint64_t* touched;                // agents whose inventory changed in this tick, for the rewards
-  std::uint16_t* converting_byte;        // where in its slot the ticks left are shown
-  double* reward_sum;
-  double* term_state;   // [agent][term][2]: value before, running sum of rises
-  std::uint8_t* slots;  // what each code emits, location 0
-  std::uint8_t* slot_counts;
-  std::uint64_t* dirty;  // objects whose emission must be rebuilt before the next observation
-
  private:
   void mark_change(std::uint32_t agent, std::uint32_t what) {
     std::uint64_t& noted = changes()[agent];
@@ -226,12 +231,6 @@ struct World {
     if (!before || noted != 0) noted = (before ? noted : 0) | std::uint64_t{1} << what;
     dirty[agent >> 6] |= std::uint64_t{1} << (agent & 63);
   }
-
-  template <class T>
-  T* at(std::size_t offset) const {
-    return reinterpret_cast<T*>(state_ + offset);
-  }
-  std::byte* state_;
 
   struct Words {
     std::uint64_t *left, *right;
@@ -241,8 +240,8 @@ struct World {
     const std::uint32_t x = c + static_cast<std::uint32_t>(program.window.radius_columns);
     const std::uint32_t y = r + static_cast<std::uint32_t>(program.window.radius_rows);
     const std::uint32_t strip = x >> 5;
-    std::uint64_t* right = occupied + 1 + std::size_t{strip} * program.plane_rows + y;
-    return {strip == 0 ? occupied : right - program.plane_rows, right, x & 31};
+    std::uint64_t* right = occupied + 1 + std::size_t{strip} * program.layout.plane_rows + y;
+    return {strip == 0 ? occupied : right - program.layout.plane_rows, right, x & 31};
   }
 };
 

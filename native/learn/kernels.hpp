@@ -20,7 +20,7 @@ struct BagLayout {
 
 struct BagJob {
   BagLayout layout;
-  const std::uint8_t* obs;  // [rows, tokens, 3], ended by location 255
+  const std::uint8_t* obs;  // [rows, tokens, 3], ended by kNoToken
   std::size_t rows, tokens, hidden;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "core/tokens.hpp"
 #include "learn/kernels.hpp"
 #include "learn/lanes.hpp"
 
@@ -27,7 +28,7 @@ inline void add_to(float* to, const Lane& lane, float weight) {
 // Calls found(row of the table, weight) for every table row that the tokens of one observation name.
 template <class Found>
 inline void each_row(const BagLayout& l, const std::uint8_t* token, std::size_t tokens, Found&& found) {
-  for (std::size_t i = 0; i < tokens && token[0] != 255; ++i, token += 3) {
+  for (std::size_t i = 0; i < tokens && token[0] != kNoToken; ++i, token += kTokenBytes) {
     const std::int32_t place = l.place[token[0]];
     if (place < 0 || token[1] >= l.features) continue;
     const std::size_t key = std::size_t{token[1]} * 256 + token[2];

@@ -42,13 +42,29 @@ constexpr std::array<Kind, kActions> kKinds = [] {
   const auto fill = [&kinds](int first, int last, Kind kind) {
     for (int i = first; i <= last; ++i) kinds[static_cast<std::size_t>(i)] = kind;
   };
-  fill(0, 5, Kind::travel), fill(6, 6, Kind::hold), fill(7, 7, Kind::burn), fill(8, 8, Kind::wide_scan);
-  fill(9, 9, Kind::focused_scan), fill(10, 10, Kind::deep_scan), fill(11, 11, Kind::listen);
-  fill(12, 27, Kind::select), fill(28, 30, Kind::mine), fill(31, 31, Kind::stabilize), fill(32, 32, Kind::refine);
-  fill(33, 33, Kind::cool), fill(34, 34, Kind::mend_tool), fill(35, 35, Kind::mend_hull);
-  fill(36, 41, Kind::jettison), fill(42, 42, Kind::dock), fill(43, 60, Kind::sell), fill(61, 63, Kind::buy_fuel);
-  fill(64, 64, Kind::buy_kit), fill(65, 65, Kind::buy_stabilizer), fill(66, 66, Kind::buy_decoy);
-  fill(67, 67, Kind::overhaul), fill(68, 68, Kind::cash_out);
+  fill(0, 5, Kind::travel);
+  fill(6, 6, Kind::hold);
+  fill(7, 7, Kind::burn);
+  fill(8, 8, Kind::wide_scan);
+  fill(9, 9, Kind::focused_scan);
+  fill(10, 10, Kind::deep_scan);
+  fill(11, 11, Kind::listen);
+  fill(12, 27, Kind::select);
+  fill(28, 30, Kind::mine);
+  fill(31, 31, Kind::stabilize);
+  fill(32, 32, Kind::refine);
+  fill(33, 33, Kind::cool);
+  fill(34, 34, Kind::mend_tool);
+  fill(35, 35, Kind::mend_hull);
+  fill(36, 41, Kind::jettison);
+  fill(42, 42, Kind::dock);
+  fill(43, 60, Kind::sell);
+  fill(61, 63, Kind::buy_fuel);
+  fill(64, 64, Kind::buy_kit);
+  fill(65, 65, Kind::buy_stabilizer);
+  fill(66, 66, Kind::buy_decoy);
+  fill(67, 67, Kind::overhaul);
+  fill(68, 68, Kind::cash_out);
   return kinds;
 }();
 
@@ -90,7 +106,10 @@ bool travel(const Program& p, State& s, int slot) {
 
 void normalise(double (&six)[kGoods]) {
   double total = 0;
-  for (double& x : six) x = x < kLeast ? kLeast : x, total += x;
+  for (double& x : six) {
+    x = x < kLeast ? kLeast : x;
+    total += x;
+  }
   for (double& x : six) x = x / total;
 }
 
@@ -131,7 +150,10 @@ void scan_slots(const Program& p, State& s, const Scan& scan, int first, int las
   std::uint32_t one[kMost], two[kMost];
   double z[kMost];
   const auto count = static_cast<std::size_t>(last - first) * kScanNormals;
-  for (std::size_t i = 0; i < count; ++i) one[i] = s.rng.next(), two[i] = s.rng.next();
+  for (std::size_t i = 0; i < count; ++i) {
+    one[i] = s.rng.next();
+    two[i] = s.rng.next();
+  }
   for (std::size_t i = count; i % 8 != 0; ++i) one[i] = two[i] = 0;
   p.kernels->normals(one, two, z, (count + 7) / 8 * 8);
   for (int slot = first; slot < last; ++slot) {
@@ -157,7 +179,10 @@ bool listen(const Program& p, State& s) {
   std::uint32_t one[8] = {}, two[8] = {};
   double z[8];
   const int count = s.num_edges[s.node];
-  for (int i = 0; i < count; ++i) one[i] = s.rng.next(), two[i] = s.rng.next();
+  for (int i = 0; i < count; ++i) {
+    one[i] = s.rng.next();
+    two[i] = s.rng.next();
+  }
   p.kernels->normals(one, two, z, 8);
   for (int slot = 0; slot < count; ++slot) {
     float& shown = s.here().edges[slot][6];
@@ -323,7 +348,8 @@ bool apply(const Program& p, State& s, int action) {
       return buy(s, kDecoyCost, s.decoys, p.config.decoys_cap);
     case Kind::overhaul:
       if (!pay(s, kOverhaulCost)) return false;
-      s.dt = 3, s.hull = s.tool = 100;
+      s.dt = 3;
+      s.hull = s.tool = 100;
       return true;
     case Kind::cash_out:
       s.terminated = 1;
@@ -338,7 +364,10 @@ void act(const Program& p, State& s, std::int64_t action) {
   s.before = {s.credits, s.fuel, s.hull, s.tool, s.value_lost, s.cargo_value};
   s.dt = 1;
   s.invalid = s.terminated = 0;
-  if (action < 0 || action >= kActions) action = kHold, s.invalid = 1;
+  if (action < 0 || action >= kActions) {
+    action = kHold;
+    s.invalid = 1;
+  }
   s.action = static_cast<std::int32_t>(action);
   if (!apply(p, s, s.action)) s.invalid = 1;
   if (s.invalid) {
@@ -363,7 +392,10 @@ void pirate_check(const Program& p, State& s, double intensity) {
   if (drawn >= chance) return;
   ++s.pirate_encounters;
   double loss = s.rng.uniform(0.08, 0.20);
-  if (s.decoys > 0 && s.rng.uniform() < 0.6) --s.decoys, loss *= 0.3;
+  if (s.decoys > 0 && s.rng.uniform() < 0.6) {
+    --s.decoys;
+    loss *= 0.3;
+  }
   const auto kept = static_cast<float>(1.0 - loss);
   for (int i = 0; i < kGoods; ++i) s.cargo[i] *= kept;
   s.value_lost += not_negative(value - value_of(s));

@@ -76,7 +76,10 @@ int best_asteroid(const Seen& s, Score score) {
   for (int slot = 0; slot < kAsteroids; ++slot) {
     if (!s.is_there(slot)) continue;
     const double here = score(slot);
-    if (best < 0 || here > most) best = slot, most = here;
+    if (best < 0 || here > most) {
+      best = slot;
+      most = here;
+    }
   }
   return best;
 }
@@ -115,7 +118,10 @@ int cautious_scanner(const float* obs, BotMemory&) {
   int there = 0;
   double confidence = 0;
   for (int slot = 0; slot < kAsteroids; ++slot)
-    if (s.is_there(slot)) ++there, confidence += s.confidence(slot);
+    if (s.is_there(slot)) {
+      ++there;
+      confidence += s.confidence(slot);
+    }
   if (there == 0) return go_out(s);
   if (confidence / there < 0.35) return kWideScan;
   const int best = richest(s);
@@ -163,7 +169,10 @@ int shuttle_at_station(const Seen& s, BotMemory& memory) {
     const double time = s.edge(slot)[4];
     if (!s.leads(slot) || (memory.barren >> slot & 1) != 0 || time * 8 > kTicks + 0.01) continue;
     const double cost = time + static_cast<double>(s.edge(slot)[5]) / 2 + (s.leads_to(slot, 2) ? 0.3 : 0);
-    if (best < 0 || cost < least) best = slot, least = cost;
+    if (best < 0 || cost < least) {
+      best = slot;
+      least = cost;
+    }
   }
   if (s.fuel() < 0.25 || s.hull() < 0.60 || memory.trips >= kTrips || best < 0) return kCashOut;
   ++memory.trips;

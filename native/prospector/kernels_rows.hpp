@@ -38,15 +38,24 @@ GRIDMILL_LANE double lane_log(double x) {
 GRIDMILL_LANE double short_sin(double a) {
   const double z = a * a;
   double p = -1.0 / 1307674368000.0;
-  p = p * z + 1.0 / 6227020800.0, p = p * z - 1.0 / 39916800.0, p = p * z + 1.0 / 362880.0;
-  p = p * z - 1.0 / 5040.0, p = p * z + 1.0 / 120.0, p = p * z - 1.0 / 6.0;
+  p = p * z + 1.0 / 6227020800.0;
+  p = p * z - 1.0 / 39916800.0;
+  p = p * z + 1.0 / 362880.0;
+  p = p * z - 1.0 / 5040.0;
+  p = p * z + 1.0 / 120.0;
+  p = p * z - 1.0 / 6.0;
   return a + a * (z * p);
 }
 GRIDMILL_LANE double short_cos(double a) {
   const double z = a * a;
   double p = 1.0 / 20922789888000.0;
-  p = p * z - 1.0 / 87178291200.0, p = p * z + 1.0 / 479001600.0, p = p * z - 1.0 / 3628800.0;
-  p = p * z + 1.0 / 40320.0, p = p * z - 1.0 / 720.0, p = p * z + 1.0 / 24.0, p = p * z - 0.5;
+  p = p * z - 1.0 / 87178291200.0;
+  p = p * z + 1.0 / 479001600.0;
+  p = p * z - 1.0 / 3628800.0;
+  p = p * z + 1.0 / 40320.0;
+  p = p * z - 1.0 / 720.0;
+  p = p * z + 1.0 / 24.0;
+  p = p * z - 0.5;
   return 1.0 + z * p;
 }
 // sin(quarter * pi/2 + a)
@@ -70,9 +79,18 @@ GRIDMILL_LANE double lane_exp(double x) {
   const double shifted = x * std::numbers::log2e + kMagic, n = shifted - kMagic;
   const double r = (x - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33;
   double p = 1.0 / 479001600.0;
-  p = p * r + 1.0 / 39916800.0, p = p * r + 1.0 / 3628800.0, p = p * r + 1.0 / 362880.0, p = p * r + 1.0 / 40320.0;
-  p = p * r + 1.0 / 5040.0, p = p * r + 1.0 / 720.0, p = p * r + 1.0 / 120.0, p = p * r + 1.0 / 24.0;
-  p = p * r + 1.0 / 6.0, p = p * r + 0.5, p = p * r + 1.0, p = p * r + 1.0;
+  p = p * r + 1.0 / 39916800.0;
+  p = p * r + 1.0 / 3628800.0;
+  p = p * r + 1.0 / 362880.0;
+  p = p * r + 1.0 / 40320.0;
+  p = p * r + 1.0 / 5040.0;
+  p = p * r + 1.0 / 720.0;
+  p = p * r + 1.0 / 120.0;
+  p = p * r + 1.0 / 24.0;
+  p = p * r + 1.0 / 6.0;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
   return as_double(as_bits(p) + (as_bits(shifted) << 52));
 }
 

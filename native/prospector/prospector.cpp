@@ -11,7 +11,9 @@ Program::Program(const Config& c, const Kernels& k) : config(c), kernels(&k) {
   const Commodity goods[kGoods] = {g.iron, g.nickel, g.water_ice, g.pge, g.rare_isotopes, g.volatiles};
   for (int i = 0; i < 8; ++i) {
     const bool used = i < kGoods;
-    base[i] = used ? goods[i].base : 1, low[i] = used ? goods[i].low : 1, high[i] = used ? goods[i].high : 1;
+    base[i] = used ? goods[i].base : 1;
+    low[i] = used ? goods[i].low : 1;
+    high[i] = used ? goods[i].high : 1;
     noise[i] = used ? c.market_noise * goods[i].base : 0;
   }
   edge_fuel_high = c.travel_fuel_cost_max * 0.7;
@@ -35,7 +37,7 @@ Program compile(const Value& tree) {
   return Program(config);
 }
 
-Value config_schema() { return schema_of(Config{}); }
+Value Prospector::schema() { return schema_of(Config{}); }
 
 std::uint32_t Prospector::max_steps(const Program& p) {
   return static_cast<std::uint32_t>(std::ceil(p.config.time_max));  // a step takes at least one tick
@@ -105,7 +107,11 @@ void Prospector::record(const T& tick, double* out) {
 void Prospector::reset(T& tick) {
   State& s = state(tick);
   if (tick.header.key.episode == 0) s.rng.seed(tick.header.key.seed + tick.header.key.world);
-  if (!*tick.rows.terminals && !*tick.rows.truncations) s.action = -1, s.dt = 0, s.invalid = 0;  // nothing was done yet
+  if (!*tick.rows.terminals && !*tick.rows.truncations) {
+    s.action = -1;
+    s.dt = 0;
+    s.invalid = 0;
+  }  // nothing was done yet
   start_world(tick.program, s);
 }
 
@@ -124,40 +130,37 @@ void fetch(const void* from, std::size_t bytes) {
 
 }  // namespace
 
-template <std::size_t P>
-void Prospector::phase(T& tick) {
+void Prospector::take_action(T& tick) {
   State& s = state(tick);
-  if constexpr (phases[P] == "actions") {
-    fetch(s.here().shown, sizeof(Field) - offsetof(Field, shown));
-    ++tick.header.tick;
-    act(tick.program, s, *tick.rows.actions);
-  }
-  if constexpr (phases[P] == "drift") {
-    fetch(tick.rows.obs, kObs * sizeof(float));
-    drift(tick.program, s);
-  }
-  if constexpr (phases[P] == "market") {
-    if (tick.ahead != nullptr) fetch(tick.ahead, offsetof(State, asteroids_at));
-    update_market(tick.program, s);
-  }
-  if constexpr (phases[P] == "rewards") {
-    settle(tick.program, s, tick.header.short_first ? std::int64_t{tick.header.max_steps} : -1);
-    *tick.rows.rewards = static_cast<float>(s.reward);
-    *tick.rows.terminals = s.terminated != 0;
-    *tick.rows.truncations = s.truncated != 0;
-    tick.header.ended = s.terminated | s.truncated;
-  }
-  if constexpr (phases[P] == "observations") observe(tick);
+  fetch(s.here().shown, sizeof(Field) - offsetof(Field, shown));
+  ++tick.header.tick;
+  act(tick.program, s, *tick.rows.actions);
 }
-template void Prospector::phase<0>(T&);
-template void Prospector::phase<1>(T&);
-template void Prospector::phase<2>(T&);
-template void Prospector::phase<3>(T&);
-template void Prospector::phase<4>(T&);
+
+void Prospector::wear(T& tick) {
+  fetch(tick.rows.obs, kObs * sizeof(float));
+  drift(tick.program, state(tick));
+}
+
+void Prospector::trade(T& tick) {
+  if (tick.ahead != nullptr) fetch(tick.ahead, offsetof(State, asteroids_at));
+  update_market(tick.program, state(tick));
+}
+
+void Prospector::pay(T& tick) {
+  State& s = state(tick);
+  settle(tick.program, s, tick.header.short_first ? std::int64_t{tick.header.max_steps} : -1);
+  *tick.rows.rewards = static_cast<float>(s.reward);
+  *tick.rows.terminals = s.terminated != 0;
+  *tick.rows.truncations = s.truncated != 0;
+  tick.header.ended = s.terminated | s.truncated;
+}
 
 void reset_alone(const Program& p, State& s, const std::uint64_t* seed) {
   if (seed != nullptr) s.rng.seed(*seed);
-  s.action = -1, s.dt = 0, s.invalid = 0;
+  s.action = -1;
+  s.dt = 0;
+  s.invalid = 0;
   start_world(p, s);
 }
 

@@ -23,8 +23,8 @@ struct Prospector {
   };
   using T = Tick<Prospector>;
   static constexpr Obs empty_obs = 0;
-  static constexpr std::array<std::string_view, 5> phases{"actions", "drift", "market", "rewards", "observations"};
 
+  static Value schema();
   static Vocabulary vocabulary(const std::vector<Value>&) { return {}; }
   static Program compile(const Vocabulary&, const Value& game) { return prospector::compile(game); }
   static Shape shape(const Program&) { return {1, {kObs}, kActions, ""}; }
@@ -36,10 +36,13 @@ struct Prospector {
   static std::uint32_t min_first_episode(const Program&) { return 1; }  // the market alone can pay in the first step
   static constexpr bool keeps_state = true;                             // the stream goes on from episode to episode
   static void reset(T& tick);
+  static void take_action(T& tick);
+  static void wear(T& tick);
+  static void trade(T& tick);
+  static void pay(T& tick);
   static void observe(T& tick);
-  template <std::size_t P>
-  static void phase(T& tick);
-  static bool uses(const Program&, std::size_t) { return true; }
+  static constexpr std::array<Phase<T, Program>, 5> phases{
+      {{"actions", take_action}, {"drift", wear}, {"market", trade}, {"rewards", pay}, {"observations", observe}}};
   static void record(const T& tick, double* out);
   static State& state(const T& tick) { return *reinterpret_cast<State*>(tick.state); }
 };

@@ -84,7 +84,6 @@ struct Program {
 };
 
 Program compile(const Value& config);
-Value config_schema();  // {name: [type, default, meaning]}
 
 inline double clamped(double x, double low, double high) {
   const double raised = x < low ? low : x;

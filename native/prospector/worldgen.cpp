@@ -117,7 +117,10 @@ void exact_asteroid(Field& f, int slot, std::uint64_t rng) {
   Pcg32 draw{rng};
   const auto shares = [&](float (&out)[kGoods][kAsteroids]) {
     double part[kGoods], total = 0;
-    for (double& x : part) x = draw.exponential(), total += x;
+    for (double& x : part) {
+      x = draw.exponential();
+      total += x;
+    }
     for (int c = 0; c < kGoods; ++c) out[c][slot] = static_cast<float>(part[c] / total);
   };
   shares(f.truth);
@@ -162,11 +165,18 @@ void start_world(const Program& p, State& s) {
   const std::uint8_t invalid = s.invalid;
   std::memset(static_cast<void*>(s.fields), 0, static_cast<std::size_t>(s.num_fields) * sizeof(Field));
   std::memset(static_cast<void*>(&s), 0, offsetof(State, fields));
-  s.rng = rng, s.action = action, s.dt = dt, s.invalid = invalid;
+  s.rng = rng;
+  s.action = action;
+  s.dt = dt;
+  s.invalid = invalid;
 
-  s.fuel = 1000, s.hull = 100, s.tool = 100;
+  s.fuel = 1000;
+  s.hull = 100;
+  s.tool = 100;
   s.time_remaining = p.config.time_max;
-  s.repair_kits = 3, s.stabilizers = 2, s.decoys = 1;
+  s.repair_kits = 3;
+  s.stabilizers = 2;
+  s.decoys = 1;
   s.selected = -1;
   for (Edges& e : s.edges) {
     std::memset(e.to, -1, sizeof e.to);

@@ -20,7 +20,7 @@ def defaults(native: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def test_names_types_and_defaults() -> None:
-    native = _native.prospector_schema()
+    native = _native.ProspectorBatch.schema()
     assert defaults(native) == ProspectorConfig().core_tree()
     assert list(native["commodities"][1]) == list(Commodities.model_fields)
     same({name: said for name, said in native.items() if name != "commodities"}, numbers_only())

@@ -180,7 +180,7 @@ def same(native: dict[str, list[Any]], model: type[Config]) -> None:
 
 
 def test_the_game() -> None:
-    same(_native.grid_schema(), Game)
+    same(_native.GridBatch.schema(), Game)
 
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda m: m.__name__)
@@ -203,7 +203,7 @@ def test_every_part(model: type[Config]) -> None:
 
 
 def test_parts_inside_the_game_are_the_same_too() -> None:
-    schema = _native.grid_schema()
+    schema = _native.GridBatch.schema()
     same(schema["agent"][1], AgentType)
     same(schema["observation"][1], Observation)
     same(schema["attack"][1], Attack)

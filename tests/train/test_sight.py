@@ -94,4 +94,4 @@ def test_wrong_sizes_are_refused(sizes: tuple[tuple[int, ...], int, int, int]) -
     shape, agents, numbers, out = sizes
     arrays = np.zeros((1, numbers), np.float32), np.zeros((1, out), np.float32)
     with pytest.raises(ValueError, match="expected"):
-        native.sum_in_sight(np.zeros(shape, np.uint8), 1, agents, *arrays)
+        native.sum_visible(np.zeros(shape, np.uint8), 1, agents, *arrays)

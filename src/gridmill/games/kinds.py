@@ -15,6 +15,7 @@ from gridmill.config import ConfigError, did_you_mean
 from gridmill.env.kind import GameConfig
 
 KINDS = {
+    "corridor": "gridmill.games.corridor:Corridor",
     "grid": "gridmill.grid.game:Game",
     "prospector": "gridmill.prospector.config:ProspectorConfig",
 }

@@ -37,7 +37,7 @@ class Sight:
         if obs.device.type == "cpu":
             found = torch.empty(numbers.shape)
             obs_, numbers_, found_ = arrays(obs, numbers.contiguous(), found)
-            native.sum_in_sight(obs_, self.feature, self.num_agents, numbers_, found_)
+            native.sum_visible(obs_, self.feature, self.num_agents, numbers_, found_)
             return found
         return self.plain_sums(obs, numbers)
 

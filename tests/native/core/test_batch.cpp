@@ -10,7 +10,10 @@ namespace {
 
 BatchOptions options(std::uint32_t worlds, int threads = 1, int lanes = 1) {
   BatchOptions o;
-  o.num_worlds = worlds, o.threads = threads, o.lanes = lanes, o.seed = 5;
+  o.num_worlds = worlds;
+  o.threads = threads;
+  o.lanes = lanes;
+  o.seed = 5;
   return o;
 }
 
@@ -121,7 +124,10 @@ TEST(batch_save_and_restore_continue_to_the_bit_and_fork) {
   for (int t = 0; t < 5; ++t) one.step();
   const std::string bytes = one.save({1});
   other.restore(bytes, {0, 1, 2, 3});
-  for (int t = 0; t < 20; ++t) one.step(), other.step();
+  for (int t = 0; t < 20; ++t) {
+    one.step();
+    other.step();
+  }
   for (const auto hash : other.state_hash()) CHECK_EQ(hash, one.state_hash()[1]);
   std::string damaged = bytes;
   damaged[bytes.size() / 2] ^= 1;
@@ -150,7 +156,8 @@ TEST(batch_assigns_games_at_the_next_reset_only) {
 
 TEST(batch_desynchronises_only_the_first_episode) {
   BatchOptions o = options(4);
-  o.desync_episodes = true, o.min_first_episode = 2;
+  o.desync_episodes = true;
+  o.min_first_episode = 2;
   Batch<Walk> batch({settings(1, 10)}, {"a"}, o);
   batch.reset(std::nullopt);
   for (int t = 0; t < 20; ++t) batch.step();
@@ -172,7 +179,8 @@ TEST(batch_fault_in_one_lane_while_another_flies) {  // what the thread sanitize
     Batch<Walk> batch({settings(1, 50, 0, 3)}, {"a"}, options(8, 4, 2));
     batch.reset(std::nullopt);
     for (int t = 1; t < 3; ++t) batch.step();
-    batch.send(0), batch.send(1);
+    batch.send(0);
+    batch.send(1);
     batch.recv(1);  // the other lane's fault is not its business
     CHECK(check::message_of<WorldFault>([&] { batch.recv(0); }).starts_with("world 0, episode 0, tick 3"));
     CHECK(check::message_of<UsageError>([&] { batch.send(1); }).find("call reset() first") != std::string::npos);
@@ -190,8 +198,10 @@ TEST(batch_many_threads_many_steps) {  // what the thread sanitizer watches
   Batch<Walk> batch({settings(2, 11)}, {"a"}, options(32, 8, 4));
   batch.reset(std::nullopt);
   for (int t = 0; t < 3000; ++t) {
-    batch.send(t % 4), batch.send((t + 1) % 4);
-    batch.recv(t % 4), batch.recv((t + 1) % 4);
+    batch.send(t % 4);
+    batch.send((t + 1) % 4);
+    batch.recv(t % 4);
+    batch.recv((t + 1) % 4);
   }
   CHECK_EQ(batch.episodes_dropped(), std::uint64_t{0});
 }

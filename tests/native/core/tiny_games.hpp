@@ -44,8 +44,8 @@ struct Tiny {
   };
   using T = Tick<Self>;
   static constexpr Element empty_obs = 0;
-  static constexpr std::array<std::string_view, 2> phases{"act", "see"};
 
+  static Value schema() { return schema_of(Settings{}); }
   static Vocabulary vocabulary(const std::vector<Value>&) { return {}; }
   static Program compile(const Vocabulary&, const Value& game) { return decode<Settings>(game); }
   static Shape shape(const Program& p) { return {static_cast<std::size_t>(p.agents), {2}, 3, ""}; }
@@ -66,29 +66,26 @@ struct Tiny {
       tick.rows.obs[2 * a + 1] = static_cast<Element>(tick.header.tick);
     }
   }
-  template <std::size_t P>
-  static void phase(T& tick) {
-    if constexpr (P == 0) {
-      ++tick.header.tick;
-      const auto& p = tick.program;
-      if (p.throw_world == tick.header.key.world && p.throw_tick == tick.header.tick)
-        throw std::runtime_error("told to fail");
-      for (std::int64_t a = 0; a < p.agents; ++a) {
-        const std::uint32_t luck = Stream(tick.header.key, tick.header.tick, 9).below(static_cast<std::uint64_t>(a), 3);
-        state(tick).place[a] += tick.rows.actions[a] + static_cast<std::int64_t>(luck);
-        tick.rows.rewards[a] = static_cast<float>(luck);
-        tick.rows.truncations[a] = tick.header.tick >= tick.header.max_steps;
-        tick.rows.terminals[a] = false;
-      }
-      tick.header.ended = tick.header.tick >= tick.header.max_steps;
-    } else {
-      observe(tick);
+  static void act(T& tick) {
+    ++tick.header.tick;
+    const auto& p = tick.program;
+    if (p.throw_world == tick.header.key.world && p.throw_tick == tick.header.tick)
+      throw std::runtime_error("told to fail");
+    for (std::int64_t a = 0; a < p.agents; ++a) {
+      const std::uint32_t luck = Stream(tick.header.key, tick.header.tick, 9).below(static_cast<std::uint64_t>(a), 3);
+      state(tick).place[a] += tick.rows.actions[a] + static_cast<std::int64_t>(luck);
+      tick.rows.rewards[a] = static_cast<float>(luck);
+      tick.rows.truncations[a] = tick.header.tick >= tick.header.max_steps;
+      tick.rows.terminals[a] = false;
     }
+    tick.header.ended = tick.header.tick >= tick.header.max_steps;
   }
-  static bool uses(const Program&, std::size_t) { return true; }
+  static constexpr std::array<Phase<T, Program>, 2> phases{{{"act", act}, {"see", observe}}};
   static void record(T& tick, double* out) {
-    for (std::int64_t a = 0; a < tick.program.agents; ++a)
-      *out++ = 0, *out++ = static_cast<double>(state(tick).place[a]);
+    for (std::int64_t a = 0; a < tick.program.agents; ++a) {
+      *out++ = 0;
+      *out++ = static_cast<double>(state(tick).place[a]);
+    }
   }
 };
 

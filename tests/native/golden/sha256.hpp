@@ -19,8 +19,13 @@ class Sha256 {
     while (size > 0) {
       const std::size_t taken = std::min(size, block_.size() - filled_);
       std::memcpy(block_.data() + filled_, bytes, taken);
-      filled_ += taken, bytes += taken, size -= taken;
-      if (filled_ == block_.size()) mix(), filled_ = 0;
+      filled_ += taken;
+      bytes += taken;
+      size -= taken;
+      if (filled_ == block_.size()) {
+        mix();
+        filled_ = 0;
+      }
     }
   }
   void add(std::string_view text) { add(text.data(), text.size()); }
@@ -58,7 +63,14 @@ class Sha256 {
       const std::uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
       const std::uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
       const std::uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-      h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
+      h = g;
+      g = f;
+      f = e;
+      e = d + t1;
+      d = c;
+      c = b;
+      b = a;
+      a = t1 + t2;
     }
     const std::array<std::uint32_t, 8> sum{a, b, c, d, e, f, g, h};
     for (std::size_t i = 0; i < 8; ++i) state_[i] += sum[i];

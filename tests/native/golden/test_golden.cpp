@@ -87,7 +87,9 @@ std::string names_of_stats(const Batch<G>& batch) {
 template <class G, class Between, class Names>
 std::string played(const Value& config, std::uint64_t seed, std::int64_t steps, Between between, Names names) {
   BatchOptions options;
-  options.num_worlds = kWorlds, options.seed = seed, options.masks = true;
+  options.num_worlds = kWorlds;
+  options.seed = seed;
+  options.masks = true;
   Batch<G> batch({config}, {"golden"}, options);
   batch.reset(std::nullopt);
   Sha256 sha;
@@ -113,7 +115,7 @@ std::string grid_hash(const Value& file, std::uint64_t seed) {
     const std::string features = listed(words.features, [&](const grid::Feature& feature) {
       return written({std::to_string(id++), quoted(feature.name), repr(feature.normalizer)});
     });
-    return written({listed(words.actions, quoted), listed(words.tags, quoted), features, names_of_stats(batch)});
+    return written({listed(words.action_names(), quoted), listed(words.tags, quoted), features, names_of_stats(batch)});
   };
   const std::int64_t max_steps = std::get<std::int64_t>(at(config, "max_steps").data);
   return played<grid::Grid>(config, seed, max_steps + 1, [](Sha256&, auto&) {}, names);

@@ -142,7 +142,9 @@ class RandomCanvas {
 // Hashes of the first worlds of a game, or nothing if it was refused or could not be drawn.
 std::vector<std::uint64_t> drawn(std::uint64_t seed) {
   BatchOptions o;
-  o.num_worlds = 2, o.seed = seed, o.threads = 1;
+  o.num_worlds = 2;
+  o.seed = seed;
+  o.threads = 1;
   try {
     Batch<Grid> batch({RandomCanvas(seed).game()}, {"c"}, o);
     batch.reset(std::nullopt);

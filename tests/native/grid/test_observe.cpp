@@ -106,7 +106,11 @@ using MakeGame = Value (*)(std::uint64_t seed);
 std::pair<std::uint64_t, std::uint64_t> shadow(std::uint64_t seed, ObserveFunction fast, bool fast_primary, int ticks,
                                                MakeGame make_game = random_game) {
   BatchOptions o;
-  o.num_worlds = 3, o.seed = seed, o.threads = 2, o.masks = true, o.observe = {fast_primary, true};
+  o.num_worlds = 3;
+  o.seed = seed;
+  o.threads = 2;
+  o.masks = true;
+  o.observe = {fast_primary, true};
   Batch<Grid> batch({make_game(seed)}, {"r"}, o);
   batch.each_worker([&](Worker& worker) { worker.fast = fast; });
   batch.reset(std::nullopt);
@@ -121,7 +125,8 @@ std::pair<std::uint64_t, std::uint64_t> shadow(std::uint64_t seed, ObserveFuncti
   }
   std::pair<std::uint64_t, std::uint64_t> sums{0, 0};
   batch.each_worker([&](const Worker& worker) {
-    sums.first += worker.validation.comparisons, sums.second += worker.validation.mismatches;
+    sums.first += worker.validation.comparisons;
+    sums.second += worker.validation.mismatches;
   });
   return sums;
 }
@@ -169,7 +174,7 @@ TEST(observe_walled_games_have_runs) {  // or the test above would be about some
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Value game = walled_game(seed);
     const Vocabulary words = Grid::vocabulary({game});
-    CHECK(Grid::compile(words, game).plain_code != 0);
+    CHECK(Grid::compile(words, game).codes.plain != 0);
   }
 }
 
@@ -195,12 +200,18 @@ TEST(window_disc_sizes) {
 
 TEST(grid_many_threads_many_steps) {  // what the thread sanitizer watches
   BatchOptions o;
-  o.num_worlds = 16, o.threads = 8, o.lanes = 2, o.masks = true, o.profiling = true;
+  o.num_worlds = 16;
+  o.threads = 8;
+  o.lanes = 2;
+  o.masks = true;
+  o.profiling = true;
   Batch<Grid> batch({random_game(3)}, {"r"}, o);
   batch.reset(std::nullopt);
   for (int t = 0; t < 400; ++t) {
-    batch.send(0), batch.send(1);
-    batch.recv(1), batch.recv(0);
+    batch.send(0);
+    batch.send(1);
+    batch.recv(1);
+    batch.recv(0);
   }
   CHECK(batch.times().total()[2] > 0);
 }

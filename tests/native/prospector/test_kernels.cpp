@@ -47,10 +47,22 @@ double worst_normal(const Kernels& kernels, std::uint64_t rounds) {
       second[i] = static_cast<std::uint32_t>(draw.at(32 * round + 16 + i));
     }
     // The ends of the range, where a polynomial is worst.
-    if (round % 7 == 0) first[0] = 0, second[0] = 0;
-    if (round % 7 == 1) first[1] = ~0u, second[1] = ~0u;
-    if (round % 7 == 2) first[2] = 1u << 31, second[2] = (1u << 29) - 1;
-    if (round % 7 == 3) first[3] = 3037000500u, second[3] = 1u << 29;
+    if (round % 7 == 0) {
+      first[0] = 0;
+      second[0] = 0;
+    }
+    if (round % 7 == 1) {
+      first[1] = ~0u;
+      second[1] = ~0u;
+    }
+    if (round % 7 == 2) {
+      first[2] = 1u << 31;
+      second[2] = (1u << 29) - 1;
+    }
+    if (round % 7 == 3) {
+      first[3] = 3037000500u;
+      second[3] = 1u << 29;
+    }
     kernels.normals(first, second, found, 16);
     for (int i = 0; i < 16; ++i) worst = std::max(worst, std::abs(found[i] - standard_normal(first[i], second[i])));
   }
@@ -69,7 +81,10 @@ void play_both(const Program& one, const Program& other, std::uint64_t seed, int
     if (draw.below(2 * at + 1, 3) == 0) action = a->selected < 0 ? 12 : 28 + static_cast<std::int64_t>(at % 3);
     step_alone(one, *a, action);
     step_alone(other, *b, action);
-    if (a->terminated || a->truncated) reset_alone(one, *a, nullptr), reset_alone(other, *b, nullptr);
+    if (a->terminated || a->truncated) {
+      reset_alone(one, *a, nullptr);
+      reset_alone(other, *b, nullptr);
+    }
     CHECK(std::memcmp(static_cast<const void*>(a.get()), static_cast<const void*>(b.get()), sizeof(State)) == 0);
   }
 }

@@ -1,0 +1,201 @@
+// What there is: types of objects with their machines and limits, tags, collectives.
+#include <algorithm>
+
+#include "grid/compile.hpp"
+
+namespace gridmill::grid {
+
+std::vector<std::uint16_t> per_resource(const GameConfig& game, const Named<std::int64_t>& amounts,
+                                        std::int64_t times) {
+  std::vector<std::uint16_t> out(game.resources.size());
+  for (const auto& [name, n] : amounts) {
+    const auto at = std::find(game.resources.begin(), game.resources.end(), name) - game.resources.begin();
+    out[static_cast<std::size_t>(at)] = static_cast<std::uint16_t>(std::min<std::int64_t>(n * times, 65'535));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& game, const Named<std::int64_t>& amounts) {
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> out;
+  const auto all = per_resource(game, amounts, 1);
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r] > 0) out.emplace_back(static_cast<std::uint16_t>(r), all[r]);
+  return out;
+}
+
+namespace {
+
+Type make_type(const std::string& name, const std::vector<std::string>& tags, const Named<std::int64_t>& inventory,
+               const std::string& vibe, const GameConfig& game, const Vocabulary& words) {
+  Type type;
+  type.name = name;
+  type.tags.push_back(words.tag("type:" + name));
+  for (const auto& tag : tags) type.tags.push_back(words.tag(tag));
+  std::sort(type.tags.begin(), type.tags.end());
+  type.tags.erase(std::unique(type.tags.begin(), type.tags.end()), type.tags.end());
+  type.inventory.assign(game.resources.size(), 0);
+  for (const auto& [resource, amount] : inventory) {
+    const auto at = std::find(game.resources.begin(), game.resources.end(), resource) - game.resources.begin();
+    type.inventory[static_cast<std::size_t>(at)] = static_cast<std::uint16_t>(amount);
+  }
+  type.vibe = words.vibe(vibe);
+  type.may_hold.assign(game.resources.size(), false);
+  type.limits = kNoLimits;
+  return type;
+}
+
+// The resources of each group in order of the game's resources.
+std::size_t add_limits(Program& p, const std::vector<Limit>& limits) {
+  LimitSet set;
+  set.bonus_for.resize(p.num_resources);
+  for (const auto& limit : limits) {
+    LimitGroup group{{}, static_cast<std::uint32_t>(limit.base), static_cast<std::uint32_t>(limit.max), {}};
+    const auto index = static_cast<std::uint16_t>(set.groups.size());
+    for (std::uint16_t r = 0; r < p.num_resources; ++r) {
+      const auto& names = limit.resources;
+      if (std::find(names.begin(), names.end(), p.config.resources[r]) == names.end()) continue;
+      group.resources.push_back(r);
+    }
+    for (const auto& [r, n] : costs(p.config, limit.bonus)) {
+      group.bonus.emplace_back(r, n);
+      set.bonus_for[r].push_back(index);
+    }
+    set.groups.push_back(std::move(group));
+  }
+  set.of.resize(p.num_resources);
+  for (std::size_t r = 0; r < p.num_resources; ++r) set.of[r].is_bonus = !set.bonus_for[r].empty();
+  const auto end_of = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
+  for (const LimitGroup& group : set.groups) {
+    const std::uint32_t first_bonus = end_of(set.bonuses);
+    set.bonuses.insert(set.bonuses.end(), group.bonus.begin(), group.bonus.end());
+    for (const auto r : group.resources) {
+      const std::uint32_t first_other = end_of(set.others);
+      std::copy_if(group.resources.begin(), group.resources.end(), std::back_inserter(set.others),
+                   [r](auto other) { return other != r; });
+      set.of[r] = {true,
+                   set.of[r].is_bonus,
+                   group.base,
+                   group.max,
+                   {first_bonus, end_of(set.bonuses)},
+                   {first_other, end_of(set.others)}};
+    }
+  }
+  p.limit_sets.push_back(std::move(set));
+  return p.limit_sets.size() - 1;
+}
+
+void compile_assembler(Program& p, Type& type, const Assembler& config) {
+  CompiledAssembler assembler;
+  assembler.cooldown = static_cast<std::uint32_t>(config.cooldown);
+  assembler.partial = config.partial;
+  assembler.max_uses = config.max_uses;
+  for (const Recipe& declared : config.recipes) {
+    CompiledRecipe recipe;
+    recipe.min_agents = static_cast<std::uint32_t>(declared.min_agents);
+    recipe.inputs = per_resource(p.config, declared.inputs, 1);
+    recipe.outputs = per_resource(p.config, declared.outputs, 1);
+    for (const auto& name : declared.vibes) {
+      const std::uint8_t vibe = p.words->vibe(name);
+      const auto same =
+          std::find_if(recipe.vibes.begin(), recipe.vibes.end(), [&](auto& v) { return v.first == vibe; });
+      if (same == recipe.vibes.end()) recipe.vibes.emplace_back(vibe, 1);
+      else ++same->second;
+    }
+    assembler.recipes.push_back(std::move(recipe));
+  }
+  type.assembler = static_cast<std::int32_t>(p.machines.assemblers.size());
+  p.machines.assemblers.push_back(std::move(assembler));
+}
+
+void compile_machine(Program& p, Type& type, const ObjectType& object) {
+  type.pushable = object.pushable;
+  type.swappable = object.swappable;
+  type.limits = object.limits.empty() ? kNoLimits : add_limits(p, object.limits);
+  type.use_all = object.use == "all";
+  if (object.assembler) compile_assembler(p, type, *object.assembler);
+  if (!object.converter) return;
+  const Converter& c = *object.converter;
+  CompiledConverter machine;
+  machine.inputs = per_resource(p.config, c.inputs, 1);
+  machine.outputs = per_resource(p.config, c.outputs, 1);
+  machine.store = per_resource(p.config, c.inputs, c.max_input);
+  machine.cooldown = static_cast<std::uint32_t>(c.cooldown);
+  machine.max_output = static_cast<std::uint32_t>(c.max_output);
+  machine.initial = static_cast<std::uint32_t>(c.initial_resource_count);
+  machine.max_conversions = c.max_conversions;
+  type.converter = static_cast<std::int32_t>(p.machines.converters.size());
+  p.machines.converters.push_back(std::move(machine));
+}
+
+}  // namespace
+
+void compile_types(Program& p, const Mentions& mentions) {
+  add_limits(p, p.config.agent.limits);
+  add_limits(p, {});  // kNoLimits
+  for (const auto& [name, type] : p.config.objects) {
+    p.types.push_back(make_type(shown_name(name, type), type.tags, type.inventory, type.vibe, p.config, *p.words));
+    p.types.back().terrain = is_terrain(p.config, mentions, name, type);
+    compile_machine(p, p.types.back(), type);
+  }
+  p.agent_type = p.types.size();
+  const AgentType& agent = p.config.agent;
+  p.types.push_back(make_type("agent", agent.tags, agent.inventory, agent.vibe, p.config, *p.words));
+  p.machines.any = !p.machines.converters.empty() || !p.machines.assemblers.empty();
+}
+
+// Tags that rules set or clear are bits of every object; the others belong to its type.
+Tags compile_tags(Program& p, const Mentions& mentions) {
+  Tags tags;
+  tags.bit_of.assign(256, -1);
+  const auto& names = mentions.changeable;
+  if (names.size() > 64)
+    refuse("$", "rules may set or clear at most 64 different tags, got " + std::to_string(names.size()));
+  for (const auto& name : names) {
+    const std::uint8_t tag = p.words->tag(name);
+    tags.bit_of[tag] = static_cast<std::int32_t>(tags.changeable.size());
+    tags.changeable.push_back(tag);
+  }
+  for (Type& type : p.types) {
+    for (const auto tag : type.tags) {
+      type.tag_set.set(tag);
+      if (tags.bit_of[tag] >= 0) type.marks |= std::uint64_t{1} << tags.bit_of[tag];
+    }
+    std::erase_if(type.tags, [&](std::uint8_t tag) { return tags.bit_of[tag] >= 0; });
+  }
+  return tags;
+}
+
+Collectives compile_collectives(Program& p) {
+  Collectives out;
+  Named<Collective> teams = p.config.collectives;
+  std::sort(teams.begin(), teams.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto place = [](const auto& names, const std::string& name) {
+    return static_cast<std::uint8_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
+  };
+  std::vector<std::string> own;
+  for (const auto& [name, team] : teams) own.push_back(name);
+  for (const auto& [name, team] : teams)
+    out.teams.push_back({per_resource(p.config, team.inventory, 1),
+                         team.limits.empty() ? kNoLimits : add_limits(p, team.limits), place(p.words->teams, name)});
+  for (const auto& name : p.words->teams) {
+    const auto at = std::find(own.begin(), own.end(), name);
+    out.of_word.push_back(at == own.end() ? -1 : static_cast<std::int32_t>(at - own.begin()));
+  }
+  for (const auto& name : p.config.agent.collectives) out.of_agents.push_back(place(own, name));
+  for (std::size_t t = 0; t < p.config.objects.size(); ++t)
+    if (const std::string& name = p.config.objects[t].second.collective; !name.empty())
+      p.types[t].collective = place(own, name);
+  if (teams.empty()) return out;
+  const auto stat = [&](const std::string& name) {
+    const auto& names = p.words->agent_stats;
+    return static_cast<std::uint16_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
+  };
+  for (const auto& name : p.words->names)
+    out.credit.push_back({stat(name + ".aligned_by_agent"), stat(name + ".scrambled_by_agent")});
+  for (Type& type : p.types)
+    type.counted_as = static_cast<std::uint16_t>(
+        std::lower_bound(p.words->names.begin(), p.words->names.end(), type.name) - p.words->names.begin());
+  return out;
+}
+
+}  // namespace gridmill::grid
