@@ -10,7 +10,6 @@ from collections.abc import Callable
 from gridmill import games, own_code
 from gridmill.config import did_you_mean
 from gridmill.games import AnyGame
-from gridmill.prospector.config import ProspectorConfig
 from gridmill.recipes.arena import arena
 from gridmill.recipes.arena_basic_easy_shaped import arena_basic_easy_shaped
 from gridmill.recipes.ci import ci
@@ -18,7 +17,7 @@ from gridmill.recipes.cogsguard import cogsguard
 from gridmill.recipes.navigation import navigation
 from gridmill.recipes.prospector import prospector
 from gridmill.recipes.toy import toy
-from gridmill.run import PolicyConfig, Run
+from gridmill.run import Run
 
 __all__ = ["build", "maker", "names"]
 
@@ -58,8 +57,7 @@ def build(text: str) -> Run:
         return maker(text)()
     found = own_code.call(text, "recipe")
     if isinstance(found, AnyGame):
-        encoder = PolicyConfig(encoder="mlp") if isinstance(found, ProspectorConfig) else PolicyConfig()
-        return Run(recipe=text, game=found, policy=encoder)
+        return Run(recipe=text, game=found)
     if not isinstance(found, Run):
         raise TypeError(f"`{text}`: expected a function that returns a Run or a Game, got {type(found).__name__}")
     return found
