@@ -70,6 +70,12 @@ def find(text: str, package: str, base: type[Base], what: str) -> type[Base]:
     return found
 
 
+def settled(text: str) -> str:
+    """The text that finds the same from any folder: a file has its whole path."""
+    place, colon, name = text.rpartition(":") if not text.endswith(".py") else (text, "", "")
+    return f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else text
+
+
 def name_of(found: type, package: str) -> str:
     """The text that `find` finds a class again by: its file's name if it ships, else its place."""
     module = found.__module__

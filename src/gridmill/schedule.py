@@ -55,9 +55,9 @@ def _within(low: float, high: float, open_below: bool = False) -> Callable[[Any]
             path = f"$.{name}" if name else "$"
             if value < low or (open_below and value == low):
                 what = "greater than" if open_below else "greater than or equal to"
-                raise ConfigError(f"expected {what} {low:g}, got {value!r}", path)
+                raise ConfigError(f"expected {what} {low:g}, got {value:g}", path)
             if value > high:
-                raise ConfigError(f"expected less than or equal to {high:g}, got {value!r}", path)
+                raise ConfigError(f"expected less than or equal to {high:g}, got {value:g}", path)
         return number
 
     return check

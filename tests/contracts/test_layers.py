@@ -18,13 +18,15 @@ NATIVE = ROOT / "native"
 FLOORS = [
     {"_native", "onednn"},
     {"config"},
-    {"grid", "prospector", "own_code"},
+    {"grid", "prospector", "own_code", "schedule", "checkpoint"},
     {"games"},
     {"batch"},
     {"env"},
-    {"render", "differences", "explain", "windows", "scores", "scripts", "run", "replay"},
-    {"faces", "faces_puffer", "faces_world", "faces_zoo", "checks", "overrides", "arithmetic", "checkpoint"},
-    {"recipes", "presets", "policy"},
+    {"render", "differences", "explain", "windows", "scores", "scripts", "policy", "replay"},
+    {"losses"},
+    {"run"},
+    {"faces", "faces_puffer", "faces_world", "faces_zoo", "checks", "overrides", "arithmetic"},
+    {"recipes", "presets"},
     {"evaluate", "dry_run"},
     {"train"},
     {"workshop"},
@@ -90,7 +92,7 @@ def test_python_imports_point_down(path: Path) -> None:
         assert FLOOR[other] < FLOOR[room], f"{path.name} ({room}) may not import {other}"
 
 
-LEARNING = {"checkpoint", "policy", "train", "workshop"}  # rooms that may import torch
+LEARNING = {"checkpoint", "policy", "losses", "train", "workshop"}  # rooms that may import torch
 
 
 def test_torch_stays_in_its_rooms() -> None:

@@ -81,20 +81,20 @@ def inject(place: str, patch: Patch, injection: Injection) -> None:
     """Install an injection at one of the places of learning."""
     counting(patch, injection)
     if place == "logits":
-        plain_ppo = learner_room.ppo
+        plain = learner_room.Objective.__call__
         patch.setattr(
-            learner_room,
-            "ppo",
-            lambda batch, out, w: plain_ppo(batch, out._replace(logits=injection.into(out.logits)), w),
+            learner_room.Objective,
+            "__call__",
+            lambda self, batch, out, share: plain(self, batch, out._replace(logits=injection.into(out.logits)), share),
         )
     elif place == "loss":
-        plain_loss = learner_room.ppo
+        plain_loss = learner_room.Objective.__call__
 
-        def loss(batch: Any, out: Any, w: Any) -> tuple[Tensor, Tensor, Tensor]:
-            found, metrics, ratio = plain_loss(batch, out, w)
-            return found * injection.into(torch.ones(1)).squeeze(), metrics, ratio
+        def loss(self: Any, batch: Any, out: Any, share: float) -> tuple[Tensor, dict[str, Tensor]]:
+            found, metrics = plain_loss(self, batch, out, share)
+            return found * injection.into(torch.ones(1)).squeeze(), metrics
 
-        patch.setattr(learner_room, "ppo", loss)
+        patch.setattr(learner_room.Objective, "__call__", loss)
     elif place == "gradient":
         plain_sum = learner_room.add_up
 

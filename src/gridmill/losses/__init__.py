@@ -113,7 +113,7 @@ class Loss(Config):
 
 def names() -> list[str]:
     """The losses that ship."""
-    return own_code.names(Path(__file__).parent)
+    return sorted({name for folder in __path__ for name in own_code.names(Path(folder))})
 
 
 def kind_of(loss: type[Loss]) -> str:

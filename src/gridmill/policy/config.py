@@ -20,7 +20,7 @@ def _one_of(folder: str, *more: str) -> Any:
     def check(name: str) -> str:
         known = [*more, *own_code.names(FOLDER / folder)]
         if name in known or own_code.is_own(name):
-            return name
+            return own_code.settled(name)
         hint = did_you_mean(name, known)
         raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
 
