@@ -6,7 +6,7 @@ Nothing is remembered, so a resumed run continues with the same numbers. No torc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -46,26 +46,34 @@ def _number_kind(value: Any) -> str:
 Number = Annotated[Annotated[float, Tag("number")] | Annotated[Schedule, Tag("schedule")], Discriminator(_number_kind)]
 
 
-def _within(low: float, high: float, open_below: bool = False) -> Callable[[Any], Any]:
-    """Refuses a number, or an end of a schedule, that lies outside."""
+def _ends(low: float, high: float, open_below: bool = False) -> AfterValidator:
+    """Refuses a schedule one of whose ends lies outside."""
 
-    def check(number: Any) -> Any:
-        ends = {"start": number.start, "end": number.end} if isinstance(number, Schedule) else {"": number}
-        for name, value in ends.items():
-            path = f"$.{name}" if name else "$"
+    def check(schedule: Schedule) -> Schedule:
+        for name, value in (("start", schedule.start), ("end", schedule.end)):
             if value < low or (open_below and value == low):
                 what = "greater than" if open_below else "greater than or equal to"
-                raise ConfigError(f"expected {what} {low:g}, got {value:g}", path)
+                raise ConfigError(f"expected {what} {low:g}, got {value:g}", f"$.{name}")
             if value > high:
-                raise ConfigError(f"expected less than or equal to {high:g}, got {value:g}", path)
-        return number
+                raise ConfigError(f"expected less than or equal to {high:g}, got {value:g}", f"$.{name}")
+        return schedule
 
-    return check
+    return AfterValidator(check)
 
 
-ShareNumber = Annotated[Number, AfterValidator(_within(0.0, 1.0))]
-PositiveNumber = Annotated[Number, AfterValidator(_within(0.0, 1e12, open_below=True))]
-NotNegativeNumber = Annotated[Number, AfterValidator(_within(0.0, 1e12))]
+ShareNumber = Annotated[
+    Annotated[float, Field(ge=0.0, le=1.0), Tag("number")] | Annotated[Schedule, _ends(0.0, 1.0), Tag("schedule")],
+    Discriminator(_number_kind),
+]
+PositiveNumber = Annotated[
+    Annotated[float, Field(gt=0.0, le=1e12), Tag("number")]
+    | Annotated[Schedule, _ends(0.0, 1e12, open_below=True), Tag("schedule")],
+    Discriminator(_number_kind),
+]
+NotNegativeNumber = Annotated[
+    Annotated[float, Field(ge=0.0, le=1e12), Tag("number")] | Annotated[Schedule, _ends(0.0, 1e12), Tag("schedule")],
+    Discriminator(_number_kind),
+]
 
 
 @dataclass(frozen=True)

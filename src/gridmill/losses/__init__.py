@@ -133,9 +133,11 @@ def read(losses: Any) -> Any:
             found[name] = data
             continue
         kind = str(data.get("kind", name))
-        if not own_code.is_own(kind) and (kind != name or kind not in names()):
+        if not own_code.is_own(kind) and kind not in names():
             hint = did_you_mean(kind, names()) or f"; losses: {', '.join(names())}, or package.module:Class"
             raise ConfigError(f"unknown loss `{kind}`{hint}", f"$.{name}")
+        if not own_code.is_own(kind) and kind != name:
+            raise ConfigError(f"expected `{kind}` as the name of a loss of this kind, got `{name}`", f"$.{name}")
         rest = {key: value for key, value in data.items() if key != "kind"}
         try:
             found[name] = own_code.find(kind, __name__, Loss, "loss").load(rest)
