@@ -123,7 +123,7 @@ def test_it_learns_from_the_teacher(teacher: Path, tmp_path: Path) -> None:
         return sum(metrics[name] for metrics in found[epochs]) / len(found[epochs])
 
     begin, end = slice(0, 3), slice(40, 50)
-    assert mean("clone_agrees", end) > mean("clone_agrees", begin) + 0.15
+    assert mean("clone_agrees", end) > mean("clone_agrees", begin) + 0.1
     assert mean("loss/clone_head", end) < 0.8 * mean("loss/clone_head", begin)
 
 

@@ -42,13 +42,20 @@ class Policy(nn.Module):
         self.config, self.spec = config, spec
         rng = np.random.default_rng([seed, 0x9E3779B9])
         self.layout = _layout(spec)
+        with torch.random.fork_rng(devices=[]):  # parts of the user's own may draw from torch: a seed gives the same
+            torch.manual_seed(seed)
+            self._make(rng)
+        self.heads = Heads(self.actor, self.critic)
+        self.place(torch.device("cpu"))
+
+    def _make(self, rng: np.random.Generator) -> None:
+        """The parts with weights, in the order in which numbers are drawn for them."""
+        config, spec = self.config, self.spec
         self.encoder = encoder_for(config, spec)(config, spec, self.layout, rng)
         self.dense = nn.ModuleList(dense(config.hidden, config.hidden, RELU, rng, True) for _ in range(config.layers))
         self.core = core_for(config.core)(config.hidden, rng)
         self.actor = dense(config.hidden, len(spec.actions), config.actor_gain, rng)
         self.critic = dense(config.hidden, 1, 1.0, rng)
-        self.heads = Heads(self.actor, self.critic)
-        self.place(torch.device("cpu"))
 
     @property
     def state_size(self) -> int:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 from torch import nn
 
-from gridmill import own_code
+from gridmill import onednn, own_code
 from gridmill.policy.config import Size
+
+onednn.settle()
 
 
 class Core(nn.Module):
