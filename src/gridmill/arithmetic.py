@@ -4,7 +4,7 @@
 
 Nothing is ever rounded: every step collected is a step trained on, or the sizes are refused with the numbers that do
 not fit and the overrides that would. Memory is estimated and refused before anything is allocated. No torch here: the
-trainer takes its sizes from `sizes`, `train --dry-run` prints them.
+trainer takes its sizes from `sizes`, `train --dry-run` prints them; without torch the policy's memory is not known.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from gridmill.batch import Env
 from gridmill.config import ConfigError
 from gridmill.env import TokenBudgetWarning, make
 from gridmill.policy.config import PolicyConfig, Size
@@ -59,12 +60,12 @@ class Memory:
     """Bytes, about. Experience: the stored batch. Policy: weights, their copies, activations of a microbatch."""
 
     experience: int
-    policy: int
+    policy: int | None  # None: not known, since torch is not installed
     worlds: int
 
     @property
     def total(self) -> int:
-        return self.experience + self.policy + self.worlds
+        return self.experience + (self.policy or 0) + self.worlds
 
 
 def plan(run: Run) -> tuple[Sizes, Memory]:
@@ -166,26 +167,35 @@ def memory(run: Run) -> Memory:
         env = make(run.game, num_worlds=1, masks=t.masks)
     with env:
         world, obs, actions = env.bytes_per_world, int(env.obs.nbytes) // env.num_agents, env.num_actions
-        agents, spec = env.num_agents, Spec.of(env)
+        agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
     masks = actions if t.masks else 0
-    step = obs + masks + PER_STEP
+    step = obs + masks + PER_STEP + columns
     size = _policy_size(run.policy, spec)
     microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size, t.batch_size)
     need = Memory(
-        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * size.state * 4,
-        policy=4 * (COPIES * size.parameters + microbatch * size.activations),
+        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * (size.state if size else 0) * 4,
+        policy=4 * (COPIES * size.parameters + microbatch * size.activations) if size else None,
         worlds=t.num_worlds * (world + agents * (2 * obs + masks + PER_STEP)),
     )
-    _refuse_more_than_there_is(run, need, step, size.activations * 4)
+    _refuse_more_than_there_is(run, need, step, size.activations * 4 if size else 0)
     return need
 
 
-def _policy_size(config: PolicyConfig, spec: Spec) -> Size:
-    """As the policy reports it; where torch is missing nothing can be trained, and the policy counts as nothing."""
+def _columns(run: Run, env: Env) -> int:
+    """Bytes per step of what the losses need beside the trainer's own columns."""
+    outputs = {"logits": env.num_actions, "hidden": run.policy.hidden}
+    needs = {name: column for loss in run.losses.values() for name, column in loss.needs().items()}
+    arrays = [getattr(env, column.env, None) for column in needs.values() if column.env]
+    of_env = sum(array.nbytes // env.num_rows for array in arrays if array is not None)  # a wrong name is told later
+    return int(of_env) + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
+
+
+def _policy_size(config: PolicyConfig, spec: Spec) -> Size | None:
+    """As the policy reports it; None where torch is not installed."""
     try:
         from gridmill.policy.network import Policy
     except ModuleNotFoundError:
-        return Size(0, 0)
+        return None
     return Policy.size(config, spec)
 
 
@@ -197,7 +207,7 @@ def _refuse_more_than_there_is(run: Run, need: Memory, step: int, activations: i
     parts = {
         "batch_size": (need.experience, f"batch_size = {t.batch_size} steps x {step} bytes"),
         "max_microbatch": (
-            need.policy,
+            need.policy or 0,
             f"microbatches of {t.max_microbatch or t.minibatch_size} x {activations} bytes",
         ),
         "num_worlds": (need.worlds, f"num_worlds = {t.num_worlds} x {need.worlds // t.num_worlds} bytes"),

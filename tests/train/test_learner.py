@@ -11,7 +11,7 @@ from small_runs import hash_of, small_run
 from tiny import tiny
 
 from gridmill.losses import Minibatch
-from gridmill.run import PPO, OptimizerConfig, Value
+from gridmill.run import PPO, OptimizerConfig, Schedule, Value
 from gridmill.train.trainer import Trainer
 
 # ---- what a minibatch is given
@@ -119,3 +119,29 @@ def test_a_run_without_an_active_loss_collects_and_learns_nothing() -> None:
     assert hash_of(trainer.weights()) == before
     assert math.isnan(metrics["gradient_norm"])
     assert trainer.trained_steps == 0
+
+
+# ---- numbers that may change
+
+USED: dict[str, tuple[float, float, dict[str, Any]]] = {
+    "trainer.gamma": (0.99, 0.5, {}),
+    "trainer.gae_lambda": (0.95, 0.3, {}),
+    "trainer.rho_clip": (1.0, 0.3, {"trainer__advantage": "vtrace"}),
+    "trainer.c_clip": (1.0, 0.3, {"trainer__advantage": "vtrace"}),
+    "trainer.target_kl": (1.0, 1e-9, {}),
+    "trainer.prio_alpha": (0.8, 0.1, {}),
+    "trainer.prio_beta0": (0.2, 0.9, {"trainer__prio_alpha": 0.8}),
+    "trainer.shared_advantage": (0.5, 2.0, {}),
+    "optimizer.max_grad_norm": (0.5, 0.001, {"optimizer__eps": 1e-2}),
+    "losses.value.clip": (0.5, 0.001, {}),
+}
+
+
+@pytest.mark.parametrize("path", USED)
+def test_a_schedule_is_the_number_it_has_now(path: str) -> None:
+    number, other, more = USED[path]
+    more = {"trainer__update_epochs": 3, "optimizer__learning_rate": 0.02} | more
+    name = path.replace(".", "__")
+    still = weights_after(2, **more, **{name: number})
+    assert weights_after(2, **more, **{name: Schedule(start=number, end=number)}) == still
+    assert weights_after(2, **more, **{name: Schedule(start=number, end=other, until=128)}) != still

@@ -4,7 +4,7 @@
 
 Called by the command line and by people: `train(run)` begins one, `resume(folder)` goes on with one, to the bit on a
 CPU.
-Exit codes: 0 done, 3 checkpoints cannot be written, 4 numbers that are none, 5 stopped by the guard, 130 Ctrl-C,
+Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 130 Ctrl-C,
 143 SIGTERM.
 """
 
@@ -141,7 +141,7 @@ class _Session:
                     code, reason = NOT_SAVED, "the last checkpoint could not be written"
             except BrokenNumbers as error:
                 self.log.note(f"stopped: {error}; {self.dumped()}")
-                code, reason = BROKEN, "numbers that are none"
+                code, reason = BROKEN, "non-finite values"
             except checkpoint.NotSaved as error:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
@@ -190,8 +190,8 @@ class _Session:
         for warning in warnings:
             self.log.note(f"warning: {warning}")
         if self.trainer.learner.in_a_row >= 3:
-            self.log.note(f"stopped: 3 updates in a row were no numbers; {self.dumped()}")
-            return BROKEN, "numbers that are none"
+            self.log.note(f"stopped: 3 updates in a row had non-finite values; {self.dumped()}")
+            return BROKEN, "non-finite values"
         if warnings and self.run.guard.stop:
             return STOPPED, "stopped by the guard"
         return 0, "finished"
