@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 from gridmill import games, onednn
 from gridmill.env import GameConfig
 from gridmill.policy.spec import Spec
-from gridmill.run import Losses, OptimizerConfig, PolicyConfig, Run, TrainerConfig
+from gridmill.run import Loss, OptimizerConfig, PolicyConfig, Run, TrainerConfig
 
 needs_bf16 = pytest.mark.skipif(onednn.settle().state == "broken", reason=onednn.settle().text)
 
@@ -27,7 +28,7 @@ def short_game(num_agents: int = 3) -> GameConfig:
 def small_run(
     game: GameConfig | None = None,
     policy: dict[str, Any] | None = None,
-    losses: Losses | None = None,
+    losses: Mapping[str, Loss] | None = None,
     optimizer: OptimizerConfig | None = None,
     seed: int = 0,
     **trainer: Any,
@@ -44,7 +45,7 @@ def small_run(
         seed=seed,
         game=game,
         policy=PolicyConfig(**({"hidden": 32} | (policy or {}))),
-        losses=losses or Losses(),
+        **({} if losses is None else {"losses": losses}),
         optimizer=optimizer or OptimizerConfig(),
         trainer=TrainerConfig(**(usual | trainer)),
     )

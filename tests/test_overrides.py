@@ -114,7 +114,17 @@ def test_later_ones_win() -> None:
             "trainer.precision=fp16",
             "expected 'fp32' or 'bf16', got 'fp16' - at `$.trainer.precision`",
         ),
-        ("game=prospector", "expected encoder mlp for prospector, got bag - at `$.policy.encoder`"),
+        ("policy.encoder=bga", "expected auto, attend, bag, cnn, mlp, FILE.py:Class or package.module:Class, "
+         "got 'bga'; did you mean `bag`? - at `$.policy.encoder`"),
+        ('trainer.gamma={"start": 0.5, "end": 1.5}',
+         "expected less than or equal to 1, got 1.5 - at `$.trainer.gamma.end`"),
+        ('trainer.rho_clip={"start": 0.0, "end": 1.5}',
+         "expected greater than 0, got 0 - at `$.trainer.rho_clip.start`"),
+        ("losses.ppo.kind=value", "expected `value` as the name of a loss of this kind, got `ppo` - at `$.losses.ppo`"),
+        ("policy.start=x", "`start` is now `init_from` - at `$.policy`"),
+        ("trainer.sight_share=1", "`sight_share` is now `shared_advantage` - at `$.trainer`"),
+        ("losses.mine.weight=1", "unknown setting `mine`; did you mean `losses.ppo.weight`? - at `$.losses`"),
+        ("losses.mine.kind=nowhere.py:X", "no loss file `nowhere.py` - at `$.losses.mine.kind`"),
         ("game.max_steps=0", "expected greater than or equal to 1, got 0 - at `$.game.max_steps`"),
         ("policy={", "expected JSON, got `{` (Expecting property name enclosed in double quotes: "
          "line 1 column 2 (char 1)) - at `$.policy`"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
 import sys
 import types
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gridmill import arithmetic, cli, games, presets, recipes
+from gridmill.config import Config, flatten
 from gridmill.grid import Game
-from gridmill.run import Run, TrainerConfig
+from gridmill.run import PolicyConfig, Run, Schedule, TrainerConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = Path(__file__).parent / "golden" / "recipes"
@@ -26,20 +29,44 @@ def call(*arguments: str) -> Result:
     return CliRunner().invoke(cli.app, list(arguments))
 
 
-def golden(run: Run) -> dict[str, Any]:
-    """All settings; of the game its fingerprint, its own golden file has the rest."""
-    return run.tree() | {"game": f"{run.game.name} {run.game.fingerprint()}"}
+def golden(name: str) -> Any:
+    """What a recipe changes; of the game its fingerprint, its own golden file has the rest."""
+    run = recipes.build(name)
+    return {"game": f"{run.game.name} {run.game.fingerprint()}"} | changed(run, Run(recipe="", game=run.game))
 
 
-@pytest.mark.parametrize("name", recipes.names())
+def changed(mine: Any, usual: Any) -> Any:
+    """What differs, as plain data without what is left at its default."""
+    if isinstance(mine, Schedule):
+        return mine.model_dump(exclude_defaults=True)
+    if not isinstance(mine, Config | Mapping):
+        return mine
+    mine, usual = (dict(each) for each in (mine, usual))
+    return {name: changed(value, usual.get(name, {})) for name, value in mine.items() if value != usual.get(name)}
+
+
+def defaults() -> dict[str, Any]:
+    """All settings that a run has if nobody changes them, but for the game."""
+    tree = Run(recipe="", game=games.toy()).tree()
+    del tree["game"]
+    return flatten(tree)
+
+
+GOLDENS: dict[str, Callable[[], dict[str, Any]]] = {
+    "defaults": defaults,
+    **{name: functools.partial(golden, name) for name in recipes.names()},
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
 def test_golden(name: str) -> None:
-    assert golden(recipes.build(name)) == json.loads((GOLDEN / f"{name}.json").read_text()), (
+    assert GOLDENS[name]() == json.loads((GOLDEN / f"{name}.json").read_text()), (
         "if this is meant, run `python tests/test_recipes.py --write`"
     )
 
 
 def test_every_golden_file_belongs_to_a_recipe() -> None:
-    assert sorted(path.stem for path in GOLDEN.glob("*.json")) == sorted(recipes.names())
+    assert sorted(path.stem for path in GOLDEN.glob("*.json")) == sorted(GOLDENS)
 
 
 @pytest.mark.parametrize("name", recipes.names())
@@ -97,7 +124,7 @@ def test_a_bare_game_is_trained_with_the_defaults() -> None:
     run = recipes.build(f"{OWN}:harvest")
     assert isinstance(run.game, Game)
     assert (run.game.name, run.trainer) == ("harvest", TrainerConfig())
-    assert recipes.build("gridmill.games:prospector").policy.encoder == "mlp"
+    assert recipes.build("gridmill.games:prospector").policy == PolicyConfig()
 
 
 def test_a_recipe_from_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,5 +242,5 @@ def test_without_torch_everything_but_training_works(tmp_path: Path) -> None:
 
 if __name__ == "__main__" and "--write" in sys.argv:
     GOLDEN.mkdir(exist_ok=True)
-    for each in recipes.names():
-        (GOLDEN / f"{each}.json").write_text(json.dumps(golden(recipes.build(each)), indent=1) + "\n")
+    for each, made in GOLDENS.items():
+        (GOLDEN / f"{each}.json").write_text(json.dumps(made(), indent=1) + "\n")

@@ -18,7 +18,7 @@ import torch
 from gymnasium import spaces
 
 import gridmill
-from gridmill.run import Run
+from gridmill.run import PPO, Run, Value
 from gridmill.workshop import plain_network
 
 NEVER = 2**40
@@ -104,12 +104,23 @@ def make_policy(pufferlib: Any, run: Run, env: Any) -> Any:
 
 def settings(run: Run) -> dict[str, Any]:
     """The run in the words of pufferlib's trainer; its switches that slow it down are off."""
-    trainer, optimizer, ppo, value = run.trainer, run.optimizer, run.losses.ppo, run.losses.value
+    trainer, optimizer = run.trainer, run.optimizer
+    ppo, value = run.losses["ppo"], run.losses["value"]
+    assert isinstance(ppo, PPO)
+    assert isinstance(value, Value)
     numbers = {
         "learning_rate": optimizer.learning_rate,
         "clip_coef": ppo.clip,
         "ent_coef": ppo.entropy_weight,
         "vf_coef": value.weight,
+        "max_grad_norm": optimizer.max_grad_norm,
+        "gamma": trainer.gamma,
+        "gae_lambda": trainer.gae_lambda,
+        "vtrace_rho_clip": trainer.rho_clip,
+        "vtrace_c_clip": trainer.c_clip,
+        "vf_clip_coef": value.clip or 1e6,  # it always clips; so far away it changes nothing
+        "prio_alpha": trainer.prio_alpha,
+        "prio_beta0": trainer.prio_beta0,
     }
     for name, number in numbers.items():
         if not isinstance(number, float):
@@ -132,16 +143,8 @@ def settings(run: Run) -> dict[str, Any]:
         "adam_beta1": optimizer.beta1,
         "adam_beta2": optimizer.beta2,
         "adam_eps": optimizer.eps,
-        "max_grad_norm": optimizer.max_grad_norm,
         "anneal_lr": False,
         "total_timesteps": NEVER,
-        "gamma": trainer.gamma,
-        "gae_lambda": trainer.gae_lambda,
-        "vtrace_rho_clip": trainer.rho_clip,
-        "vtrace_c_clip": trainer.c_clip,
-        "vf_clip_coef": value.clip or 1e6,  # it always clips; so far away it changes nothing
-        "prio_alpha": trainer.prio_alpha,
-        "prio_beta0": trainer.prio_beta0,
         "checkpoint_interval": NEVER,
         "data_dir": "",
     }

@@ -4,7 +4,7 @@
 
 Nothing is ever rounded: every step collected is a step trained on, or the sizes are refused with the numbers that do
 not fit and the overrides that would. Memory is estimated and refused before anything is allocated. No torch here: the
-trainer takes its sizes from `sizes`, `train --dry-run` prints them.
+trainer takes its sizes from `sizes`, `train --dry-run` prints them; without torch the policy's memory is not known.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from dataclasses import dataclass
 import psutil
 
 from gridmill.config import ConfigError
+from gridmill.env import Env
 from gridmill.games.make import make
 from gridmill.grid.env import TokenBudgetWarning
-from gridmill.run import PolicyConfig, Run
+from gridmill.policy.config import PolicyConfig, Size
+from gridmill.policy.spec import Spec
+from gridmill.run import Run
 
 MOST_THREADS = 16  # chosen by ourselves; more can be asked for
 USUAL_SEGMENT = 64
-PIECE = 4_096  # steps a thread learns from at a time, unless max_microbatch says otherwise
+MICROBATCH = 4_096  # steps a thread learns from at a time, unless max_microbatch says otherwise
 PER_STEP = 6 * 4 + 2  # action, log-prob, reward, value, advantage, return; two ends of an episode
 COPIES = 4  # of each weight: itself, its gradient, two moments of Adam
 
@@ -45,8 +48,8 @@ class Sizes:
     minibatch_size: int
     minibatch_segments: int
     minibatches: int  # in a batch
-    microbatch_size: int  # the largest piece that is learned from at a time
-    microbatches: int  # pieces of a minibatch; the last may be smaller
+    microbatch_size: int  # steps learned from at a time, at most
+    microbatches: int  # of a minibatch; the last may be smaller
     updates: int  # optimizer steps of an epoch
     epochs: int  # until total_timesteps is reached
     agent_steps: int  # of all epochs
@@ -58,12 +61,12 @@ class Memory:
     """Bytes, about. Experience: the stored batch. Policy: weights, their copies, activations of a microbatch."""
 
     experience: int
-    policy: int
+    policy: int | None  # None: not known, since torch is not installed
     worlds: int
 
     @property
     def total(self) -> int:
-        return self.experience + self.policy + self.worlds
+        return self.experience + (self.policy or 0) + self.worlds
 
 
 def plan(run: Run) -> tuple[Sizes, Memory]:
@@ -82,9 +85,9 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
         line = " ".join(f"{path}={value}" for path, value in fit.items())
         raise ConfigError(f"{what}; add: {line}", f"$.trainer.{name}")
     rows, minibatches = t.num_worlds * agents, t.batch_size // t.minibatch_size
-    # Two pieces at least, so that two threads have work; the same whatever the number of threads.
+    # Two at least, so that two threads have work; the same whatever the number of threads.
     half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
-    usual = min(half, max(1, PIECE // t.bptt_horizon) * t.bptt_horizon)
+    usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
     microbatch = min(t.max_microbatch or usual, t.minibatch_size)
     epochs = -(-t.total_timesteps // t.batch_size)
     return Sizes(
@@ -165,19 +168,36 @@ def memory(run: Run) -> Memory:
         env = make(run.game, num_worlds=1, masks=t.masks)
     with env:
         world, obs, actions = env.bytes_per_world, int(env.obs.nbytes) // env.num_agents, env.num_actions
-        agents, inputs = env.num_agents, int(env.obs[0].size)
+        agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
     masks = actions if t.masks else 0
-    step = obs + masks + PER_STEP
-    state = {"none": 0, "lstm": 2}.get(run.policy.core, 1) * run.policy.hidden * 4
+    step = obs + masks + PER_STEP + columns
+    size = _policy_size(run.policy, spec)
     microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size, t.batch_size)
-    weights, activations = _network(run.policy, inputs, actions, vector=run.game.obs_kind == "vector")
     need = Memory(
-        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state,
-        policy=4 * (COPIES * weights + microbatch * activations),
+        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * (size.state if size else 0) * 4,
+        policy=4 * (COPIES * size.parameters + microbatch * size.activations) if size else None,
         worlds=t.num_worlds * (world + agents * (2 * obs + masks + PER_STEP)),
     )
-    _refuse_more_than_there_is(run, need, step, activations * 4)
+    _refuse_more_than_there_is(run, need, step, size.activations * 4 if size else 0)
     return need
+
+
+def _columns(run: Run, env: Env) -> int:
+    """Bytes per step of what the losses need beside the trainer's own columns."""
+    outputs = {"logits": env.num_actions, "hidden": run.policy.hidden}
+    needs = {name: column for loss in run.losses.values() for name, column in loss.needs().items()}
+    arrays = [getattr(env, column.env, None) for column in needs.values() if column.env]
+    of_env = sum(array.nbytes // env.num_rows for array in arrays if array is not None)  # a wrong name is told later
+    return int(of_env) + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
+
+
+def _policy_size(config: PolicyConfig, spec: Spec) -> Size | None:
+    """As the policy reports it; None where torch is not installed."""
+    try:
+        from gridmill.policy.network import Policy
+    except ModuleNotFoundError:
+        return None
+    return Policy.size(config, spec)
 
 
 def _refuse_more_than_there_is(run: Run, need: Memory, step: int, activations: int) -> None:
@@ -188,7 +208,7 @@ def _refuse_more_than_there_is(run: Run, need: Memory, step: int, activations: i
     parts = {
         "batch_size": (need.experience, f"batch_size = {t.batch_size} steps x {step} bytes"),
         "max_microbatch": (
-            need.policy,
+            need.policy or 0,
             f"microbatches of {t.max_microbatch or t.minibatch_size} x {activations} bytes",
         ),
         "num_worlds": (need.worlds, f"num_worlds = {t.num_worlds} x {need.worlds // t.num_worlds} bytes"),
@@ -198,22 +218,6 @@ def _refuse_more_than_there_is(run: Run, need: Memory, step: int, activations: i
     said = f"not enough memory: {listed} = {mebibytes(need.total)}, this machine has {mebibytes(have)}"
     names = dict.fromkeys([largest, "num_worlds", "max_microbatch"])
     raise ConfigError(f"{said}; lower one of {', '.join(names)}", f"$.trainer.{largest}")
-
-
-def _network(policy: PolicyConfig, inputs: int, actions: int, vector: bool) -> tuple[int, int]:
-    """Weights, and floats kept per step for the way back, about."""
-    hidden = policy.hidden
-    tables = 600 * hidden  # places, features and amounts
-    encoder = {
-        "bag": (tables, hidden),
-        "mlp": (inputs * hidden, inputs + hidden),
-        "cnn": (25 * 32 * 64 + 9 * 64 * 64 + 2 * 576 * hidden, 32 * 121 + 64 * 81 + 64 * 9),
-        "attend": (tables + (4 * hidden + policy.latents) * hidden, (inputs // 3 + policy.latents) * hidden),
-    }[policy.encoder]
-    core = {"none": (0, 0), "scan": (2, 5), "gru": (6, 8), "lstm": (8, 10)}[policy.core]
-    weights = encoder[0] + (policy.layers + core[0]) * hidden * hidden + (actions + 1) * hidden
-    kept = encoder[1] + (2 * policy.layers + core[1]) * hidden + 3 * actions
-    return weights, kept + (0 if vector else inputs // 4)  # tokens are bytes
 
 
 def mebibytes(size: int) -> str:

@@ -35,7 +35,6 @@ from torch import Tensor
 
 from gridmill import __version__, onednn
 from gridmill.config import Config, ConfigError, flatten
-from gridmill.run import Run
 
 onednn.settle()
 
@@ -47,7 +46,7 @@ BACK_OFF = (10.0, 60.0)  # seconds after the first and the second miss; the next
 
 # Settings that the saved tensors and worlds were made for; everything else may change at a resume.
 FIXED = ("policy", "game", "optimizer.kind", "trainer.num_worlds")
-FIRST_ONLY = ("run.policy.start",)  # of these, what means nothing after the first epoch
+FIRST_ONLY = ("run.policy.init_from",)  # of these, what means nothing after the first epoch
 
 
 class CheckpointError(ValueError):
@@ -382,12 +381,13 @@ def _tensors(file: Path, entry: FileEntry) -> dict[str, Tensor]:
         raise CheckpointError(f"expected safetensors, got {type(error).__name__}: {error!s:.200}", file) from None
 
 
-def refuse_mismatch(record: Mapping[str, Any], run: Run, spec: Config) -> None:
+def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> None:
     """CheckpointError naming each field in which a saved record and the run that wants to go on from it differ.
 
     Compared are record["spec"] with the environment's, and of record["run"] the settings in FIXED.
     """
-    saved, wanted = flatten(record), flatten({"run": run.tree(), "spec": spec.tree()})
+    saved = flatten({**record, "run": run.upgraded(record.get("run"))})
+    wanted = flatten({"run": run.tree(), "spec": spec.tree()})
     fixed = ("spec", *(f"run.{name}" for name in FIXED))
     paths = [path for path in {**saved, **wanted} if any(f"{path}.".startswith(f"{part}.") for part in fixed)]
     absent = object()

@@ -70,7 +70,7 @@ def _shown(value: Any) -> str:
 
 
 def _arithmetic(fits: Sizes) -> str:
-    pieces = f" in {fits.microbatches} pieces" if fits.microbatches > 1 else ""
+    parts = f" in {fits.microbatches} microbatches" if fits.microbatches > 1 else ""
     return "\n".join(
         [
             "arithmetic",
@@ -79,7 +79,7 @@ def _arithmetic(fits: Sizes) -> str:
             f"  rollout      {fits.rows:,} rows x {fits.horizon:,} ticks = {fits.batch_size:,} agent-steps",
             f"  segments     {fits.segments:,} of {fits.bptt_horizon:,} ticks",
             f"  minibatches  {fits.minibatches:,} of {fits.minibatch_segments:,} segments = "
-            f"{fits.minibatch_size:,} agent-steps{pieces}",
+            f"{fits.minibatch_size:,} agent-steps{parts}",
             f"  updates      {fits.updates:,} an epoch, {fits.updates // fits.minibatches} for each minibatch",
             f"  epochs       {fits.epochs:,} = {fits.agent_steps:,} agent-steps",
         ]
@@ -88,7 +88,8 @@ def _arithmetic(fits: Sizes) -> str:
 
 def _memory(need: Memory) -> str:
     parts = {"experience": need.experience, "policy": need.policy, "worlds": need.worlds, "together": need.total}
-    return "\n".join(["memory, about", *(f"  {name:<12} {mebibytes(size):>12}" for name, size in parts.items())])
+    shown = {name: "needs torch" if size is None else mebibytes(size) for name, size in parts.items()}
+    return "\n".join(["memory, about", *(f"  {name:<12} {text:>12}" for name, text in shown.items())])
 
 
 def listing() -> str:

@@ -31,7 +31,7 @@ Columns = dict[str, NDArray[np.float64]]
 class Trained(Player, Protocol):
     """A player from a file: it may have learned in another game, so it is shown where it plays."""
 
-    def meet(self, env: Env, seed: int) -> None:
+    def bind(self, env: Env, seed: int) -> None:
         """Get ready for the words of this environment, drawing actions from this seed on."""
 
 
@@ -101,7 +101,7 @@ def run_of(folder: Path) -> Run:
         raise ValueError(f"expected a run or checkpoint folder, got `{folder}`: {reason}") from None
     if not isinstance(record, dict) or "run" not in record:
         raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
-    return Run.load(record["run"])
+    return Run.load(Run.upgraded(record["run"]))
 
 
 def baselines(game: GameConfig | Run) -> list[str]:
@@ -134,7 +134,7 @@ def _play(
         known = dict.fromkeys([*env.stat_names, "length"], np.zeros(0))
         game.score_of(known, statistic)  # a wrong name is refused before anything is played
         if trained is not None:
-            trained.meet(env, seed)
+            trained.bind(env, seed)
         player = trained or _named(policy, env, seed)
         state, scores = None, np.zeros(worlds)
         found = {name: np.zeros(worlds) for name in known}

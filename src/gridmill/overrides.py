@@ -2,7 +2,8 @@
 
 Values are read as people write them: `5_000`, `1e6`, `true`, plain text, JSON for lists and parts. Changes are made one
 after the other and the run is validated once, so settings that need each other may come together. `game=NAME` replaces
-the whole game before any part of it. A wrong path is refused with the nearest right one.
+the whole game before any part of it, and `losses.NAME.kind=FILE.py:Class` adds a loss before any part of it. A wrong
+path is refused with the nearest right one.
 """
 
 from __future__ import annotations
@@ -69,6 +70,11 @@ def change(run: Run, changes: Iterable[tuple[str, Any]]) -> Run:
             run = run.model_copy(update={"game": games.build(value)})
     tree = run.tree()
     for path, value in pairs:
+        names = path.split(".")
+        if names[0] == "losses" and names[-1] == "kind" and len(names) == 3 and names[1] not in tree["losses"]:
+            tree["losses"][names[1]] = {"kind": str(value)}  # a loss of the user's own: its other settings are known
+            tree = Run.load(tree).tree()
+    for path, value in pairs:
         if path == "game" and isinstance(value, str):
             continue
         if isinstance(value, Written):
@@ -109,6 +115,8 @@ def _at(tree: Any, path: str) -> Any:
 
 def _with_nearest(error: ConfigError, tree: Any, path: str) -> ConfigError:
     """The error with the whole path of the setting that was meant: same last name, else the most alike."""
+    if "is now" in error.what:
+        return error
     known = _paths(tree)
     parent, _, last = path.rpartition(".")
     same = [p for p in known if p.rpartition(".")[2] == last]

@@ -1,97 +1,52 @@
 """Run: the one frozen record that says everything about a training run; a recipe returns it, a checkpoint keeps it.
 
-Settings only, no torch: recipes, `train --dry-run` and `recipes` work without it. What reads a setting is named beside
-it: policy/ builds networks from PolicyConfig, train/ does the rest. A number that may change over a run is a `Number`:
-a plain number or a Schedule.
+Settings only, no torch: recipes, `train --dry-run` and `recipes` work without it. Those of the network stand in
+policy/, those of each loss beside its arithmetic in losses/; train/ reads the rest. A number that may change over a
+run is a `Number`: a plain number or a Schedule.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from gridmill.config import Config, ConfigError
+from gridmill import losses as loss_room
+from gridmill import own_code
+from gridmill.config import Config, ConfigError, Frozen, FrozenDict
 from gridmill.env.kind import GameConfig
 from gridmill.games.kinds import AnyGame
+from gridmill.losses import Loss
+from gridmill.losses.ppo import PPO
+from gridmill.losses.value import Value
+from gridmill.policy.config import PolicyConfig
+from gridmill.schedule import Count, NotNegativeNumber, Number, PositiveNumber, Schedule, ShareNumber
 
-Count = Annotated[int, Field(ge=1, le=2**48)]
+__all__ = [
+    "PPO",
+    "AnalysisConfig",
+    "AnyGame",
+    "CheckpointConfig",
+    "EvaluationConfig",
+    "GuardConfig",
+    "Loss",
+    "MonitorConfig",
+    "Number",
+    "OptimizerConfig",
+    "PolicyConfig",
+    "ProfilerConfig",
+    "Run",
+    "Schedule",
+    "TrackConfig",
+    "TrainerConfig",
+    "Value",
+]
+
 CountOrNone = Annotated[int, Field(ge=0, le=2**48)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0, le=1e12)]
 NotNegative = Annotated[float, Field(ge=0.0, le=1e12)]
-
-
-class Schedule(Config):
-    """A number on its way from `start` to `end` while something goes from `begin` to `until`; still before and after.
-
-    `over` is agent steps, epochs, or the name of a metric (`metric:score`); until = 0 is the end of the run. With
-    shape `stairs` it moves in `stairs` equal steps.
-    """
-
-    start: float
-    end: float
-    shape: Literal["linear", "cosine", "stairs"] = "linear"
-    over: Annotated[str, Field(pattern=r"^(steps|epochs|metric:.+)$")] = "steps"
-    begin: float = 0.0
-    until: float = 0.0
-    stairs: Count = 10
-
-    @model_validator(mode="after")
-    def _has_an_end(self) -> Schedule:
-        if self.over.startswith("metric:") and self.until == self.begin:
-            raise ConfigError("expected begin and until to differ for a metric", "$.until")
-        return self
-
-
-def _number_kind(value: Any) -> str:
-    return "schedule" if isinstance(value, Schedule | dict) else "number"
-
-
-Number = Annotated[Annotated[float, Tag("number")] | Annotated[Schedule, Tag("schedule")], Discriminator(_number_kind)]
-
-
-class PolicyConfig(Config):
-    """The network: encoder -> core -> actor and critic. Sizes of inputs and outputs come from the environment."""
-
-    encoder: Literal["bag", "cnn", "attend", "mlp"] = "bag"
-    core: Literal["none", "scan", "lstm", "gru"] = "scan"
-    hidden: Annotated[int, Field(ge=16, le=4096, multiple_of=16)] = 128
-    layers: Annotated[int, Field(ge=0, le=8)] = 1  # dense layers after the encoder's first
-    latents: Annotated[int, Field(ge=1, le=64)] = 8  # of the encoder `attend`
-    heads: Annotated[int, Field(ge=1, le=64)] = 4  # of the encoder `attend`
-    actor_gain: Positive = 0.01  # of the initial weights
-    start: str = ""  # a run or checkpoint whose weights a new run begins with; words of another game are found by name
-
-    @model_validator(mode="after")
-    def _divides(self) -> PolicyConfig:
-        if self.encoder == "attend" and self.hidden % self.heads:
-            raise ConfigError(
-                f"expected hidden to be a multiple of heads = {self.heads}, got {self.hidden}", "$.hidden"
-            )
-        return self
-
-
-class PPO(Config):
-    """The clipped surrogate and the entropy bonus (Schulman et al. 2017)."""
-
-    weight: Number = 1.0
-    clip: Number = 0.2
-    entropy_weight: Number = 0.01
-
-
-class Value(Config):
-    """The critic's squared error; clip > 0 keeps it near the value it had when the step was taken."""
-
-    weight: Number = 0.5
-    clip: NotNegative = 0.0
-
-
-class Losses(Config):
-    """What is minimised: the sum of these."""
-
-    ppo: PPO = PPO()
-    value: Value = Value()
 
 
 class OptimizerConfig(Config):
@@ -103,7 +58,7 @@ class OptimizerConfig(Config):
     beta2: Share = 0.999
     eps: Positive = 1e-5
     weight_decay: NotNegative = 0.0
-    max_grad_norm: NotNegative = 0.5  # 0 = off
+    max_grad_norm: NotNegativeNumber = 0.5  # 0 = off
 
 
 class TrainerConfig(Config):
@@ -126,18 +81,20 @@ class TrainerConfig(Config):
     experience_device: Literal["auto", "cpu"] = "auto"
     masks: bool = True
     advantage: Literal["gae", "vtrace"] = "gae"
-    gamma: Share = 0.99
-    gae_lambda: Share = 0.95
-    rho_clip: Positive = 1.0  # of V-trace
-    c_clip: Positive = 1.0
-    target_kl: NotNegative = 0.0  # 0 = off; an epoch's remaining minibatches are skipped above it
+    gamma: ShareNumber = 0.99
+    gae_lambda: ShareNumber = 0.95
+    rho_clip: PositiveNumber = 1.0  # of V-trace
+    c_clip: PositiveNumber = 1.0
+    target_kl: NotNegativeNumber = 0.0  # 0 = off; an epoch's remaining minibatches are skipped above it
     normalize_advantages: bool = True
     reward: Literal["raw", "scaled", "centered"] = "raw"
-    sight_share: Number = 0.0  # of the advantages of all agents that an agent sees, added to its own
-    prio_alpha: Share = 0.0  # 0 = every segment once, shuffled
-    prio_beta0: Share = 0.2
+    shared_advantage: Number = 0.0  # share of the advantages of all agents that an agent sees, added to its own
+    prio_alpha: ShareNumber = 0.0  # 0 = every segment once, shuffled
+    prio_beta0: ShareNumber = 0.2
     desync_episodes: bool = True
     window_env_steps: CountOrNone = 0  # metrics per so many steps of single worlds; 0 = off
+
+    renamed: ClassVar[Mapping[str, str]] = {"sight_share": "shared_advantage"}
 
 
 class CheckpointConfig(Config):
@@ -210,7 +167,7 @@ class Run(Config):
     evaluation_game: AnyGame | None = None  # what evaluation plays, if not the game that is learned in
     score: str = ""  # the statistic a table calls the score; empty = the game's own
     policy: PolicyConfig = PolicyConfig()
-    losses: Losses = Losses()
+    losses: Frozen[str, Loss] = FrozenDict({"ppo": PPO(), "value": Value()})  # what is minimised: their sum
     optimizer: OptimizerConfig = OptimizerConfig()
     trainer: TrainerConfig = TrainerConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
@@ -221,14 +178,13 @@ class Run(Config):
     track: TrackConfig = TrackConfig()
     guard: GuardConfig = GuardConfig()
 
+    @field_validator("losses", mode="before")
+    @classmethod
+    def _losses(cls, losses: Any) -> Any:
+        return loss_room.read(losses)
+
     @model_validator(mode="after")
     def _fits_together(self) -> Run:
-        vector = self.game.obs_kind == "vector"
-        if vector != (self.policy.encoder == "mlp"):
-            fits = "mlp" if vector else "bag, cnn or attend"
-            raise ConfigError(
-                f"expected encoder {fits} for {self.game.name}, got {self.policy.encoder}", "$.policy.encoder"
-            )
         known = ("auto", *self.game.implementations())
         if self.trainer.env_impl not in known:
             raise ConfigError(
@@ -242,8 +198,8 @@ class Run(Config):
         return self.game if self.evaluation_game is None else self.evaluation_game
 
     @classmethod
-    def load(cls, data: Any) -> Self:
-        return super().load(upgrade(data))
+    def upgraded(cls, tree: Any) -> Any:
+        return _with_kind_of_game(super().upgraded(tree))
 
 
 # Games of the first format said nothing of their score; it went by their names.
@@ -260,13 +216,23 @@ _OLD_SCORES = {
 }
 
 
-def upgrade(data: Any) -> Any:
-    """The plain data of a run as it is written today, from whatever version wrote it."""
-    if not isinstance(data, dict) or not isinstance(data.get("game"), dict) or "kind" in data["game"]:
-        return data
-    game = data["game"]
+def _with_kind_of_game(tree: Any) -> Any:
+    """A saved run whose game says its kind and its score."""
+    if not isinstance(tree, dict) or not isinstance(tree.get("game"), dict) or "kind" in tree["game"]:
+        return tree
+    game = tree["game"]
     if "time_max" in game:
         # Prospector was always evaluated in its public form.
-        return data | {"game": {"kind": "prospector"} | game, "evaluation_game": {"kind": "prospector"}}
+        return tree | {"game": {"kind": "prospector"} | game, "evaluation_game": {"kind": "prospector"}}
     family = next((name for name in _OLD_SCORES if str(game.get("name", "")).startswith(name)), "")
-    return data | {"game": {"kind": "grid"} | _OLD_SCORES.get(family, {}) | game}
+    return tree | {"game": {"kind": "grid"} | _OLD_SCORES.get(family, {}) | game}
+
+
+def own_code_in(tree: Any) -> list[str]:
+    """The user's own code that plain data of a run names: to read the run, or to build its policy, executes it.
+
+    Nothing is loaded here, so whoever was given a run by a stranger can refuse it first.
+    """
+    losses, policy = (tree.get(part) or {} for part in ("losses", "policy"))
+    named = [loss.get("kind", "") for loss in losses.values()] + [policy.get("encoder", ""), policy.get("core", "")]
+    return [text for text in named if own_code.is_own(text)]

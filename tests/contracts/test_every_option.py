@@ -27,10 +27,10 @@ from gridmill import checkpoint, dry_run, games
 from gridmill.config import Config
 from gridmill.env import GameConfig
 from gridmill.run import Run, Schedule
+from gridmill.schedule import Progress
 from gridmill.train import judge as judge_room
 from gridmill.train import train
 from gridmill.train import trainer as trainer_room
-from gridmill.train.schedule import Progress, number_at
 from gridmill.train.trainer import Trainer
 
 # ---- where to look
@@ -209,18 +209,22 @@ TABLE: dict[str, Case] = {
     "game": to(berries().replace("max_steps", 10), berries().replace("rewards.0.weight", 1.0), trainer__reward="raw"),
     "evaluation_game": to(berries().replace("max_steps", 10), see=lambda run: run.played_game.max_steps),
     "score": to("reward", see=lambda run: [record.get("score") for record in epochs_of(session(run))], epochs=4),
-    "policy.encoder": to("cnn", "attend"),
+    "policy.encoder": to("cnn", "attend"),  # auto is bag here
     "policy.core": to("none", "lstm", "gru"),
     "policy.hidden": to(32),
     "policy.layers": to(0, 2),
     "policy.latents": to(4, policy__encoder="attend"),
     "policy.heads": to(2, policy__encoder="attend"),
     "policy.actor_gain": to(0.1),
-    "policy.start": to(str(OTHERS / "first"), see=begun),
+    "policy.init_from": to(str(OTHERS / "first"), see=begun),
     "losses.ppo.weight": to(0.5, Schedule(start=1.0, end=0.0)),
+    "losses.ppo.begin": to(1.0, 1_000.0),
+    "losses.ppo.until": to(128.0),
     "losses.ppo.clip": to(0.01, **ROUNDS),
     "losses.ppo.entropy_weight": to(0.1),
     "losses.value.weight": to(0.1),
+    "losses.value.begin": to(1.0, 1_000.0),
+    "losses.value.until": to(128.0),
     "losses.value.clip": to(0.01, **ROUNDS),
     "optimizer.kind": to("adamw", "muon", "schedule_free", optimizer__weight_decay=0.1),
     "optimizer.learning_rate": to(0.002, Schedule(start=1e-3, end=0.0)),
@@ -231,7 +235,7 @@ TABLE: dict[str, Case] = {
     "optimizer.max_grad_norm": to(0.0, 0.001, optimizer__eps=1e-2),
     "trainer.total_timesteps": to(384, see=lambda run: len(epochs_of(session(run)))),
     "trainer.num_worlds": to(8),
-    "trainer.threads": to(2, see=made(lambda trainer: (trainer.hands.count, trainer.env.threads))),
+    "trainer.threads": to(2, see=made(lambda trainer: (trainer.workers.count, trainer.env.threads))),
     "trainer.async_factor": to(1, 4, see=made(lambda trainer: len(trainer.rollout.lanes))),
     "trainer.batch_size": to(256),
     "trainer.minibatch_size": to(64, 128),
@@ -253,7 +257,7 @@ TABLE: dict[str, Case] = {
     "trainer.target_kl": to(1e-9, **ROUNDS),
     "trainer.normalize_advantages": to(False),
     "trainer.reward": to("raw", "centered", trainer__normalize_advantages=False),
-    "trainer.sight_share": to(0.5),
+    "trainer.shared_advantage": to(0.5),
     "trainer.prio_alpha": to(0.8),
     "trainer.prio_beta0": to(0.9, trainer__prio_alpha=0.8),
     "trainer.window_env_steps": to(10, 50, see=windows),
@@ -293,6 +297,8 @@ def paths(kind: type[Config], start: str = "") -> list[str]:
         inner = about.annotation
         if isinstance(inner, type) and issubclass(inner, Config) and not issubclass(inner, GameConfig):
             found += paths(inner, f"{start}{name}.")
+        elif name == "losses":
+            found += [path for name, loss in about.default.items() for path in paths(type(loss), f"losses.{name}.")]
         else:
             found.append(f"{start}{name}")
     return found
@@ -335,7 +341,7 @@ SCHEDULES: dict[str, tuple[Schedule, Any]] = {
 @pytest.mark.parametrize("name", Schedule.model_fields)
 def test_every_part_of_a_schedule_changes_the_number(name: str) -> None:
     schedule, value = SCHEDULES[name]
-    assert number_at(schedule, HALF) != number_at(schedule.replace(name, value), HALF)
+    assert HALF.at(schedule) != HALF.at(schedule.replace(name, value))
 
 
 def test_the_plan_shows_every_setting() -> None:

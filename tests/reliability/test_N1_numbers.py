@@ -1,4 +1,4 @@
-"""N1: numbers that are none (NaN, Inf, -Inf) at every place where one can come from.
+"""N1: non-finite values (NaN, Inf, -Inf) at every place where one can come from.
 
 A wrong reward or observation stops the run at once. Wrong logits, log-probs, losses or gradients skip the update and
 count it; three in a row stop the run. Both leave a dump and exit code 4, and no checkpoint is ever made of them.
@@ -81,20 +81,20 @@ def inject(place: str, patch: Patch, injection: Injection) -> None:
     """Install an injection at one of the places of learning."""
     counting(patch, injection)
     if place == "logits":
-        plain_ppo = learner_room.ppo
+        plain = learner_room.Objective.__call__
         patch.setattr(
-            learner_room,
-            "ppo",
-            lambda batch, out, w: plain_ppo(batch, out._replace(logits=injection.into(out.logits)), w),
+            learner_room.Objective,
+            "__call__",
+            lambda self, batch, out, share: plain(self, batch, out._replace(logits=injection.into(out.logits)), share),
         )
     elif place == "loss":
-        plain_loss = learner_room.ppo
+        plain_loss = learner_room.Objective.__call__
 
-        def loss(batch: Any, out: Any, w: Any) -> tuple[Tensor, Tensor, Tensor]:
-            found, metrics, ratio = plain_loss(batch, out, w)
-            return found * injection.into(torch.ones(1)).squeeze(), metrics, ratio
+        def loss(self: Any, batch: Any, out: Any, share: float) -> tuple[Tensor, dict[str, Tensor]]:
+            found, metrics = plain_loss(self, batch, out, share)
+            return found * injection.into(torch.ones(1)).squeeze(), metrics
 
-        patch.setattr(learner_room, "ppo", loss)
+        patch.setattr(learner_room.Objective, "__call__", loss)
     elif place == "gradient":
         plain_sum = learner_room.add_up
 
@@ -154,7 +154,7 @@ def test_N1_a_wrong_world_stops_the_run_at_once(place: str, number: float, tmp_p
     horizon = {"obs": 32, "rewards": 16}[place]
     told = f"stopped: {name} of row 2 (world {2 // agents}) is {number} at step {(HIT - 1) * horizon + 5} of the run"
     assert told in (result.folder / "log.txt").read_text()
-    assert ended(result.folder) == "ended: numbers that are none"
+    assert ended(result.folder) == "ended: non-finite values"
 
 
 # ---- learning is wrong
@@ -186,7 +186,7 @@ def test_N1_three_in_a_row_stop_the_run(place: str, number: float, tmp_path: Pat
     assert epochs_of(result.folder)[-1]["skipped_updates"] == 3
     assert_only_good_checkpoints(result.folder, HIT - 1)
     assert_dump(result.folder, minibatch=True)
-    assert ended(result.folder) == "ended: numbers that are none"
+    assert ended(result.folder) == "ended: non-finite values"
 
 
 def test_N1_a_skipped_update_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: Patch) -> None:

@@ -75,7 +75,7 @@ MISMATCHES: dict[str, tuple[Run, Shapes, list[str]]] = {
     "encoder and layers": (
         RUN.replace("policy", PolicyConfig(encoder="cnn", layers=2)),
         Shapes(),
-        ["run.policy.encoder was 'bag', is 'cnn'", "run.policy.layers was 1, is 2"],
+        ["run.policy.encoder was 'auto', is 'cnn'", "run.policy.layers was 1, is 2"],
     ),
     "optimizer": (
         RUN.replace("optimizer", OptimizerConfig(kind="muon")),

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gridmill.arithmetic import Sizes
 from gridmill.arithmetic import sizes as sizes_of
-from gridmill.train.experience import Experience, prioritised, shuffled
+from gridmill.train.experience import Experience, core_columns, prioritised, shuffled
 
 CPU = torch.device("cpu")
 
@@ -32,26 +32,27 @@ def small(**trainer: Any) -> Sizes:
 @pytest.mark.parametrize("state", [0, 5])
 def test_a_minibatch_is_whole_segments(state: int) -> None:
     sizes = small()
-    x = Experience(sizes, WORDS, state, True, CPU)
+    x = Experience(sizes, core_columns(WORDS, True), state, CPU)
     numbered = torch.arange(36.0).view(6, 6)  # step * 6 + row
     x.values.copy_(numbered)
     x.log_probs.copy_(numbered + 0.5)
-    x.returns.copy_(-numbered)
+    x.estimate(numbered, -numbered)
     x.actions.copy_(numbered.int())
-    x.starts.copy_((numbered % 5 == 0).to(torch.uint8))
+    x.episode_starts.copy_((numbered % 5 == 0).to(torch.uint8))
     x.obs[..., 0, 0] = numbered.to(torch.uint8)
     assert x.masks is not None
     x.masks[..., 2] = numbered.to(torch.uint8)
     x.states.copy_(torch.arange(12.0).view(2, 6, 1).expand(2, 6, state))
+    names = ("actions", "log_probs", "values", "advantages", "returns")
     # Segment 4 is the first half of row 4, segment 7 the second half of row 1.
-    found = x.minibatch(torch.tensor([4, 7]), numbered * 2, torch.tensor([1.0, 0.5]), CPU)
+    found = x.minibatch(torch.tensor([4, 7]), names, numbered * 2, torch.tensor([1.0, 0.5]), CPU)
     expected = torch.tensor([[4.0, 19.0], [10.0, 25.0], [16.0, 31.0]])
     assert torch.equal(found.values, expected)
     assert torch.equal(found.log_probs, expected + 0.5)
     assert torch.equal(found.returns, -expected)
     assert torch.equal(found.advantages, expected * 2)
     assert torch.equal(found.actions, expected.int())
-    assert torch.equal(found.starts, (expected % 5 == 0).to(torch.uint8))
+    assert torch.equal(found.episode_starts, (expected % 5 == 0).to(torch.uint8))
     assert torch.equal(found.obs[..., 0, 0], expected.to(torch.uint8))
     assert found.masks is not None
     assert torch.equal(found.masks[..., 2], expected.to(torch.uint8))
@@ -61,7 +62,7 @@ def test_a_minibatch_is_whole_segments(state: int) -> None:
 
 def test_segments_are_the_whole_rollout() -> None:
     sizes = small()
-    x = Experience(sizes, WORDS, 0, False, CPU)
+    x = Experience(sizes, core_columns(WORDS, False), 0, CPU)
     assert x.masks is None
     steps = x.segment_steps(torch.arange(12))
     assert steps.shape == (3, 12)

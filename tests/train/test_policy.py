@@ -321,7 +321,7 @@ def test_a_loaded_player_plays_as_the_trainer_does(tmp_path: Path) -> None:
     assert hash_of(player.policy.state_dict()) == hash_of(trainer.weights())
     with make(short_game(), num_worlds=2, masks=True) as env:
         env.reset(seed=3)
-        player.meet(env, seed=5)
+        player.bind(env, seed=5)
         state: Any = None
         ours = torch.zeros(6, trainer.policy.state_size)
         for _ in range(5):
@@ -339,7 +339,7 @@ def test_a_player_draws_the_same_from_the_same_seed(tmp_path: Path) -> None:
     with make(short_game(20), num_worlds=4, masks=True) as env:
         drawn = []
         for seed in (1, 1, 2):
-            player.meet(env, seed)
+            player.bind(env, seed)
             drawn.append(np.stack([player.act(env.obs, None)[0] for _ in range(3)]))
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
@@ -361,7 +361,7 @@ def test_a_player_meets_another_game(tmp_path: Path) -> None:
     own = trainer.spec.actions
     with make(games.arena(num_agents=6), num_worlds=40, masks=True) as env:
         env.reset(seed=1)
-        player.meet(env, seed=1)
+        player.bind(env, seed=1)
         # A strong wish for one action of the own, by name.
         wish = own.index("move_north") if "move_north" in own else 1
         with torch.no_grad():
@@ -381,7 +381,7 @@ def test_a_strange_action_is_never_drawn_not_even_by_rounding(tmp_path: Path, ma
     """The uniform number of row 1 from this seed rounds to 1: after the one likely action, nothing of it is left."""
     player, _ = trained(tmp_path, masks=masks)
     with make(games.arena(num_agents=6), num_worlds=1) as env:
-        player.meet(env, seed=7_558_859)
+        player.bind(env, seed=7_558_859)
         *known, strange = env.action_names
         assert strange not in player.policy.spec.actions
         likely = player.policy.spec.actions.index(known[-1])  # the strange one is next in turn
@@ -395,7 +395,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     player, _ = trained(tmp_path)
     message = "trained on token observations and cannot read vectors of"
     with make("prospector", num_worlds=1) as env, pytest.raises(ValueError, match=message):
-        player.meet(env)
+        player.bind(env)
 
 
 def test_the_bags_tables_are_joined_as_written() -> None:

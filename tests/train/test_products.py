@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 import torch
 from kernel_checks import HIDDEN, agree, drawn, f, flags, gradients, u
-from small_runs import needs_bf16
+from small_runs import WORDS, needs_bf16, random_tokens, zeros
 from torch import Tensor
 
 from gridmill.policy.kernels import native
-from gridmill.policy.layers import Dense, Heads, dense, lstm, panels, plain_dense, plain_lstm
+from gridmill.policy.layers import Dense, Heads, dense, lstm, packed, plain_dense, plain_lstm
+from gridmill.policy.network import Policy
+from gridmill.run import OptimizerConfig, PolicyConfig
+from gridmill.train.optimizer import Optimizer
 
 SIZES = [(1, 1, 1), (5, 16, 16), (7, 37, 5), (97, 64, 128), (95, 260, 69), (200, 161, 70), (13, 330, 33)]
 
@@ -34,36 +37,44 @@ def test_dense_of_more_dimensions_and_another_order_of_memory() -> None:
         torch.testing.assert_close(dense(x, weight, bias, True), plain_dense(x, weight, bias, True))
 
 
-def test_dense_that_holds_still_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frozen_dense_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "fast_products", lambda: True)  # the native form also where torch's is faster
     layer, x = Dense(37, 48, relu=True), drawn(3, 50, 37)
     with torch.no_grad():
         loose = layer(x)
-        layer.hold(True)
-        held = layer(x)
+        layer.freeze(True)
+        frozen = layer(x)
         rows = torch.stack([layer(row) for row in x.view(150, 37)])
-    assert torch.equal(loose, held)
-    assert torch.equal(rows, held.view(150, 48)), "a row depends on its neighbours"
+    assert torch.equal(loose, frozen)
+    assert torch.equal(rows, frozen.view(150, 48)), "a row depends on its neighbours"
 
 
-def test_weights_that_changed_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who forgets to let go of weights before changing them is not given the old ones."""
+def test_weights_that_changed_are_packed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by the default optimizer, of whose changes torch keeps no count."""
     monkeypatch.setattr(native, "fast_products", lambda: True)
-    layer, heads, x = Dense(16, 16), Heads(Dense(16, 5), Dense(16, 1)), drawn(4, 16)
-    layer.hold(True)
-    heads.hold(True)
-    with torch.no_grad():
-        before = layer(x), heads(x)[1]
-        layer.weight.mul_(2)
-        heads.critic.bias.add_(1)
-        assert torch.equal(layer(x), dense(x, layer.weight, layer.bias, False))
-        assert not torch.equal(layer(x), before[0])
-        torch.testing.assert_close(heads(x)[1], before[1] + 1)
+    policy = Policy(PolicyConfig(core="lstm", hidden=16, actor_gain=1.0), WORDS)
+    inputs = torch.from_numpy(random_tokens(6, 1))[None], torch.zeros(6, policy.state_size), zeros(1, 6), None
+    optimizer = Optimizer(OptimizerConfig(), dict(policy.named_parameters()))
+    seen = []
+    for _ in range(2):
+        with policy.frozen() as acting, torch.no_grad():
+            frozen = acting(*inputs)
+        with torch.no_grad():
+            loose = policy(*inputs)
+        assert torch.equal(frozen.logits, loose.logits)
+        assert torch.equal(frozen.state, loose.state)
+        seen.append(frozen.logits)
+        versions = [parameter._version for parameter in policy.parameters()]
+        for parameter in policy.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+        assert [parameter._version for parameter in policy.parameters()] == versions
+    assert not torch.allclose(*seen, atol=1e-4)
 
 
-def test_held_weights_are_not_used_where_gradients_are_wanted() -> None:
+def test_frozen_weights_are_not_used_where_gradients_are_wanted() -> None:
     layer = Dense(16, 16)
-    layer.hold(True)
+    layer.freeze(True)
     assert layer(drawn(4, 16)).requires_grad
 
 
@@ -106,16 +117,16 @@ def test_heads_are_the_two_layers(shape: tuple[int, ...]) -> None:
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
-def test_heads_that_hold_still_give_the_same_bits() -> None:
+def test_frozen_heads_give_the_same_bits() -> None:
     heads, x = Heads(Dense(16, 5), Dense(16, 1)), drawn(3, 7, 16)
     with torch.no_grad():
         loose = heads(x)
-        heads.hold(True)
-        held = heads(x)
-    assert torch.equal(loose[0], held[0])
-    assert torch.equal(loose[1], held[1])
-    assert held[0].shape == (3, 7, 5)
-    assert held[1].shape == (3, 7)
+        heads.freeze(True)
+        frozen = heads(x)
+    assert torch.equal(loose[0], frozen[0])
+    assert torch.equal(loose[1], frozen[1])
+    assert frozen[0].shape == (3, 7, 5)
+    assert frozen[1].shape == (3, 7)
 
 
 # ---- the LSTM
@@ -175,18 +186,18 @@ def test_lstm_of_very_large_gates_saturates() -> None:
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_lstm_with_panels_at_hand_gives_the_same_bits() -> None:
+def test_lstm_with_packed_weights_at_hand_gives_the_same_bits() -> None:
     starts, state, weight = flags(6, 5), drawn(5, 32, seed=2), 0.3 * drawn(64, 16, seed=1)
     gates = drawn(6, 5, 64)
-    at_hand = lstm(gates.clone(), weight, state, starts, panels(weight, True))
+    at_hand = lstm(gates.clone(), weight, state, starts, packed(weight, True))
     assert torch.equal(at_hand[0], lstm(gates.clone(), weight, state, starts)[0])
 
 
 # ---- wrong sizes
 
 MISUSE: dict[str, Callable[[], Any]] = {
-    "pack: panels": lambda: native.pack(f(3, 4), True, f(4 * 3)),
-    "dense: panels": lambda: native.dense_forward(f(2, 3), f(3 * 8), f(8), False, f(2, 8), None),
+    "pack: packed": lambda: native.pack(f(3, 4), True, f(4 * 3)),
+    "dense: packed": lambda: native.dense_forward(f(2, 3), f(3 * 8), f(8), False, f(2, 8), None),
     "dense: out": lambda: native.dense_forward(f(2, 3), f(3 * 16), f(8), False, f(2, 7), None),
     "dense: no output": lambda: native.dense_forward(f(2, 3), f(0), f(0), False, f(2, 0), None),
     "dense: last": lambda: native.dense_forward(f(2, 3), f(3 * 16), f(8), False, f(2, 7), f(3)),
@@ -198,9 +209,9 @@ MISUSE: dict[str, Callable[[], Any]] = {
     "dense: no d_bias": lambda: native.dense_backward(f(2, 3), None, f(2, 0), None, None, None, f(0, 3), f(0)),
     "dense: relu out": lambda: native.dense_backward(f(2, 3), f(2, 7), f(2, 8), None, None, None, f(8, 3), f(8)),
     "dense: relu and d_last": lambda: native.dense_backward(f(2, 3), f(2, 7), f(2, 7), f(2), None, None, f(8, 3), f(8)),
-    "dense: no panels": lambda: native.dense_backward(f(2, 3), None, f(2, 8), None, None, f(2, 3), f(8, 3), f(8)),
+    "dense: no packed": lambda: native.dense_backward(f(2, 3), None, f(2, 8), None, None, f(2, 3), f(8, 3), f(8)),
     "dense: d_x": lambda: native.dense_backward(f(2, 3), None, f(2, 8), None, f(8 * 16), f(2, 4), f(8, 3), f(8)),
-    "lstm: panels": lambda: native.lstm_forward(u(2, 3), f(60), f(2, 3, 16), f(3, 3, 4), f(3, 3, 4)),
+    "lstm: packed": lambda: native.lstm_forward(u(2, 3), f(60), f(2, 3, 16), f(3, 3, 4), f(3, 3, 4)),
     "lstm: gates": lambda: native.lstm_forward(u(2, 3), f(64), f(2, 3, 15), f(3, 3, 4), f(3, 3, 4)),
     "lstm: h": lambda: native.lstm_forward(u(2, 3), f(64), f(2, 3, 16), f(2, 3, 4), f(3, 3, 4)),
     "lstm: cell": lambda: native.lstm_forward(u(2, 3), f(64), f(2, 3, 16), f(3, 3, 4), f(2, 3, 4)),
@@ -217,10 +228,10 @@ def test_wrong_sizes_are_refused(name: str) -> None:
         MISUSE[name]()
 
 
-def test_panels_hold_every_number_where_the_product_looks() -> None:
+def test_packed_weights_hold_every_number_where_the_product_looks() -> None:
     matrix = np.arange(70 * 3, dtype=np.float32).reshape(70, 3) + 1
-    turned, straight = (panels(torch.from_numpy(matrix), t) for t in (True, False))
-    assert np.array_equal(turned[: 3 * 64].reshape(3, 64), matrix[:64].T)
-    assert np.array_equal(turned[3 * 64 :].reshape(3, 16)[:, :6], matrix[64:].T)
-    assert not turned[3 * 64 :].reshape(3, 16)[:, 6:].any()
-    assert np.array_equal(straight.reshape(70, 16)[:, :3], matrix)
+    transposed, plain = (packed(torch.from_numpy(matrix), t) for t in (True, False))
+    assert np.array_equal(transposed[: 3 * 64].reshape(3, 64), matrix[:64].T)
+    assert np.array_equal(transposed[3 * 64 :].reshape(3, 16)[:, :6], matrix[64:].T)
+    assert not transposed[3 * 64 :].reshape(3, 16)[:, 6:].any()
+    assert np.array_equal(plain.reshape(70, 16)[:, :3], matrix)

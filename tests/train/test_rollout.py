@@ -17,10 +17,10 @@ from gridmill.arithmetic import sizes as sizes_of
 from gridmill.env import GameConfig
 from gridmill.policy.network import Policy
 from gridmill.run import PolicyConfig, Run
-from gridmill.train.experience import Experience
-from gridmill.train.hands import Hands
-from gridmill.train.rollout import MOST_ROWS, Rollout, _pieces
+from gridmill.train.experience import Experience, core_columns
+from gridmill.train.rollout import MOST_ROWS, Rollout, _chunks
 from gridmill.train.trainer import Trainer
+from gridmill.train.workers import WorkerPool
 
 CPU = torch.device("cpu")
 CORES = ["none", "scan", "lstm", "gru"]
@@ -29,7 +29,9 @@ CORES = ["none", "scan", "lstm", "gru"]
 # ---- what is stored, against a walk row by row
 
 
-def scripted_rollout(rows: int, lanes: int, core: Any, masks: bool, hands: int = 1) -> tuple[Scripted, Policy, Rollout]:
+def scripted_rollout(
+    rows: int, lanes: int, core: Any, masks: bool, workers: int = 1
+) -> tuple[Scripted, Policy, Rollout]:
     """Rows of one agent each, eleven steps and a segment as long."""
     env = Scripted(rows, lanes, masks)
     policy = Policy(PolicyConfig(encoder="mlp", core=core, hidden=16, actor_gain=1.0), env.spec, 3)
@@ -38,11 +40,11 @@ def scripted_rollout(rows: int, lanes: int, core: Any, masks: bool, hands: int =
         minibatch_size=11 * rows,
     )  # fmt: skip
     sizes = sizes_of(run)
-    experience = Experience(sizes, env.spec, policy.state_size, masks, CPU)
+    experience = Experience(sizes, core_columns(env.spec, masks), policy.state_size, CPU)
     acting: Any = env
     rollout = Rollout(
-        acting, policy, sizes, experience, Hands(hands), CPU, contextlib.nullcontext, 7, policy.state_size,
-        policy.hold,
+        acting, policy, sizes, experience, WorkerPool(workers), CPU, contextlib.nullcontext, 7, policy.state_size,
+        policy.frozen,
     )  # fmt: skip
     return env, policy, rollout
 
@@ -59,7 +61,7 @@ def walk(env: Scripted, policy: Policy, rollout: Rollout, row: int, steps: int, 
         out = policy(obs[None, None], state, zeros(1, 1), None)
         if t >= 0:
             assert torch.equal(x.obs[t, row], obs)
-            assert int(x.starts[t, row]) == (tick == 0)
+            assert int(x.episode_starts[t, row]) == (tick == 0)
             assert float(x.values[t, row]) == pytest.approx(float(out.values), abs=1e-5)
             logits = out.logits[0, 0]
             if x.masks is not None:
@@ -88,24 +90,24 @@ def walk(env: Scripted, policy: Policy, rollout: Rollout, row: int, steps: int, 
 
 
 @pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize(("lanes", "masks", "hands"), [(1, True, 1), (3, False, 2)])
-def test_a_rollout_is_what_each_row_went_through(core: str, lanes: int, masks: bool, hands: int) -> None:
+@pytest.mark.parametrize(("lanes", "masks", "workers"), [(1, True, 1), (3, False, 2)])
+def test_a_rollout_is_what_each_row_went_through(core: str, lanes: int, masks: bool, workers: int) -> None:
     """In the first rollout and in the second, whose episodes and states began in the first."""
-    env, policy, rollout = scripted_rollout(6, lanes, core, masks, hands)
+    env, policy, rollout = scripted_rollout(6, lanes, core, masks, workers)
     for skip in (0, 11):
         rollout.collect()
         assert not env.flying
         for row in range(6):
             walk(env, policy, rollout, row, skip + 11, skip)
     assert rollout.experience.bootstrap.any()
-    rollout.hands.close()
+    rollout.workers.close()
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (0, MOST_ROWS), (10, 11 + MOST_ROWS), (5, 5000)])
-def test_pieces_are_all_rows_once(first: int, last: int) -> None:
-    pieces = _pieces(slice(first, last))
-    assert [row for piece in pieces for row in range(piece.start, piece.stop)] == list(range(first, last))
-    lengths = [piece.stop - piece.start for piece in pieces]
+def test_chunks_are_all_rows_once(first: int, last: int) -> None:
+    chunks = _chunks(slice(first, last))
+    assert [row for chunk in chunks for row in range(chunk.start, chunk.stop)] == list(range(first, last))
+    lengths = [chunk.stop - chunk.start for chunk in chunks]
     assert max(lengths) <= MOST_ROWS
     assert max(lengths) - min(lengths) <= 1
 
@@ -121,15 +123,15 @@ def replay(run: Run, rollouts: int = 2) -> int:
             trainer.rollout.collect()
         x = trainer.experience
         segments = torch.arange(trainer.sizes.segments)
-        batch = x.minibatch(segments, x.advantages, torch.ones(len(segments)), CPU)
+        batch = x.minibatch(segments, ("actions", "log_probs", "values"), x.advantages, torch.ones(len(segments)), CPU)
         with torch.no_grad():
-            out = trainer.policy(batch.obs, batch.state, batch.starts, batch.masks)
+            out = trainer.policy(batch.obs, batch.state, batch.episode_starts, batch.masks)
         log_probs = out.logits.log_softmax(-1).gather(-1, batch.actions.long().unsqueeze(-1)).squeeze(-1)
         torch.testing.assert_close(log_probs, batch.log_probs, rtol=0, atol=1e-5)
         torch.testing.assert_close(out.values, batch.values, rtol=0, atol=1e-5)
         assert float(batch.log_probs.std()) > 1e-3
         assert (x.masks is not None) == run.trainer.masks
-        return int(x.starts[1:].sum())
+        return int(x.episode_starts[1:].sum())
     finally:
         trainer.close()
 
@@ -193,22 +195,22 @@ def test_steps_collected_are_steps_trained_on(chosen: dict[str, Any], core: str)
     agents = chosen.pop("agents")
     trainer = Trainer(small_run(short_game(agents), policy={"core": core, "hidden": 16}, **chosen))
     x, used = trainer.experience, torch.zeros(chosen["batch_size"], dtype=torch.int64)
-    take, pieces = x.minibatch, []
+    take, chunks = x.minibatch, []
 
     def spy(segments: torch.Tensor, *others: Any) -> Any:
-        pieces.append(x.segment_steps(segments).flatten())
+        chunks.append(x.segment_steps(segments).flatten())
         return take(segments, *others)
 
     x.minibatch = spy  # type: ignore[method-assign, assignment]
     before = trainer.env.state_hash()
     try:
         for epoch in (1, 2):
-            pieces.clear()
+            chunks.clear()
             trainer.epoch()
             rounds = chosen["update_epochs"]
-            used.zero_().scatter_add_(0, torch.cat(pieces), torch.ones(rounds * len(used), dtype=torch.int64))
+            used.zero_().scatter_add_(0, torch.cat(chunks), torch.ones(rounds * len(used), dtype=torch.int64))
             assert (used == rounds).all()
-            assert max(map(len, pieces)) <= (chosen["max_microbatch"] or chosen["minibatch_size"])
+            assert max(map(len, chunks)) <= (chosen["max_microbatch"] or chosen["minibatch_size"])
             assert trainer.agent_steps == epoch * chosen["batch_size"]
             assert trainer.trained_steps == epoch * rounds * chosen["batch_size"]
             assert trainer.skipped == 0
@@ -243,7 +245,7 @@ def trained(epochs: int, game: GameConfig | None = None, **settings_: Any) -> Tr
     ids=["scan", "lstm", "gru-cnn", "vtrace-prio"],
 )
 def test_threads_do_not_change_a_byte(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridmill.train.rollout.MOST_ROWS", 5)  # several pieces in each lane
+    monkeypatch.setattr("gridmill.train.rollout.MOST_ROWS", 5)  # several chunks in each lane
     game = games.arena_basic_easy_shaped(num_agents=6, max_steps=40)
     usual = {"max_microbatch": 32, "update_epochs": 2, "minibatch_size": 192}
     found = {hash_of(trained(3, game, **usual, threads=threads, **more).weights()) for threads in (1, 2, 4)}
@@ -260,7 +262,7 @@ def test_lanes_do_not_change_what_happens() -> None:
         trainer.close()
         kept.append(trainer.experience)
     for other in kept[1:]:
-        for name in ("obs", "actions", "starts", "masks", "rewards", "truncations"):
+        for name in ("obs", "actions", "episode_starts", "masks", "rewards", "truncations"):
             assert torch.equal(getattr(other, name), getattr(kept[0], name)), name
         for name in ("values", "log_probs", "bootstrap", "last_value", "states"):
             torch.testing.assert_close(getattr(other, name), getattr(kept[0], name), rtol=0, atol=1e-5)

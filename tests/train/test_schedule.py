@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gridmill.run import Schedule
-from gridmill.train.schedule import Progress, number_at
+from gridmill.schedule import Progress
 
 
 def now(steps: int = 0, epochs: int = 0, **metrics: float) -> Progress:
@@ -16,11 +16,11 @@ def now(steps: int = 0, epochs: int = 0, **metrics: float) -> Progress:
 
 
 def at(progress: Progress, **schedule: Any) -> float:
-    return number_at(Schedule(**({"start": 1.0, "end": 3.0} | schedule)), progress)
+    return progress.at(Schedule(**({"start": 1.0, "end": 3.0} | schedule)))
 
 
 def test_a_number_stays() -> None:
-    assert number_at(0.25, now(500)) == 0.25
+    assert now(500).at(0.25) == 0.25
 
 
 @pytest.mark.parametrize(("steps", "value"), [(0, 1.0), (250, 1.5), (500, 2.0), (1000, 3.0), (2000, 3.0)])
@@ -60,4 +60,4 @@ def test_over_a_metric() -> None:
 
 
 def test_a_run_of_no_length_is_at_its_end() -> None:
-    assert number_at(Schedule(start=1, end=3), Progress(0, 0, 0, 0)) == 3.0
+    assert Progress(0, 0, 0, 0).at(Schedule(start=1, end=3)) == 3.0

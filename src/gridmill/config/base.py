@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, Tag, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -110,6 +110,7 @@ class Config(BaseModel):
     """Base of all settings: frozen, unknown fields refused, ints not taken for bools or text."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+    renamed: ClassVar[Mapping[str, str]] = {}  # names that settings had before, and have now
 
     def __init__(self, **data: Any) -> None:
         data = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
@@ -134,6 +135,18 @@ class Config(BaseModel):
             return cls.model_validate_json(text)
         except ValidationError as error:
             raise explain_error(error, cls) from None
+
+    @classmethod
+    def upgraded(cls, tree: Any) -> Any:
+        """Saved plain data with the names that settings have now; what people write is not upgraded but told."""
+        if not isinstance(tree, dict):
+            return tree
+        found = {cls.renamed.get(name, name): value for name, value in tree.items()}
+        for name, about in cls.model_fields.items():
+            part = about.annotation
+            if name in found and isinstance(part, type) and issubclass(part, Config):
+                found[name] = part.upgraded(found[name])
+        return found
 
     def tree(self) -> dict[str, Any]:
         """Plain data: what crosses to the core and what a file holds."""
@@ -175,7 +188,7 @@ def place(config: Config, tree: Any, path: str, value: Any) -> None:
         else:
             known = [str(k) for k in spot] if isinstance(spot, dict) else []
             here = "$" + "".join("." + n for n in names[:depth])
-            raise ConfigError(f"unknown setting `{name}`{did_you_mean(name, known)}", here)
+            raise ConfigError(_unknown(name, known, _part(config, names[:depth])), here)
         if last:
             spot[key] = _plain(value)
         else:
@@ -184,6 +197,11 @@ def place(config: Config, tree: Any, path: str, value: Any) -> None:
 
 def _open_dict(config: Config, names: list[str]) -> bool:
     """True where the path leads to a FrozenDict, whose keys are free."""
+    return isinstance(_part(config, names), FrozenDict)
+
+
+def _part(config: Config, names: list[str]) -> Any:
+    """What a path leads to; None if nothing."""
     spot: Any = config
     for name in names:
         if isinstance(spot, Config):
@@ -192,7 +210,15 @@ def _open_dict(config: Config, names: list[str]) -> bool:
             spot = spot[int(name)]
         elif isinstance(spot, Mapping):
             spot = spot.get(name)
-    return isinstance(spot, FrozenDict)
+        else:
+            return None
+    return spot
+
+
+def _unknown(name: str, known: list[str], part: Any) -> str:
+    """What is said of a setting that a part does not have; one that was renamed is told its new name."""
+    now = getattr(part, "renamed", {}).get(name)
+    return f"`{name}` is now `{now}`" if now else f"unknown setting `{name}`{did_you_mean(name, known)}"
 
 
 def flatten(tree: Any, path: str = "") -> dict[str, Any]:
@@ -231,7 +257,7 @@ def explain_error(error: ValidationError, model: type[BaseModel]) -> ConfigError
         return ConfigError(inner.what, where + inner.path[1:])
     if unknown:
         known = list(getattr(spot, "model_fields", {}))
-        return ConfigError(f"unknown setting `{unknown}`{did_you_mean(unknown, known)}", where)
+        return ConfigError(_unknown(unknown, known, spot), where)
     if kind == "missing":
         return ConfigError("expected a value, got nothing", where)
     if kind == "union_tag_invalid":

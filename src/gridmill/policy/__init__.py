@@ -1,21 +1,20 @@
 """Policies: networks built from an environment's spec, and players loaded from checkpoints.
 
-Importing this package alone does not import torch, but settles what oneDNN may use when it comes."""
+Importing this package alone does not import torch.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridmill import onednn
+from gridmill.policy.config import PolicyConfig
 from gridmill.policy.spec import Layout, Spec
 
 if TYPE_CHECKING:
     from gridmill.policy.player import Player
 
-__all__ = ["Layout", "Spec", "load"]
-
-onednn.settle()
+__all__ = ["Layout", "PolicyConfig", "Spec", "load"]
 
 
 def load(path: str | Path) -> Player:

@@ -6,18 +6,17 @@ plain form does. Tests hold the two equal. Native kernels use no threads: whoeve
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from gridmill import _native
+from gridmill import _native, onednn
 from gridmill.policy.spec import Layout
 
+onednn.settle()  # before torch's first product
 native: Any = _native
-Item = TypeVar("Item")
 
 
 def arrays(*tensors: Tensor) -> list[Any]:
@@ -28,27 +27,6 @@ def arrays(*tensors: Tensor) -> list[Any]:
 def native_fits(x: Tensor) -> bool:
     """True where the native kernels can take these numbers."""
     return x.device.type == "cpu" and x.dtype == torch.float32 and not torch.compiler.is_compiling()
-
-
-class Held(Generic[Item]):
-    """What is made of weights that hold still, for forwards without gradients.
-
-    Who changes weights lets go first (`Policy.hold`); who forgets is found out by torch's count of changes, except that
-    a fused optimizer does not count.
-    """
-
-    def __init__(self, make: Callable[[], Item], *weights: Tensor) -> None:
-        with torch.no_grad():
-            self.made = make()
-        self._weights, self._changes = weights, self._count(weights)
-
-    @staticmethod
-    def _count(weights: tuple[Tensor, ...]) -> list[int]:
-        return [weight._version for weight in weights if not weight.is_inference()]
-
-    def get(self) -> Item | None:
-        """None where gradients are wanted or the weights have changed."""
-        return self.made if not torch.is_grad_enabled() and self._count(self._weights) == self._changes else None
 
 
 # ---- the bag: sums of embedding rows
@@ -116,20 +94,20 @@ class _Bag(torch.autograd.Function):
 # ---- the gated scan: h = h + z (c - h), z and c from the gates
 
 
-def scan(gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
-    """h along time, [T, N, H], from gates [T, N, 2H], the state [N, H] before it and starts uint8 [T, N].
+def scan(gates: Tensor, state: Tensor, episode_starts: Tensor) -> Tensor:
+    """h along time, [T, N, H], from gates [T, N, 2H], the state [N, H] before it and episode_starts uint8 [T, N].
 
     The native form writes z and c over the gates: nobody else may want to read them.
     """
     if native_fits(gates):
-        return _Scan.apply(gates, state, starts)  # type: ignore[no-any-return, no-untyped-call]
-    return plain_scan(gates, state, starts)
+        return _Scan.apply(gates, state, episode_starts)  # type: ignore[no-any-return, no-untyped-call]
+    return plain_scan(gates, state, episode_starts)
 
 
-def plain_scan(gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+def plain_scan(gates: Tensor, state: Tensor, episode_starts: Tensor) -> Tensor:
     gate, candidate = gates.chunk(2, -1)
     z, c = gate.sigmoid(), candidate.tanh()
-    keep = (1 - starts.to(z.dtype)).unsqueeze(-1)
+    keep = (1 - episode_starts.to(z.dtype)).unsqueeze(-1)
     h, found = state.to(z.dtype), []
     for t in range(z.shape[0]):
         h = keep[t] * h
@@ -140,17 +118,17 @@ def plain_scan(gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
 
 class _Scan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: FunctionCtx, gates: Tensor, state: Tensor, starts: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, gates: Tensor, state: Tensor, episode_starts: Tensor) -> Tensor:
         gates, state = gates.detach().contiguous(), state.detach().contiguous()
         h = torch.empty(*gates.shape[:2], gates.shape[2] // 2)
-        native.scan_forward(*arrays(starts, gates, state, h))
-        ctx.save_for_backward(gates, state, starts, h)
+        native.scan_forward(*arrays(episode_starts, gates, state, h))
+        ctx.save_for_backward(gates, state, episode_starts, h)
         return h
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_h: Tensor) -> tuple[Tensor, Tensor, None]:
-        gates, state, starts, h = ctx.saved_tensors
+        gates, state, episode_starts, h = ctx.saved_tensors
         d_gates, d_state = torch.empty_like(gates), torch.empty_like(state)
-        native.scan_backward(*arrays(starts, gates, state, h, d_h.contiguous(), d_gates, d_state))
+        native.scan_backward(*arrays(episode_starts, gates, state, h, d_h.contiguous(), d_gates, d_state))
         return d_gates, d_state, None

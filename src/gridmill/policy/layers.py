@@ -1,7 +1,7 @@
 """Layers made of matrix products: dense with its bias and ReLU, and the LSTM along time; each with its plain form.
 
-The native forms (on a CPU, in float32) multiply by panels, weights laid out as the product reads them. While weights
-hold still, panels are made once (`Dense.hold`). Where the core has no fast products, dense layers are torch's.
+The native forms (on a CPU, in float32) multiply by packed weights, laid out as the product reads them. While a policy
+is frozen, they are packed once (`Dense.freeze`). Where the core has no fast products, dense layers are torch's.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from gridmill.policy.kernels import Held, arrays, native, native_fits
+from gridmill.policy.kernels import arrays, native, native_fits
 
 LEAST_OUTPUTS = 16  # a narrower product is a lane that is mostly empty: torch's is faster
 
 
-def panels(matrix: Tensor, turned: bool) -> Any:
+def packed(matrix: Tensor, transposed: bool) -> Any:
     """A matrix, or its transpose, as native products read it."""
     rows, columns = matrix.shape
-    inner, wide = (columns, rows) if turned else (rows, columns)
-    packed = torch.empty(inner * -(-wide // 16) * 16).numpy()  # torch's memory begins with a line of the cache
-    native.pack(*arrays(matrix.contiguous()), turned, packed)
-    return packed
+    inner, wide = (columns, rows) if transposed else (rows, columns)
+    found = torch.empty(inner * -(-wide // 16) * 16).numpy()  # torch's memory begins with a line of the cache
+    native.pack(*arrays(matrix.contiguous()), transposed, found)
+    return found
 
 
 # ---- a dense layer
@@ -34,12 +34,12 @@ class Product:
     """A product with given weights as the native form reads them, at the price of one call."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        self.turned, (self.bias,), self.outputs = panels(weight, True), arrays(bias), weight.shape[0]
+        self.transposed, (self.bias,), self.outputs = packed(weight, True), arrays(bias), weight.shape[0]
 
     def __call__(self, x: Tensor, relu: bool) -> Tensor:
         out = torch.empty(*x.shape[:-1], self.outputs)
         rows = x.numpy() if x.ndim == 2 else x.reshape(-1, x.shape[-1]).numpy()
-        native.dense_forward(rows, self.turned, self.bias, relu, out.view(-1, self.outputs).numpy(), None)
+        native.dense_forward(rows, self.transposed, self.bias, relu, out.view(-1, self.outputs).numpy(), None)
         return out
 
     def two(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -47,7 +47,7 @@ class Product:
         first, last = torch.empty(*x.shape[:-1], self.outputs - 1), torch.empty(x.shape[:-1])
         rows = x.reshape(-1, x.shape[-1]).numpy()
         native.dense_forward(
-            rows, self.turned, self.bias, False, first.view(-1, self.outputs - 1).numpy(), last.view(-1).numpy()
+            rows, self.transposed, self.bias, False, first.view(-1, self.outputs - 1).numpy(), last.view(-1).numpy()
         )
         return first, last
 
@@ -59,18 +59,18 @@ class Dense(nn.Linear):
         super().__init__(inputs, outputs)
         self.relu = relu
         self._fast = native.fast_products() and outputs >= LEAST_OUTPUTS
-        self._held: Held[Product] | None = None
+        self._cached: Product | None = None
 
-    def hold(self, still: bool) -> None:
-        fits = still and self._fast and native_fits(self.weight)
-        weights = self.weight, self.bias
-        self._held = Held(lambda: Product(*weights), *weights) if fits else None
+    def freeze(self, frozen: bool) -> None:
+        """Pack the weights once, for forwards without gradients."""
+        fits = frozen and self._fast and native_fits(self.weight)
+        self._cached = Product(self.weight, self.bias) if fits else None
 
     def forward(self, x: Tensor) -> Tensor:
         if not self._fast or not native_fits(x) or torch.is_autocast_enabled("cpu"):
             return plain_dense(x, self.weight, self.bias, self.relu)
-        held = self._held and self._held.get()
-        return held(x.detach(), self.relu) if held else dense(x, self.weight, self.bias, self.relu)
+        cached = None if torch.is_grad_enabled() else self._cached
+        return cached(x.detach(), self.relu) if cached else dense(x, self.weight, self.bias, self.relu)
 
 
 def dense(x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
@@ -96,7 +96,7 @@ def _backward(
         None if out is None else out.detach().numpy(),
         *arrays(d_out.contiguous()),
         None if d_last is None else d_last.contiguous().numpy(),
-        panels(weight, False) if wanted else None,
+        packed(weight, False) if wanted else None,
         None if d_x is None else d_x.numpy(),
         *arrays(d_weight, d_bias),
     )
@@ -127,12 +127,12 @@ class Heads:
     def __init__(self, actor: Dense, critic: Dense) -> None:
         self.actor, self.critic = actor, critic
         self._fast = native.fast_products()
-        self._held: Held[Product] | None = None
+        self._cached: Product | None = None
 
-    def hold(self, still: bool) -> None:
-        fits = still and self._fast and native_fits(self.actor.weight)
-        weights = self.actor.weight, self.actor.bias, self.critic.weight, self.critic.bias
-        self._held = Held(lambda: Product(*self._joined()), *weights) if fits else None
+    def freeze(self, frozen: bool) -> None:
+        """Join and pack the weights once, for forwards without gradients."""
+        fits = frozen and self._fast and native_fits(self.actor.weight)
+        self._cached = Product(*self._joined()) if fits else None
 
     def _joined(self) -> tuple[Tensor, Tensor]:
         actor, critic = self.actor, self.critic
@@ -141,9 +141,9 @@ class Heads:
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         if not self._fast or not native_fits(x) or torch.is_autocast_enabled("cpu"):
             return self.actor(x), self.critic(x).squeeze(-1)
-        held = self._held and self._held.get()
-        if held:
-            return held.two(x.detach())
+        cached = None if torch.is_grad_enabled() else self._cached
+        if cached:
+            return cached.two(x.detach())
         first, last = _Heads.apply(x.reshape(-1, x.shape[-1]), *self._joined())  # type: ignore[no-untyped-call]
         return first.view(*x.shape[:-1], -1), last.view(x.shape[:-1])
 
@@ -165,19 +165,21 @@ class _Heads(torch.autograd.Function):
 # ---- the LSTM along time, from its input gates
 
 
-def lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor, turned: Any = None) -> tuple[Tensor, Tensor]:
+def lstm(
+    gates: Tensor, weight: Tensor, state: Tensor, episode_starts: Tensor, transposed: Any = None
+) -> tuple[Tensor, Tensor]:
     """h [T, N, H] and the last (h, c) as [N, 2H]; gates [T, N, 4H] are x W + b, weight [4H, H] the recurrent one
-    (`turned`: its panels, if they are at hand).
+    (`transposed`: its packed transpose, if it is at hand).
 
     The native form writes the gates' functions over them, as the scan does.
     """
     if native_fits(gates):
-        return _Lstm.apply(gates, weight, state, starts, turned)  # type: ignore[no-any-return, no-untyped-call]
-    return plain_lstm(gates, weight, state, starts)
+        return _Lstm.apply(gates, weight, state, episode_starts, transposed)  # type: ignore[no-any-return, no-untyped-call]
+    return plain_lstm(gates, weight, state, episode_starts)
 
 
-def plain_lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
-    keep = (1 - starts.to(gates.dtype)).unsqueeze(-1)
+def plain_lstm(gates: Tensor, weight: Tensor, state: Tensor, episode_starts: Tensor) -> tuple[Tensor, Tensor]:
+    keep = (1 - episode_starts.to(gates.dtype)).unsqueeze(-1)
     h, c = state.to(gates.dtype).chunk(2, -1)
     found = []
     for t in range(gates.shape[0]):
@@ -192,15 +194,15 @@ def plain_lstm(gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor) -> 
 class _Lstm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, weight: Tensor, state: Tensor, starts: Tensor, turned: Any
+        ctx: Any, gates: Tensor, weight: Tensor, state: Tensor, episode_starts: Tensor, transposed: Any
     ) -> tuple[Tensor, Tensor]:
         gates = gates.detach().contiguous()
         steps, rows, size = *gates.shape[:2], weight.shape[1]
         h, c = (torch.empty(steps + 1, rows, size) for _ in range(2))  # at t what step t begins with
         h[0], c[0] = state.detach().chunk(2, -1)
-        turned = panels(weight, True) if turned is None else turned
-        native.lstm_forward(*arrays(starts), turned, *arrays(gates, h, c))
-        ctx.save_for_backward(gates, h, c, weight, starts)
+        transposed = packed(weight, True) if transposed is None else transposed
+        native.lstm_forward(*arrays(episode_starts), transposed, *arrays(gates, h, c))
+        ctx.save_for_backward(gates, h, c, weight, episode_starts)
         last = torch.cat((h[steps], c[steps]), -1)
         ctx.mark_non_differentiable(last)
         return h[1:], last
@@ -208,11 +210,13 @@ class _Lstm(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_h: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        gates, h, c, weight, starts = ctx.saved_tensors
+        gates, h, c, weight, episode_starts = ctx.saved_tensors
         d_gates = torch.empty_like(gates)
-        native.lstm_backward(*arrays(starts), panels(weight, False), *arrays(gates, c, d_h.contiguous(), d_gates))
+        native.lstm_backward(
+            *arrays(episode_starts), packed(weight, False), *arrays(gates, c, d_h.contiguous(), d_gates)
+        )
         before = h[:-1]
-        if starts.any():
-            before = before * (1 - starts.float()).unsqueeze(-1)
+        if episode_starts.any():
+            before = before * (1 - episode_starts.float()).unsqueeze(-1)
         d_weight = d_gates.view(-1, d_gates.shape[-1]).t() @ before.reshape(-1, weight.shape[1])
         return d_gates, d_weight, None, None, None

@@ -6,19 +6,21 @@ One forward serves acting (T = 1) and learning (T = a segment), so the two canno
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gridmill.policy.cores import CORES, Lstm
-from gridmill.policy.encoders import ENCODERS, Bag
+from gridmill.policy.config import PolicyConfig, Size
+from gridmill.policy.cores import core_for
+from gridmill.policy.encoders import encoder_for
 from gridmill.policy.initial import RELU, dense
 from gridmill.policy.kernels import Tokens
-from gridmill.policy.layers import Dense, Heads
+from gridmill.policy.layers import Heads
 from gridmill.policy.spec import Layout, Spec
-from gridmill.run import PolicyConfig
 
 FORBIDDEN = -1e9  # the logit of an action whose mask is 0
 
@@ -39,16 +41,21 @@ class Policy(nn.Module):
         super().__init__()
         self.config, self.spec = config, spec
         rng = np.random.default_rng([seed, 0x9E3779B9])
-        layout = Layout.of(spec) if spec.kind == "tokens" else None
-        sizes = (0, 0) if layout is None else (layout.places, layout.slots)
-        self.layout = layout
-        self.encoder = ENCODERS[config.encoder](config, spec, *sizes, rng)
-        self.dense = nn.ModuleList(dense(config.hidden, config.hidden, RELU, rng, True) for _ in range(config.layers))
-        self.core = CORES[config.core](config.hidden, rng)
-        self.actor = dense(config.hidden, len(spec.actions), config.actor_gain, rng)
-        self.critic = dense(config.hidden, 1, 1.0, rng)
+        self.layout = _layout(spec)
+        with torch.random.fork_rng(devices=[]):  # parts of the user's own may draw from torch: a seed gives the same
+            torch.manual_seed(seed)
+            self._make(rng)
         self.heads = Heads(self.actor, self.critic)
         self.place(torch.device("cpu"))
+
+    def _make(self, rng: np.random.Generator) -> None:
+        """The parts with weights, in the order in which numbers are drawn for them."""
+        config, spec = self.config, self.spec
+        self.encoder = encoder_for(config, spec)(config, spec, self.layout, rng)
+        self.dense = nn.ModuleList(dense(config.hidden, config.hidden, RELU, rng, True) for _ in range(config.layers))
+        self.core = core_for(config.core)(config.hidden, rng)
+        self.actor = dense(config.hidden, len(spec.actions), config.actor_gain, rng)
+        self.critic = dense(config.hidden, 1, 1.0, rng)
 
     @property
     def state_size(self) -> int:
@@ -61,27 +68,57 @@ class Policy(nn.Module):
             self.encoder.tokens = Tokens(self.layout, device)
         return self.to(device)
 
-    def hold(self, still: bool) -> None:
-        """While weights hold still, forwards without gradients share what depends on weights alone."""
+    @staticmethod
+    def size(config: PolicyConfig, spec: Spec) -> Size:
+        """What a network of these settings takes, without making one."""
+        encoder = encoder_for(config, spec).size(config, spec, _layout(spec))
+        core = core_for(config.core).size(config.hidden)
+        hidden, actions = config.hidden, len(spec.actions)
+        dense_layers = config.layers * hidden + actions + 1  # outputs of layers with `hidden` inputs and a bias
+        return Size(
+            encoder.parameters + core.parameters + dense_layers * (hidden + 1),
+            encoder.activations + core.activations + 2 * config.layers * hidden + 3 * actions,
+            core.state,
+        )
+
+    @contextmanager
+    def frozen(self) -> Iterator[Policy]:
+        """The acting form: what depends on weights alone (packed weights, joined tables) is made once.
+
+        Forwards without gradients use it, so nobody may change weights before the context ends.
+        """
+        self.freeze(True)
+        try:
+            yield self
+        finally:
+            self.freeze(False)
+
+    def freeze(self, frozen: bool) -> None:
+        """The same without an end, for weights that are never changed again."""
         for part in self.modules():
-            if isinstance(part, Bag | Dense | Lstm) and part is not self.actor:  # the heads have the actor's
-                part.hold(still)
-        self.heads.hold(still)
+            freeze: Any = getattr(part, "freeze", None)
+            if freeze is not None and part not in (self, self.actor):  # the heads have the actor's
+                freeze(frozen)
+        self.heads.freeze(frozen)
 
     def read(self, seen: Spec) -> None:
         """From now on read the bytes of an environment with other words, on a CPU."""
         if self.layout is not None:
             self.encoder.tokens = Tokens(Layout.of(self.spec, seen), torch.device("cpu"))
 
-    def forward(self, obs: Tensor, state: Tensor, starts: Tensor, masks: Tensor | None) -> Output:
-        """obs [T, N, ...], state [N, state_size], starts uint8 [T, N], masks uint8 [T, N, actions] or None."""
-        steps, rows = starts.shape
+    def forward(self, obs: Tensor, state: Tensor, episode_starts: Tensor, masks: Tensor | None) -> Output:
+        """obs [T, N, ...], state [N, state_size], episode_starts uint8 [T, N], masks uint8 [T, N, actions] or None."""
+        steps, rows = episode_starts.shape
         x = self.encoder(obs.reshape(steps * rows, *obs.shape[2:]))
         for layer in self.dense:
             x = layer(x)
-        y, last = self.core(x.view(steps, rows, -1), state, starts)
+        y, last = self.core(x.view(steps, rows, -1), state, episode_starts)
         logits, values = self.heads(y)
         logits = logits.float()
         if masks is not None:
             logits = logits.masked_fill(masks == 0, FORBIDDEN)
         return Output(logits, values.float(), last.float(), y)
+
+
+def _layout(spec: Spec) -> Layout | None:
+    return Layout.of(spec) if spec.kind == "tokens" else None

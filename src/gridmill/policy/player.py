@@ -14,11 +14,11 @@ import torch
 from numpy.typing import NDArray
 
 from gridmill import checkpoint
-from gridmill.env.env import Env
+from gridmill.env import Env
+from gridmill.policy.config import PolicyConfig
 from gridmill.policy.kernels import native
 from gridmill.policy.network import FORBIDDEN, Policy
 from gridmill.policy.spec import Spec
-from gridmill.run import PolicyConfig
 
 State = NDArray[np.float32]
 
@@ -29,9 +29,9 @@ class Player:
     def __init__(self, policy: Policy, masks: bool) -> None:
         self.policy, self.masks, self.seed = policy, masks, 0
         self._actions: list[int] | None = None  # where the environment's actions are among the policy's; -1 = nowhere
-        self._step = 0
+        self.step = 0
 
-    def meet(self, env: Env, seed: int = 0) -> None:
+    def bind(self, env: Env, seed: int = 0) -> None:
         """Get ready for the words of this environment, drawing actions from this seed on."""
         own, seen = self.policy.spec, Spec.of(env)
         if seen.kind != own.kind or seen.obs_size != own.obs_size:
@@ -39,11 +39,16 @@ class Player:
         self.policy.read(seen)
         places = [own.actions.index(name) if name in own.actions else -1 for name in seen.actions]
         self._actions = None if places == list(range(len(own.actions))) else places
-        self.seed, self._step = seed, 0
+        self.seed, self.step = seed, 0
 
     @torch.inference_mode()
-    def act(self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None) -> tuple[Any, State]:
-        """Actions int32 [rows] drawn from the policy, and the state for the next call; state None begins anew."""
+    def act(
+        self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None, first_row: int = 0
+    ) -> tuple[Any, State]:
+        """Actions int32 [rows] drawn from the policy, and the state for the next call; state None begins anew.
+
+        What is drawn depends on the seed, the step and the row; `first_row` is that of these among all.
+        """
         rows = len(obs)
         before = torch.zeros(rows, self.policy.state_size) if state is None else torch.from_numpy(state)
         never = torch.zeros(1, rows, dtype=torch.uint8)
@@ -57,8 +62,8 @@ class Player:
             known = np.asarray(self._actions) >= 0
             allowed = np.tile(known, (rows, 1)).view(np.uint8) if allowed is None else allowed & known
         actions, log_probs = np.zeros(rows, np.int32), np.zeros(rows, np.float32)
-        native.sample_actions(logits.numpy(), allowed, self.seed, self._step, 0, actions, log_probs)
-        self._step += 1
+        native.sample_actions(logits.numpy(), allowed, self.seed, self.step, first_row, actions, log_probs)
+        self.step += 1
         return actions, out.state.numpy()
 
     def reset(self, state: State | None, ended: NDArray[np.bool_]) -> State | None:
@@ -69,12 +74,12 @@ class Player:
 
 
 def load(path: Path) -> Player:
-    """The newest policy under a path, ready for the game it was trained on; `meet` makes it ready for another."""
+    """The newest policy under a path, ready for the game it was trained on; `bind` makes it ready for another."""
     found = checkpoint.load_policy(checkpoint.find(path))
     run = found.record["run"]
-    policy = Policy(PolicyConfig.load(run["policy"]), Spec.load(found.record["spec"]))
+    policy = Policy(PolicyConfig.load(PolicyConfig.upgraded(run["policy"])), Spec.load(found.record["spec"]))
     policy.load_state_dict(found.policy)
-    policy.hold(True)
+    policy.freeze(True)
     return Player(policy, bool(run["trainer"]["masks"]))
 
 

@@ -17,7 +17,7 @@ from gridmill.recipes.cogsguard import cogsguard
 from gridmill.recipes.navigation import navigation
 from gridmill.recipes.prospector import prospector
 from gridmill.recipes.toy import toy
-from gridmill.run import PolicyConfig, Run
+from gridmill.run import Run
 
 __all__ = ["build", "maker", "names"]
 
@@ -57,8 +57,7 @@ def build(text: str) -> Run:
         return maker(text)()
     found = own_code.call(text, "recipe")
     if isinstance(found, GameConfig):
-        encoder = PolicyConfig(encoder="mlp") if found.obs_kind == "vector" else PolicyConfig()
-        return Run(recipe=text, game=found, policy=encoder)
+        return Run(recipe=text, game=found)
     if not isinstance(found, Run):
         raise TypeError(f"`{text}`: expected a function that returns a Run or a Game, got {type(found).__name__}")
     return found

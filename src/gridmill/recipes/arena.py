@@ -14,6 +14,6 @@ def arena() -> Run:
             ("recipe", "arena"),
             ("game", games.arena()),
             ("trainer.total_timesteps", 200_000_000),
-            ("trainer.sight_share", 0.0),
+            ("trainer.shared_advantage", 0.0),
         ]
     )

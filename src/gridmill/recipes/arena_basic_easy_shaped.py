@@ -7,7 +7,7 @@ make hearts, the advantages of those in sight count as much as their own. docs/n
 from __future__ import annotations
 
 from gridmill import games
-from gridmill.run import PPO, Losses, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
+from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
 
 
 def arena_basic_easy_shaped() -> Run:
@@ -16,10 +16,10 @@ def arena_basic_easy_shaped() -> Run:
         recipe="arena_basic_easy_shaped",
         game=games.arena_basic_easy_shaped(),
         policy=PolicyConfig(encoder="bag", core="scan", hidden=128),
-        losses=Losses(
-            ppo=PPO(clip=0.2, entropy_weight=Schedule(start=0.02, end=0.001, until=24e6)),
-            value=Value(weight=2.0),
-        ),
+        losses={
+            "ppo": PPO(clip=0.2, entropy_weight=Schedule(start=0.02, end=0.001, until=24e6)),
+            "value": Value(weight=2.0),
+        },
         optimizer=OptimizerConfig(learning_rate=Schedule(start=2e-3, end=2e-4), eps=1e-5, max_grad_norm=2.0),
         trainer=TrainerConfig(
             total_timesteps=48_000_000,
@@ -30,6 +30,6 @@ def arena_basic_easy_shaped() -> Run:
             gamma=0.998,
             gae_lambda=0.95,
             reward="scaled",
-            sight_share=Schedule(start=0.0, end=1.0, begin=3e6, until=10e6),
+            shared_advantage=Schedule(start=0.0, end=1.0, begin=3e6, until=10e6),
         ),
     )

@@ -22,6 +22,6 @@ def ci() -> Run:
             ("trainer.total_timesteps", 1_843_200),
             ("trainer.gamma", 0.99),
             ("trainer.gae_lambda", 0.97),
-            ("trainer.sight_share", 0.0),
+            ("trainer.shared_advantage", 0.0),
         ]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridmill import games
-from gridmill.run import PPO, Losses, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
+from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
 
 
 def cogsguard() -> Run:
@@ -12,7 +12,7 @@ def cogsguard() -> Run:
         recipe="cogsguard",
         game=games.cogsguard(),
         policy=PolicyConfig(encoder="bag", core="scan", hidden=128),
-        losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.004)), value=Value(weight=0.5)),
+        losses={"ppo": PPO(entropy_weight=Schedule(start=0.02, end=0.004)), "value": Value(weight=0.5)},
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
             total_timesteps=200_000_000,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gridmill import games
 from gridmill.prospector.config import ProspectorConfig
-from gridmill.run import PPO, Losses, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
+from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
 
 
 def for_profit() -> ProspectorConfig:
@@ -41,7 +41,7 @@ def prospector() -> Run:
         game=for_profit(),
         evaluation_game=games.prospector(),
         policy=PolicyConfig(encoder="mlp", core="none", hidden=128, layers=1),
-        losses=Losses(ppo=PPO(entropy_weight=Schedule(start=0.02, end=0.001)), value=Value(weight=1.0)),
+        losses={"ppo": PPO(entropy_weight=Schedule(start=0.02, end=0.001)), "value": Value(weight=1.0)},
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
             total_timesteps=48_000_000,

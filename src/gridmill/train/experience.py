@@ -1,53 +1,124 @@
-"""Experience: one rollout as preallocated [T, B] arrays, and its segments as minibatches.
+"""Experience: one rollout as preallocated [T, B] columns, and its segments as minibatches.
 
-A segment is `bptt_horizon` steps of one row. With prio_alpha = 0 every segment is used exactly once per update epoch
-in a shuffled order: steps collected are steps trained on. With it, segments are drawn by |advantage| (Schaul et al.
-2016).
+The columns are the trainer's own and what the losses need; the table says where each comes from, and the rollout stores
+by it. A segment is `bptt_horizon` steps of one row. With prio_alpha = 0 every segment is used exactly once per update
+epoch in a shuffled order: steps collected are steps trained on. With it, segments are drawn by |advantage| (Schaul et
+al. 2016).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gridmill.arithmetic import Sizes
+from gridmill.config import ConfigError
+from gridmill.env.env import Env
+from gridmill.losses import Column, Loss, Minibatch
 from gridmill.policy.spec import Spec
 from gridmill.train.advantage import Trajectory
-from gridmill.train.losses import Minibatch
+
+FORWARD = ("obs", "episode_starts", "masks")  # what a forward reads of every step
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One column of the table: its shape behind [T, B], its type, and where it comes from.
+
+    Without a source it is filled by the rollout's drawing of actions or by the learner.
+    """
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    source: Column | None = None
+
+
+def core_columns(spec: Spec, masks: bool) -> dict[str, Stored]:
+    """The trainer's own columns."""
+    seen = Column(env="obs")
+    number = Stored((), torch.float32)
+    found = {
+        "obs": Stored((spec.num_tokens, 3), torch.uint8, seen)
+        if spec.kind == "tokens"
+        else Stored((spec.obs_size,), torch.float32, seen),
+        "episode_starts": Stored((), torch.uint8),
+        "actions": Stored((), torch.int32),
+        "log_probs": number,
+        "values": Stored((), torch.float32, Column(output="values")),
+        "rewards": Stored((), torch.float32, Column(env="rewards", after=True)),
+        "terminals": Stored((), torch.bool, Column(env="terminals", after=True)),
+        "truncations": Stored((), torch.bool, Column(env="truncations", after=True)),
+        "bootstrap": number,
+        "advantages": number,
+        "returns": number,
+        "ratios": number,  # new over old probabilities, as the newest update of each segment left them
+    }
+    if masks:
+        found["masks"] = Stored((len(spec.actions),), torch.uint8, Column(env="masks"))
+    return found
+
+
+def loss_columns(losses: Mapping[str, Loss], env: Env, spec: Spec, hidden: int) -> dict[str, Stored]:
+    """What the losses need beside them; two losses may share a column if they mean the same."""
+    found: dict[str, Stored] = {}
+    outputs = {"logits": (len(spec.actions),), "values": (), "hidden": (hidden,)}
+    for loss_name, loss in losses.items():
+        for name, column in loss.needs().items():
+            where = f"$.losses.{loss_name}"
+            if name in core_columns(spec, True) or (name in found and found[name].source != column):
+                raise ConfigError(f"expected a name of its own for the column `{name}`, got one that is taken", where)
+            if column.env:
+                array = getattr(env, column.env, None)
+                if not isinstance(array, np.ndarray) or len(array) != env.num_rows:
+                    raise ConfigError(f"expected an array of the env with a row per agent, got `{column.env}`", where)
+                found[name] = Stored(array.shape[1:], torch.from_numpy(array).dtype, column)
+            elif column.actor:
+                found[name] = Stored((), torch.int32, column)
+            elif column.output in outputs:
+                found[name] = Stored(outputs[column.output], torch.float32, column)
+            else:
+                raise ConfigError(f"expected one of {', '.join(outputs)}, got `{column.output}`", where)
+    return found
 
 
 class Experience:
-    """Storage of one rollout; `t` is the step, rows are those of the env."""
+    """Storage of one rollout; `t` is the step, rows are those of the env. Columns are read as attributes."""
 
-    def __init__(self, sizes: Sizes, spec: Spec, state_size: int, masks: bool, device: torch.device) -> None:
-        self.sizes, self.device = sizes, device
-        steps, rows = sizes.horizon, sizes.rows
-        shape = (spec.num_tokens, 3) if spec.kind == "tokens" else (spec.obs_size,)
-        kind = torch.uint8 if spec.kind == "tokens" else torch.float32
+    def __init__(self, sizes: Sizes, table: Mapping[str, Stored], state_size: int, device: torch.device) -> None:
+        self.sizes, self.table, self.device = sizes, dict(table), device
+        shape = (sizes.horizon, sizes.rows)
+        self.columns = {
+            name: torch.zeros(*shape, *column.shape, dtype=column.dtype, device=device)
+            for name, column in table.items()
+        }
+        self.last_value = torch.zeros(sizes.rows, device=device)
+        self.states = torch.zeros(sizes.segments_per_row, sizes.rows, state_size, device=device)  # before each segment
 
-        def floats() -> Tensor:
-            return torch.zeros(steps, rows, device=device)
+    def __getattr__(self, name: str) -> Tensor:
+        try:
+            return self.__dict__["columns"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(f"no column `{name}` in this experience") from None
 
-        def flags() -> Tensor:
-            return torch.zeros(steps, rows, dtype=torch.bool, device=device)
-
-        self.obs = torch.zeros(steps, rows, *shape, dtype=kind, device=device)
-        self.starts = torch.zeros(steps, rows, dtype=torch.uint8, device=device)
-        self.masks: Tensor | None = None
-        if masks:
-            self.masks = torch.zeros(steps, rows, len(spec.actions), dtype=torch.uint8, device=device)
-        self.actions = torch.zeros(steps, rows, dtype=torch.int32, device=device)
-        self.log_probs, self.values, self.rewards = floats(), floats(), floats()
-        self.bootstrap, self.advantages, self.returns = floats(), floats(), floats()
-        self.ratios = torch.ones(steps, rows, device=device)
-        self.terminals, self.truncations = flags(), flags()
-        self.last_value = torch.zeros(rows, device=device)
-        self.states = torch.zeros(sizes.segments_per_row, rows, state_size, device=device)  # before each segment
+    @property
+    def masks(self) -> Tensor | None:
+        return self.columns.get("masks")
 
     def trajectory(self, rewards: Tensor) -> Trajectory:
         """What advantages are made of; rewards as the learner sees them."""
         return Trajectory(rewards, self.values, self.terminals, self.truncations, self.bootstrap, self.last_value)
+
+    def estimate(self, advantages: Tensor, returns: Tensor) -> None:
+        """Take the learner's estimates [T, B]."""
+        self.columns |= {"advantages": advantages, "returns": returns}
+
+    def put_ratios(self, segments: Tensor, ratios: Tensor) -> None:
+        """Take an update's ratios [bptt_horizon, n] of some segments."""
+        self.ratios.view(-1)[self.segment_steps(segments).view(-1)] = ratios.reshape(-1).to(self.device)
 
     def segment_steps(self, segments: Tensor) -> Tensor:
         """Flat indices [bptt_horizon, n] into the [T * B] steps; segment s is part s // B of row s % B."""
@@ -55,29 +126,26 @@ class Experience:
         steps = torch.arange(self.sizes.bptt_horizon, device=segments.device)
         return (part * self.sizes.bptt_horizon + steps[:, None]) * self.sizes.rows + row
 
-    def minibatch(self, segments: Tensor, advantages: Tensor, weights: Tensor, device: torch.device) -> Minibatch:
-        """The segments on the learner's device. `advantages` [T, B] as the loss shall see them."""
+    def minibatch(
+        self, segments: Tensor, names: Iterable[str], advantages: Tensor, weights: Tensor, device: torch.device
+    ) -> Minibatch:
+        """These columns of the segments, and what a forward reads, on the learner's device.
+
+        `advantages` [T, B] as the losses shall see them.
+        """
         index = self.segment_steps(segments)
         flat = index.reshape(-1)
 
-        def pick(x: Tensor) -> Tensor:
+        def pick(name: str) -> Tensor:
+            x = advantages if name == "advantages" else self.columns[name]
             # Rows are copied whole; indexing by two arrays would go element by element.
             found = x.reshape(-1, *x.shape[2:]).index_select(0, flat)
             return found.view(*index.shape, *x.shape[2:]).to(device, non_blocking=True)
 
         states = self.states.flatten(0, 1).index_select(0, segments)
-        return Minibatch(
-            obs=pick(self.obs),
-            starts=pick(self.starts),
-            masks=None if self.masks is None else pick(self.masks),
-            state=states.to(device, non_blocking=True),
-            actions=pick(self.actions),
-            log_probs=pick(self.log_probs),
-            values=pick(self.values),
-            advantages=pick(advantages),
-            returns=pick(self.returns),
-            weights=weights.to(device, non_blocking=True),
-        )
+        picked = {name: pick(name) for name in (*FORWARD, *names) if name in self.columns}
+        rest = {"state": states.to(device, non_blocking=True), "weights": weights.to(device, non_blocking=True)}
+        return Minibatch(**({"masks": None} | picked | rest))
 
 
 def shuffled(sizes: Sizes, rng: np.random.Generator) -> list[Tensor]:

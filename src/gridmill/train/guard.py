@@ -27,15 +27,17 @@ class Guard:
     def look(self, metrics: Mapping[str, Any]) -> list[str]:
         """What is wrong now, each kind at most once in a hundred epochs; NaN (no update) is not wrong here."""
         c = self.config
+        kl, entropy = (metrics.get(name, math.nan) for name in ("kl", "loss/entropy"))  # PPO's; it may be off
+        explained = metrics["explained_variance"]
         bad = {
-            "kl": (metrics["kl"] > c.max_kl, f"KL {metrics['kl']:.3g} is above {c.max_kl:g}"),
+            "kl": (kl > c.max_kl, f"KL {kl:.3g} is above {c.max_kl:g}"),
             "entropy": (
-                metrics["loss/entropy"] < c.min_entropy,
-                f"entropy {metrics['loss/entropy']:.3g} is below {c.min_entropy:g}: the policy no longer explores",
+                entropy < c.min_entropy,
+                f"entropy {entropy:.3g} is below {c.min_entropy:g}: the policy no longer explores",
             ),
             "critic": (
-                metrics["explained_variance"] < c.min_explained_variance,
-                f"explained variance {metrics['explained_variance']:.3g} is below {c.min_explained_variance:g}",
+                explained < c.min_explained_variance,
+                f"explained variance {explained:.3g} is below {c.min_explained_variance:g}",
             ),
         }
         found = []
@@ -48,7 +50,7 @@ class Guard:
 
 
 def first_not_finite(tensors: Mapping[str, torch.Tensor]) -> str:
-    """The name of a tensor that holds a number that is none; empty if all are well."""
+    """The name of a tensor that holds a non-finite value; empty if none does."""
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             return name
@@ -59,11 +61,11 @@ def dump(folder: Path, trainer: Trainer) -> Path:
     """The last hundred steps and the minibatch that was no good, as a file of tensors; where it lies."""
     x = trainer.experience
     kept = {"obs": x.obs, "actions": x.actions, "rewards": x.rewards, "log_probs": x.log_probs, "values": x.values}
-    kept |= {"terminals": x.terminals, "truncations": x.truncations, "starts": x.starts}
+    kept |= {"terminals": x.terminals, "truncations": x.truncations, "episode_starts": x.episode_starts}
     tensors = {f"last.{name}": value[-KEPT_STEPS:].cpu().contiguous() for name, value in kept.items()}
     bad = trainer.learned.bad if trainer.learned is not None else None
     if bad is not None:
-        parts = bad._asdict()
+        parts = vars(bad)
         tensors |= {f"minibatch.{n}": v.cpu().contiguous() for n, v in parts.items() if isinstance(v, torch.Tensor)}
     path = folder / "dump" / f"epoch-{trainer.epochs:08d}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)

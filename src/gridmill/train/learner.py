@@ -1,30 +1,33 @@
-"""Learner: one epoch's experience -> updates of the policy. Minibatches of whole segments, in pieces that the hands
-take in turn; the gradients of the pieces are added up in their order before one optimizer step.
+"""Learner: one epoch's experience -> updates of the policy. Minibatches of whole segments, in microbatches that the
+workers take in turn; their gradients are added up in their order before one optimizer step.
 
-The guard: numbers that are not finite in log-probs, losses or gradients skip the update, which keeps the last good
-weights. The caller counts and stops; nothing here writes files.
+The guard: non-finite values in log-probs, losses or gradients skip the update, which keeps the last good weights. The
+caller counts and stops; nothing here writes files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gridmill.arithmetic import Sizes
+from gridmill.losses import Loss, Minibatch, Result, terms
 from gridmill.policy.network import Output, Policy
 from gridmill.run import Run
+from gridmill.schedule import Progress
 from gridmill.train.advantage import gae, vtrace
 from gridmill.train.experience import Experience, prioritised, shuffled
-from gridmill.train.hands import Hands
-from gridmill.train.losses import METRICS, Minibatch, Weights, ppo, weights_at
 from gridmill.train.optimizer import Optimizer, add_up, clip_norm
-from gridmill.train.schedule import Progress, number_at
-from gridmill.train.sight import Sight
+from gridmill.train.reward_scale import RewardScale
+from gridmill.train.shared_advantage import VisibleAgents
+from gridmill.train.workers import WorkerPool
+
+MOST_SKIPPED = 3  # updates in a row, after which an epoch ends
 
 
 @dataclass
@@ -37,11 +40,34 @@ class Learned:
     in_a_row: int = 0  # of these, at the end
     trained_steps: int = 0
     bad: Minibatch | None = None  # the last minibatch that was skipped
-    gradients: list[Tensor] = field(default_factory=list)  # of the last update, for the analysis
+    gradients: list[Tensor] = field(default_factory=list)  # of the policy, in the last update, for the analysis
+    names: tuple[str, ...] = ()  # of the metrics that updates have
+
+
+class Objective:
+    """What an epoch minimises: the losses that are active now, summed in their order."""
+
+    def __init__(self, losses: Mapping[str, Loss], heads: nn.ModuleDict, policy: list[nn.Parameter], now: Progress):
+        active = {name: loss for name, loss in losses.items() if loss.active(now)}
+        self.now = now
+        self.terms = [(term, heads[name] if name in heads else None) for name, term in terms(active)]  # noqa: SIM401
+        self.columns = list(dict.fromkeys(c for loss in active.values() for c in (*loss.reads, *loss.needs())))
+        # A loss that is not active leaves its own modules as they are.
+        self.parameters = [*policy, *(p for name in active if name in heads for p in heads[name].parameters())]
+
+    def __call__(self, batch: Minibatch, out: Output, share: float) -> Result:
+        """Of a batch that is this share of a minibatch; with all metrics."""
+        loss, metrics = None, dict[str, Tensor]()
+        for term, heads in self.terms:
+            found, more = term(batch, out, self.now, share, heads)
+            loss = found if loss is None else loss + found
+            metrics |= more
+        assert loss is not None
+        return loss, metrics
 
 
 class Learner:
-    """Holds the optimizer and what is learned about rewards; its state is in `tensors`."""
+    """Holds the optimizer, the losses' own modules and what is learned about rewards; its state is in `tensors`."""
 
     def __init__(
         self,
@@ -49,156 +75,164 @@ class Learner:
         policy: Policy,
         forward: Callable[..., Output],
         sizes: Sizes,
-        hands: Hands,
+        workers: WorkerPool,
         device: torch.device,
         autocast: Callable[[], AbstractContextManager[object]],
     ) -> None:
         self.run, self.policy, self.forward, self.sizes = run, policy, forward, sizes
-        self.hands, self.device, self.autocast = hands, device, autocast
+        self.workers, self.device, self.autocast = workers, device, autocast
         self.parameters = list(policy.parameters())
-        self.optimizer = Optimizer(run.optimizer, policy)
-        self.scale = RewardScale(run, sizes.rows)
-        self.sight = Sight(policy.spec, sizes.num_agents) if run.trainer.sight_share != 0 else None
+        self.heads = _heads(run, policy).to(device)
+        self.optimizer = Optimizer(run.optimizer, {**dict(policy.named_parameters()), **_named(self.heads)})
+        self.scale = RewardScale(run.trainer.reward, sizes.rows)
+        shared = run.trainer.shared_advantage != 0
+        self.visible = VisibleAgents(policy.spec, sizes.num_agents) if shared else None
         self.in_a_row = 0  # skipped updates, over epochs
 
     def learn(self, x: Experience, now: Progress) -> Learned:
         """All updates of one epoch."""
         t, done = self.run.trainer, Learned(in_a_row=self.in_a_row)
-        rewards = self.scale(x)
-        weights, rate = weights_at(self.run.losses, now), number_at(self.run.optimizer.learning_rate, now)
+        rewards = self.scale(x, now.at(t.gamma))
+        rate, target_kl = now.at(self.run.optimizer.learning_rate), now.at(t.target_kl)
+        objective = Objective(self.run.losses, self.heads, self.parameters, now)
         self.optimizer.use("train")
         self.optimizer.set_rate(rate)
         x.ratios.fill_(1.0)
-        sums = torch.zeros(len(METRICS) + 1, device=self.device)
-        far = False  # from the policy that collected, by target_kl
-        for round_ in range(t.update_epochs):
-            if round_ == 0 or t.advantage == "vtrace":
-                self._advantages(x, rewards, number_at(t.sight_share, now))
-            rng = np.random.default_rng([self.run.seed, now.epochs, round_])
-            ones = torch.ones(self.sizes.minibatch_segments)
-            if t.prio_alpha > 0:
-                beta = t.prio_beta0 + (1 - t.prio_beta0) * now.steps / max(1, now.total_steps)
-                chosen, importance = prioritised(x.advantages, self.sizes, t.prio_alpha, beta, rng)
-            else:
-                chosen, importance = shuffled(self.sizes, rng), [ones] * self.sizes.minibatches
-            for segments, weight in zip(chosen, importance, strict=True):
-                found = self._update(x, segments.to(x.device), weight.to(x.device), weights, done)
+        sums: Tensor | None = None
+        stop_by_kl = False
+        for update_epoch in range(t.update_epochs):
+            if update_epoch == 0 or t.advantage == "vtrace":
+                self._advantages(x, rewards, now)
+            if not objective.terms:
+                break
+            for segments, weight in self._chosen(x, now, update_epoch):
+                found = self._update(x, segments.to(x.device), weight.to(x.device), objective, done)
                 if found is not None:
-                    sums += found
-                    far = 0 < t.target_kl < float(found[METRICS.index("kl")])
-                if far or done.in_a_row >= 3:
+                    sums = found if sums is None else sums + found
+                    if target_kl > 0 and "kl" in done.names:
+                        stop_by_kl = target_kl < float(found[done.names.index("kl")])
+                if stop_by_kl or done.in_a_row >= MOST_SKIPPED:
                     break
-            if far or done.in_a_row >= 3:
+            if stop_by_kl or done.in_a_row >= MOST_SKIPPED:
                 break
         self.optimizer.use("eval")
         self.in_a_row = done.in_a_row
-        done.metrics = self._mean(sums, done) | {"learning_rate": rate, "explained_variance": _explained(x)}
+        done.metrics = _means(sums, done) | {"learning_rate": rate, "explained_variance": _explained(x)}
         return done
 
-    def _advantages(self, x: Experience, rewards: Tensor, sight_share: float) -> None:
-        t, path = self.run.trainer, x.trajectory(rewards)
-        if t.advantage == "vtrace":
-            x.advantages = vtrace(path, x.ratios, t.gamma, t.gae_lambda, t.rho_clip, t.c_clip)
-        else:
-            x.advantages = gae(path, t.gamma, t.gae_lambda)
-        x.returns = x.advantages + x.values
-        if self.sight is not None and sight_share != 0:
-            x.advantages = x.advantages + sight_share * self.sight.sums(x.obs, x.advantages)
+    def _chosen(self, x: Experience, now: Progress, update_epoch: int) -> list[tuple[Tensor, Tensor]]:
+        """The segments of each minibatch and their importance."""
+        t, sizes = self.run.trainer, self.sizes
+        rng = np.random.default_rng([self.run.seed, now.epochs, update_epoch])
+        alpha = now.at(t.prio_alpha)
+        if alpha > 0:
+            beta = now.at(t.prio_beta0)
+            beta = beta + (1 - beta) * now.steps / max(1, now.total_steps)
+            return list(zip(*prioritised(x.advantages, sizes, alpha, beta, rng), strict=True))
+        ones = torch.ones(sizes.minibatch_segments)
+        return [(segments, ones) for segments in shuffled(sizes, rng)]
 
-    def _update(self, x: Experience, segments: Tensor, weight: Tensor, w: Weights, done: Learned) -> Tensor | None:
+    def _advantages(self, x: Experience, rewards: Tensor, now: Progress) -> None:
+        t, path = self.run.trainer, x.trajectory(rewards)
+        gamma, lam, share = now.at(t.gamma), now.at(t.gae_lambda), now.at(t.shared_advantage)
+        if t.advantage == "vtrace":
+            advantages = vtrace(path, x.ratios, gamma, lam, now.at(t.rho_clip), now.at(t.c_clip))
+        else:
+            advantages = gae(path, gamma, lam)
+        returns = advantages + x.values
+        if self.visible is not None and share != 0:
+            advantages = advantages + share * self.visible.sums(x.obs, advantages)
+        x.estimate(advantages, returns)
+
+    def _update(
+        self, x: Experience, segments: Tensor, weight: Tensor, objective: Objective, done: Learned
+    ) -> Tensor | None:
         """One minibatch; its metrics, or None if it was skipped."""
         advantages = x.advantages
-        if self.run.trainer.normalize_advantages:
+        if self.run.trainer.normalize_advantages and "advantages" in objective.columns:
             here = x.advantages.view(-1)[x.segment_steps(segments).view(-1)]
             advantages = (x.advantages - here.mean()) / (here.std(correction=0) + 1e-8)
         size = self.sizes.microbatch_size // self.sizes.bptt_horizon
         parts = -(-len(segments) // size)  # of equal size, as far as can be
-        pieces = list(zip(segments.tensor_split(parts), weight.tensor_split(parts), strict=True))
+        microbatches = list(zip(segments.tensor_split(parts), weight.tensor_split(parts), strict=True))
 
-        def work(piece: tuple[Tensor, Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
-            batch = x.minibatch(piece[0], advantages, piece[1], self.device)
+        def work(microbatch: tuple[Tensor, Tensor]) -> tuple[list[Tensor], dict[str, Tensor], Tensor, Tensor | None]:
+            chosen, importance = microbatch
+            batch = x.minibatch(chosen, objective.columns, advantages, importance, self.device)
             with self.autocast():
-                out = self.forward(batch.obs, batch.state, batch.starts, batch.masks)
-            share = len(piece[0]) / len(segments)
-            loss, metrics, ratio = ppo(batch, out, w.times(share))
-            gradients = torch.autograd.grad(loss, self.parameters)
-            return list(gradients), torch.cat((metrics * share, loss.detach()[None])), ratio
+                out = self.forward(batch.obs, batch.state, batch.episode_starts, batch.masks)
+            share = len(chosen) / len(segments)
+            loss, metrics = objective(batch, out, share)
+            # A loss need not reach every parameter: without `value` the critic's stay.
+            gradients = torch.autograd.grad(loss, objective.parameters, allow_unused=True, materialize_grads=True)
+            ratios = metrics.pop("ratios", None)
+            numbers = torch.stack([number.detach().float() for number in metrics.values()]) * share
+            return list(gradients), metrics, torch.cat((numbers, loss.detach()[None])), ratios
 
-        results = self.hands.map(work, pieces)
-        for (part, _), (_, _, ratio) in zip(pieces, results, strict=True):  # a segment may be in several pieces
-            x.ratios.view(-1)[x.segment_steps(part).view(-1)] = ratio.reshape(-1).to(x.device)
-        gradients = add_up(found for found, _, _ in results)
-        metrics = torch.stack([found for _, found, _ in results]).sum(0)
-        norm = clip_norm(gradients, self.run.optimizer.max_grad_norm)
+        results = self.workers.map(work, microbatches)
+        done.names = tuple(results[0][1])
+        if self.run.trainer.advantage == "vtrace":
+            for (chosen, _), (*_, ratios) in zip(microbatches, results, strict=True):  # a segment may be in several
+                if ratios is not None:
+                    x.put_ratios(chosen, ratios)
+        gradients = add_up(found for found, *_ in results)
+        metrics = torch.stack([numbers for _, _, numbers, _ in results]).sum(0)
+        norm = clip_norm(gradients, objective.now.at(self.run.optimizer.max_grad_norm))
         done.trained_steps += len(segments) * self.sizes.bptt_horizon
         if not bool(torch.isfinite(norm + metrics.sum())):  # the one look at the device per minibatch
             done.skipped += 1
             done.in_a_row += 1
-            done.bad = x.minibatch(segments, advantages, weight, self.device)
+            done.bad = x.minibatch(segments, objective.columns, advantages, weight, self.device)
             return None
-        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+        for parameter, gradient in zip(objective.parameters, gradients, strict=True):
             parameter.grad = gradient
         self.optimizer.step()
         done.updates += 1
         done.in_a_row = 0
-        done.gradients = gradients
-        return torch.cat((metrics[: len(METRICS)], norm[None]))
-
-    def _mean(self, sums: Tensor, done: Learned) -> dict[str, float]:
-        names = (*METRICS, "gradient_norm")
-        if done.updates == 0:
-            return dict.fromkeys(names, float("nan"))
-        return dict(zip(names, (sums / done.updates).tolist(), strict=True))
+        done.gradients = gradients[: len(self.parameters)]
+        return torch.cat((metrics[:-1], norm[None]))
 
     # ---- state
 
     def tensors(self) -> dict[str, Tensor]:
-        return self.optimizer.tensors() | self.scale.tensors()
+        heads = {f"heads.{name}": tensor.detach().cpu().clone() for name, tensor in self.heads.state_dict().items()}
+        return self.optimizer.tensors() | self.scale.tensors() | heads
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
+        saved = {name.removeprefix("heads."): x for name, x in tensors.items() if name.startswith("heads.")}
+        own = {name: tensor.shape for name, tensor in self.heads.state_dict().items()}
+        if own != {name: tensor.shape for name, tensor in saved.items()}:
+            was, now = (sorted({name.split(".")[0] for name in names}) for names in (saved, own))
+            raise ValueError(
+                f"losses: expected the modules that the run was saved with (of {', '.join(was) or 'none'}), "
+                f"got others (of {', '.join(now) or 'none'}); resume with the losses it had, or start a new run"
+            )
+        self.heads.load_state_dict(saved)
         self.optimizer.restore(tensors)
         self.scale.restore(tensors)
 
 
-class RewardScale:
-    """Rewards as the learner sees them: raw, over the standard deviation of discounted returns, or less their mean."""
+def _heads(run: Run, policy: Policy) -> nn.ModuleDict:
+    """The losses' own modules by loss; a seed gives the same ones, and nobody else's random numbers change."""
+    found = nn.ModuleDict()
+    for name, loss in run.losses.items():
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(run.seed)
+            module = loss.heads(policy.spec, policy.config)
+        if module is not None:
+            found[name] = module
+    return found
 
-    def __init__(self, run: Run, rows: int) -> None:
-        self.kind, self.gamma = run.trainer.reward, run.trainer.gamma
-        self.running = torch.zeros(rows, dtype=torch.float64)  # each row's discounted return so far
-        self.seen = torch.zeros(3, dtype=torch.float64)  # count, mean, sum of squared distances (Welford)
 
-    def __call__(self, x: Experience) -> Tensor:
-        if self.kind == "raw":
-            return x.rewards
-        rewards = x.rewards.cpu().double()
-        if self.kind == "centered":
-            self._add(rewards)
-            return (x.rewards - float(self.seen[1])).to(x.rewards.dtype)
-        goes_on = (~(x.terminals | x.truncations)).cpu().double()
-        returns = torch.empty_like(rewards)
-        for t in range(len(rewards)):
-            self.running = self.running * self.gamma + rewards[t]
-            returns[t] = self.running
-            self.running = self.running * goes_on[t]
-        self._add(returns)
-        return x.rewards / max(1e-4, float((self.seen[2] / self.seen[0]).sqrt()))
+def _named(heads: nn.ModuleDict) -> dict[str, nn.Parameter]:
+    return {f"heads.{name}": parameter for name, parameter in heads.named_parameters()}
 
-    def _add(self, numbers: Tensor) -> None:
-        """Join the statistics of more numbers to those seen (Chan et al. 1979)."""
-        count, mean = float(numbers.numel()), numbers.mean()
-        squares = (numbers - mean).square().sum()
-        total = self.seen[0] + count
-        apart = mean - self.seen[1]
-        self.seen[2] += squares + apart.square() * self.seen[0] * count / total
-        self.seen[1] += apart * count / total
-        self.seen[0] = total
 
-    def tensors(self) -> dict[str, Tensor]:
-        return {"reward.running": self.running.clone(), "reward.seen": self.seen.clone()}
-
-    def restore(self, tensors: dict[str, Tensor]) -> None:
-        self.running, self.seen = tensors["reward.running"].clone(), tensors["reward.seen"].clone()
+def _means(sums: Tensor | None, done: Learned) -> dict[str, float]:
+    names = (*done.names, "gradient_norm")
+    if sums is None:
+        return dict.fromkeys(names, float("nan"))
+    return dict(zip(names, (sums / done.updates).tolist(), strict=True))
 
 
 def _explained(x: Experience) -> float:

@@ -17,8 +17,8 @@ from gridmill.run import OptimizerConfig
 class Optimizer:
     """One or two optimizers that step together."""
 
-    def __init__(self, config: OptimizerConfig, policy: nn.Module) -> None:
-        self.parts = _build(config, dict(policy.named_parameters()))
+    def __init__(self, config: OptimizerConfig, named: dict[str, nn.Parameter]) -> None:
+        self.parts = _build(config, named)
         self.schedule_free = config.kind == "schedule_free"
 
     def set_rate(self, rate: float) -> None:

@@ -1,8 +1,8 @@
 """Rollout: the env's lanes and the policy in turn, [T, B] steps into an Experience.
 
-While the core steps one lane, the policy thinks about another. On a CPU a lane's rows are thought about in pieces by
-the hands; on a GPU the whole lane at once, with pinned host memory and one synchronisation per step and lane (the
-actions must arrive before the core can go on).
+What is stored is the experience's table of columns. While the core steps one lane, the policy acts in another. On a
+CPU a lane's rows are split among the workers; on a GPU the whole lane is taken at once, with pinned host memory and one
+synchronisation per step and lane (the actions must arrive before the core can go on).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from torch import Tensor
 from gridmill.arithmetic import Sizes
 from gridmill.env.env import Env
 from gridmill.policy.kernels import native
+from gridmill.policy.network import Output
+from gridmill.train.actors import Actor
 from gridmill.train.experience import Experience
-from gridmill.train.hands import Hands
+from gridmill.train.workers import WorkerPool
 
-MOST_ROWS, LEAST_ROWS = 1024, 128  # that one hand thinks about at a time, if there are so many
-SEEN = ("obs", "final_obs", "rewards", "actions", "terminals", "truncations")
-STEPS = ("obs", "starts", "masks", "actions", "log_probs", "values", "rewards", "terminals", "truncations", "bootstrap")
+MOST_ROWS, LEAST_ROWS = 1024, 128  # that one worker acts for at a time, if there are so many
 PARTS = ("env", "copy", "act", "store")  # where the time of a rollout goes
 
 
@@ -37,32 +37,43 @@ class Rollout:
         policy: Callable[..., tuple[Tensor, ...]],
         sizes: Sizes,
         experience: Experience,
-        hands: Hands,
+        workers: WorkerPool,
         device: torch.device,
         autocast: Callable[[], AbstractContextManager[object]],
         seed: int,
         state_size: int,
-        hold: Callable[[bool], None],
+        frozen: Callable[[], AbstractContextManager[object]],
     ) -> None:
         self.env, self.policy, self.sizes, self.experience = env, policy, sizes, experience
-        self.hands, self.device, self.autocast, self.seed = hands, device, autocast, seed
-        self.hold = hold  # tells the policy that weights hold still
+        self.workers, self.device, self.autocast, self.seed = workers, device, autocast, seed
+        self.frozen = frozen  # the policy's acting form, while weights do not change
         self.step = 0  # steps of every row so far: with the seed and the row, all that drawing an action depends on
         self.state = torch.zeros(sizes.rows, state_size, device=device)
-        self.starts = torch.ones(sizes.rows, dtype=torch.uint8)
-        seen = {name: torch.from_numpy(getattr(env, name)) for name in SEEN}
-        if env.masks is not None and experience.masks is not None:
-            seen["masks"] = torch.from_numpy(env.masks)
-        if device.type == "cuda":
-            _pin(list(seen.values()))
-        kept = {name: tensor for name in (*STEPS, "states") if (tensor := getattr(experience, name)) is not None}
-        own = {"state": self.state, "starts": self.starts}
+        self.episode_starts = torch.ones(sizes.rows, dtype=torch.uint8)
         # Parts of arrays are found and filled many times a step, which NumPy does ten times faster than torch.
         self.on_cpu = device.type == "cpu"
-        self.seen, self.kept, self.own = ({n: self._plain(x) for n, x in d.items()} for d in (seen, kept, own))
+        self.kept = {name: self._plain(tensor) for name, tensor in experience.columns.items()}
+        self.kept_states = self._plain(experience.states)
+        self.own_state, self.own_starts = self._plain(self.state), self._plain(self.episode_starts)
+        sources = {name: stored.source for name, stored in experience.table.items() if stored.source is not None}
+        self.before = {name: self._seen(s.env) for name, s in sources.items() if s.env and not s.after}
+        self.after = {name: self._seen(s.env) for name, s in sources.items() if s.env and s.after}
+        self.outputs = {name: Output._fields.index(s.output) for name, s in sources.items() if s.output}
+        self.actors = {name: Actor(s.actor, env, seed) for name, s in sources.items() if s.actor}
+        self.final_obs, self.drawn = self._seen("final_obs"), self._seen("actions")
         self.lanes = [env.rows(lane) for lane in range(env.lanes)]
-        self.pieces = [_pieces(rows) if self.on_cpu else [rows] for rows in self.lanes]
+        self.chunks = [_chunks(rows) if self.on_cpu else [rows] for rows in self.lanes]
         self.times = dict.fromkeys(PARTS, 0.0)
+
+    def _seen(self, name: str) -> Any:
+        """An array of the env; for another device than the CPU a tensor of the same memory, pinned."""
+        array = getattr(self.env, name)
+        if self.on_cpu:
+            return array
+        tensor = torch.from_numpy(array)
+        if self.device.type == "cuda":
+            _pin(tensor)
+        return tensor
 
     def _plain(self, tensor: Tensor) -> Any:
         """The same memory as a NumPy array on a CPU; on another device the tensor."""
@@ -78,18 +89,17 @@ class Rollout:
     def collect(self) -> None:
         """One rollout. Afterwards no lane is in flight."""
         self.times = dict.fromkeys(PARTS, 0.0)
-        self.hold(True)
-        for t in range(self.sizes.horizon):
+        with self.frozen():
+            for t in range(self.sizes.horizon):
+                for lane, rows in enumerate(self.lanes):
+                    if t > 0:
+                        self._receive(lane, rows, t - 1)
+                    self._think(lane, rows, t)
+                    self.env.send(lane)
+                self.step += 1
             for lane, rows in enumerate(self.lanes):
-                if t > 0:
-                    self._receive(lane, rows, t - 1)
-                self._think(lane, t)
-                self.env.send(lane)
-            self.step += 1
-        for lane, rows in enumerate(self.lanes):
-            self._receive(lane, rows, self.sizes.horizon - 1)
-        self.hands.map(self._look_ahead, [piece for pieces in self.pieces for piece in pieces])
-        self.hold(False)
+                self._receive(lane, rows, self.sizes.horizon - 1)
+            self.workers.map(self._look_ahead, [chunk for chunks in self.chunks for chunk in chunks])
 
     # ---- one lane, one step
 
@@ -98,12 +108,10 @@ class Rollout:
         began = time.perf_counter()
         self.env.recv(lane)
         came = time.perf_counter()
-        seen = self.seen
-        terminals, truncations = seen["terminals"][rows], seen["truncations"][rows]
-        self._put("rewards", t, rows, seen["rewards"][rows])
-        self._put("terminals", t, rows, terminals)
-        self._put("truncations", t, rows, truncations)
-        self.own["starts"][rows] = terminals | truncations
+        for name, seen in self.after.items():
+            self._put(name, t, rows, seen[rows])
+        terminals, truncations = self.after["terminals"][rows], self.after["truncations"][rows]
+        self.own_starts[rows] = terminals | truncations
         self.kept["bootstrap"][t, rows] = 0.0
         cut = truncations & ~terminals
         if cut.any():
@@ -114,16 +122,18 @@ class Rollout:
     @torch.inference_mode()
     def _value_of_the_cut(self, t: int, which: Tensor) -> None:
         """V of the last observation of episodes that the time limit cut, from the state they ended with."""
-        obs = torch.as_tensor(self.seen["final_obs"])[which].to(self.device)
+        obs = torch.as_tensor(self.final_obs)[which].to(self.device)
         never = torch.zeros(1, len(which), dtype=torch.uint8, device=self.device)
         with self.autocast():
             _, values, *_ = self.policy(obs[None], self.state[which.to(self.device)], never, None)
         self.experience.bootstrap[t, which.to(self.experience.device)] = values[0].to(self.experience.device)
 
-    def _think(self, lane: int, t: int) -> None:
+    def _think(self, lane: int, rows: slice, t: int) -> None:
         began = time.perf_counter()
-        spent = self.hands.map(lambda rows: self._act(rows, t), self.pieces[lane])
-        # Pieces run side by side: their parts share the time that passed.
+        for name, actor in self.actors.items():
+            self._put(name, t, rows, torch.from_numpy(actor.act(rows, self.step, self.episode_starts.numpy())))
+        spent = self.workers.map(lambda chunk: self._act(chunk, t), self.chunks[lane])
+        # Chunks run side by side: their parts share the time that passed.
         share = (time.perf_counter() - began) / max(1e-9, sum(map(sum, spent)))
         for part, seconds in zip(("copy", "act", "store"), zip(*spent, strict=True), strict=True):
             self.times[part] += sum(seconds) * share
@@ -133,27 +143,27 @@ class Rollout:
         """Observations in, actions out, for some rows; the seconds of copying, thinking and storing."""
         began = time.perf_counter()
         kept, device = self.experience, self.device
-        self._put("obs", t, rows, self.seen["obs"][rows])
-        self._put("starts", t, rows, self.own["starts"][rows])
-        if kept.masks is not None:
-            self._put("masks", t, rows, self.seen["masks"][rows])
+        for name, seen in self.before.items():
+            self._put(name, t, rows, seen[rows])
+        self._put("episode_starts", t, rows, self.own_starts[rows])
         if t % self.sizes.bptt_horizon == 0:
-            self.kept["states"][t // self.sizes.bptt_horizon, rows] = self.own["state"][rows]
-        obs, starts = kept.obs[t : t + 1, rows].to(device), kept.starts[t : t + 1, rows].to(device)
+            self.kept_states[t // self.sizes.bptt_horizon, rows] = self.own_state[rows]
+        obs, starts = kept.obs[t : t + 1, rows].to(device), kept.episode_starts[t : t + 1, rows].to(device)
         masks = None if kept.masks is None else kept.masks[t : t + 1, rows].to(device)
         copied = time.perf_counter()
         with self.autocast():
-            logits, values, state, _ = self.policy(obs, self.state[rows], starts, masks)
+            out = self.policy(obs, self.state[rows], starts, masks)
         thought = time.perf_counter()
-        self.own["state"][rows] = self._plain(state)
-        self._put("values", t, rows, self._plain(values)[0])
-        self._choose(rows, t, logits[0], masks)
+        self.own_state[rows] = self._plain(out[2])
+        for name, part in self.outputs.items():
+            self._put(name, t, rows, self._plain(out[part])[0])
+        self._choose(rows, t, out[0][0], masks)
         return copied - began, thought - copied, time.perf_counter() - thought
 
     def _choose(self, rows: slice, t: int, logits: Tensor, masks: Tensor | None) -> None:
         """Draw actions and store them with their log-probs."""
         if self.on_cpu:
-            actions, log_probs = self.env.actions[rows], self.kept["log_probs"][t, rows]
+            actions, log_probs = self.drawn[rows], self.kept["log_probs"][t, rows]
             allowed = None if masks is None else self.kept["masks"][t, rows]
             native.sample_actions(logits.numpy(), allowed, self.seed, self.step, rows.start, actions, log_probs)
             self._put("actions", t, rows, actions)
@@ -163,13 +173,13 @@ class Rollout:
         chosen = (logits - (-uniform.log()).log()).argmax(-1)  # the Gumbel trick
         self._put("actions", t, rows, chosen.int())
         self._put("log_probs", t, rows, logits.log_softmax(-1).gather(-1, chosen[:, None]).squeeze(-1))
-        self.seen["actions"][rows].copy_(chosen.int())  # waits for the device: the one synchronisation
+        self.drawn[rows].copy_(chosen.int())  # waits for the device: the one synchronisation
 
     @torch.inference_mode()
     def _look_ahead(self, rows: slice) -> None:
         """V of the observation after the last step; the state does not move."""
         kept, device = self.experience, self.device
-        obs, starts = torch.as_tensor(self.seen["obs"][rows]).to(device), self.starts[rows].to(device)
+        obs, starts = torch.as_tensor(self.before["obs"][rows]).to(device), self.episode_starts[rows].to(device)
         with self.autocast():
             _, values, *_ = self.policy(obs[None], self.state[rows], starts[None], None)
         kept.last_value[rows] = values[0]
@@ -184,18 +194,17 @@ def hash_of(*numbers: int) -> int:
     return mixed >> 1
 
 
-def _pieces(rows: slice) -> list[slice]:
-    """A lane's rows in equal pieces, two at least if it has rows enough; the same for any number of hands."""
+def _chunks(rows: slice) -> list[slice]:
+    """A lane's rows in equal parts, two at least if it has rows enough; the same for any number of workers."""
     count = rows.stop - rows.start
     parts = max(min(2, count // LEAST_ROWS), -(-count // MOST_ROWS))
     edges = [rows.start + count * i // parts for i in range(parts + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
-def _pin(arrays: list[Tensor]) -> None:
+def _pin(array: Tensor) -> None:
     """Make the core's own memory known to the device, so that copies do not block."""
     runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-    for array in arrays:
-        failed = int(runtime.cudaHostRegister(array.data_ptr(), array.numel() * array.element_size(), 0))
-        if failed:
-            raise RuntimeError(f"cannot pin the environment's arrays: CUDA error {failed}")
+    failed = int(runtime.cudaHostRegister(array.data_ptr(), array.numel() * array.element_size(), 0))
+    if failed:
+        raise RuntimeError(f"cannot pin the environment's arrays: CUDA error {failed}")

@@ -4,7 +4,7 @@
 
 Called by the command line and by people: `train(run)` begins one, `resume(folder)` goes on with one, to the bit on a
 CPU.
-Exit codes: 0 done, 3 checkpoints cannot be written, 4 numbers that are none, 5 stopped by the guard, 130 Ctrl-C,
+Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 130 Ctrl-C,
 143 SIGTERM.
 """
 
@@ -31,8 +31,8 @@ import torch
 
 from gridmill import checkpoint, onednn, overrides
 from gridmill.arithmetic import mebibytes, plan
-from gridmill.policy.begin import begin_with, refuse_unlike
 from gridmill.policy.spec import Spec
+from gridmill.policy.transfer import refuse_unlike, transfer
 from gridmill.run import PolicyConfig, Run
 from gridmill.train import monitor
 from gridmill.train.analysis import analyse
@@ -62,7 +62,7 @@ def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fr
     """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside."""
     plan(run)  # refuses what does not fit, before anything is made
     refuse_deadly(run)
-    start = _start(run)
+    start = _init_from(run)
     name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
     folder = Path(runs_dir) / name
     if folder.exists() and any(folder.iterdir()):
@@ -81,7 +81,7 @@ def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = N
         found = checkpoint.load(place)
     else:
         found, skipped = checkpoint.newest(place.parent)
-    run = overrides.apply(Run.load(found.record["run"]), list(changes))
+    run = overrides.apply(Run.load(Run.upgraded(found.record["run"])), list(changes))
     plan(run)
     return _Session(run, found.path.parent.parent, panel, found, skipped).go()
 
@@ -101,7 +101,7 @@ class _Session:
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
             try:
-                notes.append(f"begins with {start.path}: {_begin(self.trainer, start)}")
+                notes.append(f"begins with {start.path}: {_transfer(self.trainer, start)}")
             except ValueError:
                 self.trainer.close()
                 raise
@@ -141,7 +141,7 @@ class _Session:
                     code, reason = NOT_SAVED, "the last checkpoint could not be written"
             except BrokenNumbers as error:
                 self.log.note(f"stopped: {error}; {self.dumped()}")
-                code, reason = BROKEN, "numbers that are none"
+                code, reason = BROKEN, "non-finite values"
             except checkpoint.NotSaved as error:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
@@ -190,8 +190,8 @@ class _Session:
         for warning in warnings:
             self.log.note(f"warning: {warning}")
         if self.trainer.learner.in_a_row >= 3:
-            self.log.note(f"stopped: 3 updates in a row were no numbers; {self.dumped()}")
-            return BROKEN, "numbers that are none"
+            self.log.note(f"stopped: 3 updates in a row had non-finite values; {self.dumped()}")
+            return BROKEN, "non-finite values"
         if warnings and self.run.guard.stop:
             return STOPPED, "stopped by the guard"
         return 0, "finished"
@@ -293,25 +293,28 @@ class _Signals:
             signal.signal(number, handler)
 
 
-def _start(run: Run) -> checkpoint.Checkpoint | None:
+def _init_from(run: Run) -> checkpoint.Checkpoint | None:
     """The weights that a run shall begin with, if it names some; refused if the networks are not alike."""
-    if not run.policy.start:
+    if not run.policy.init_from:
         return None
-    found = checkpoint.load_policy(checkpoint.find(Path(run.policy.start)))
+    found = checkpoint.load_policy(checkpoint.find(Path(run.policy.init_from)))
     try:
-        refuse_unlike(run.policy, PolicyConfig.load(found.record["run"]["policy"]))
+        refuse_unlike(run.policy, *_network_of(found))
     except ValueError as error:
-        raise ValueError(f"policy.start = {found.path}: {error}") from None
+        raise ValueError(f"policy.init_from = {found.path}: {error}") from None
     return found
 
 
-def _begin(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
+def _network_of(found: checkpoint.Checkpoint) -> tuple[PolicyConfig, Spec]:
+    return PolicyConfig.load(PolicyConfig.upgraded(found.record["run"]["policy"])), Spec.load(found.record["spec"])
+
+
+def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
     """Give the policy the weights it shall begin with; what was known of its words."""
-    config, spec = PolicyConfig.load(start.record["run"]["policy"]), Spec.load(start.record["spec"])
     try:
-        return begin_with(trainer.policy, start.policy, config, spec)
+        return transfer(trainer.policy, start.policy, *_network_of(start))
     except ValueError as error:
-        raise ValueError(f"policy.start = {start.path}: {error}") from None
+        raise ValueError(f"policy.init_from = {start.path}: {error}") from None
 
 
 def _recipe(run: Run) -> Run | None:

@@ -26,12 +26,12 @@ from gridmill.games.make import make
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
-from gridmill.train.experience import Experience
-from gridmill.train.hands import Hands
+from gridmill.schedule import Progress
+from gridmill.train.experience import Experience, core_columns, loss_columns
 from gridmill.train.learner import Learned, Learner
 from gridmill.train.rollout import Rollout
-from gridmill.train.schedule import Progress
 from gridmill.train.windows import RunWindows
+from gridmill.train.workers import WorkerPool
 
 RECENT = 240  # agent-episodes that the running score is a mean of
 
@@ -55,20 +55,22 @@ class Trainer:
             use_tf32(t.tf32)
         self._torch_threads = torch.get_num_threads()
         if self.device.type == "cpu":
-            torch.set_num_threads(1)  # the hands are the threads
-        self.hands = Hands(self.sizes.threads if self.device.type == "cpu" else 1)
+            torch.set_num_threads(1)  # the workers are the threads
+        self.workers = WorkerPool(self.sizes.threads if self.device.type == "cpu" else 1)
         self.policy = Policy(run.policy, self.spec, run.seed).place(self.device)
         forward: Callable[..., Any] = self.policy
         if t.compile != "off":
             forward = torch.compile(self.policy, mode=t.compile)
         autocast = self._autocast()
         kept = experience_device(t.experience_device, self.device)
-        self.experience = Experience(self.sizes, self.spec, self.policy.state_size, self.env.masks is not None, kept)
+        table = core_columns(self.spec, self.env.masks is not None)
+        table |= loss_columns(run.losses, self.env, self.spec, run.policy.hidden)
+        self.experience = Experience(self.sizes, table, self.policy.state_size, kept)
         self.rollout = Rollout(
-            self.env, forward, self.sizes, self.experience, self.hands, self.device, autocast, run.seed,
-            self.policy.state_size, self.policy.hold,
+            self.env, forward, self.sizes, self.experience, self.workers, self.device, autocast, run.seed,
+            self.policy.state_size, self.policy.frozen,
         )  # fmt: skip
-        self.learner = Learner(run, self.policy, forward, self.sizes, self.hands, self.device, autocast)
+        self.learner = Learner(run, self.policy, forward, self.sizes, self.workers, self.device, autocast)
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
         self.recent = np.zeros(0)  # scores of the newest agent-episodes
         self.learned: Learned | None = None  # of the newest epoch
@@ -160,13 +162,15 @@ class Trainer:
         worlds = torch.frombuffer(bytearray(self.env.save()), dtype=torch.uint8)
         counters = [self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step]
         windows = {} if self.windows is None else self.windows.tensors()
+        actors = {f"actor.{name}": actor.tensor() for name, actor in self.rollout.actors.items()}
         return (
             self.learner.tensors()
             | windows
+            | actors
             | {
                 "worlds": worlds,
                 "state": self.rollout.state.cpu().clone(),
-                "starts": self.rollout.starts.clone(),
+                "starts": self.rollout.episode_starts.clone(),
                 "recent": torch.from_numpy(self.recent.copy()),
                 "counters": torch.tensor([*counters, self.learner.in_a_row], dtype=torch.int64),
             }
@@ -184,7 +188,10 @@ class Trainer:
             self.windows.restore(tensors)
         self.env.restore(tensors["worlds"].numpy().tobytes())
         self.rollout.state.copy_(tensors["state"])
-        self.rollout.starts.copy_(tensors["starts"])
+        self.rollout.episode_starts.copy_(tensors["starts"])
+        for name, actor in self.rollout.actors.items():
+            if f"actor.{name}" in tensors:  # one that is new begins with nothing remembered
+                actor.restore(tensors[f"actor.{name}"])
         self.recent = tensors["recent"].numpy().copy()
         self.last = dict(last)
         counters = [int(number) for number in tensors["counters"]]
@@ -192,7 +199,7 @@ class Trainer:
         self.learner.in_a_row = counters[5]
 
     def close(self) -> None:
-        self.hands.close()
+        self.workers.close()
         self.env.close()
         torch.set_num_threads(self._torch_threads)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridmill import onednn
 from gridmill.run import Run
+from gridmill.schedule import Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -25,7 +26,7 @@ PHASES = ("act", "sample", "forward", "loss", "backward", "optimizer")
 
 def why_not(run: Run) -> str | None:
     """Why a run's network has no plain form here; None if it has one."""
-    if run.policy.encoder != "mlp":
+    if run.policy.encoder != "mlp" and (run.policy.encoder != "auto" or run.game.obs_kind != "vector"):
         return f"the encoder {run.policy.encoder} reads tokens; the plain network reads vectors (game prospector)"
     if run.policy.core not in CORES:
         return f"torch has no core {run.policy.core} of its own; it has {', '.join(CORES[1:])}"
@@ -160,8 +161,9 @@ class Pieces:
         with watch("backward"):
             torch.autograd.backward([logits, values], list(gradients))
         with watch("optimizer"):
-            if self.run.optimizer.max_grad_norm > 0:
-                torch.nn.utils.clip_grad_norm_(self.parts.parameters(), self.run.optimizer.max_grad_norm)
+            limit = Progress(0, 1, 0, 1).at(self.run.optimizer.max_grad_norm)
+            if limit > 0:
+                torch.nn.utils.clip_grad_norm_(self.parts.parameters(), limit)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
 

@@ -14,7 +14,7 @@ from gridmill import games, recipes
 from gridmill.config import ConfigError
 from gridmill.policy.kernels import native
 from gridmill.policy.spec import Spec
-from gridmill.train.sight import FEATURE, Sight
+from gridmill.train.shared_advantage import FEATURE, VisibleAgents
 from gridmill.train.trainer import Trainer
 
 SPEC = Spec(kind="tokens", actions=("noop",), num_tokens=4, features=("tag", FEATURE), normalizers=(1.0, 255.0))
@@ -33,7 +33,7 @@ def test_by_hand() -> None:
         [(0x55, 1, 0), (0x54, 1, 1)], [(0x55, 1, 1), (0x54, 0, 0)], [], [(0x55, 1, 1), (0x11, 1, 0), (0x12, 1, 7)]
     )
     numbers = torch.tensor([[1.0, 10.0, 100.0, 1000.0]])
-    for form in (Sight(SPEC, 2).sums, Sight(SPEC, 2).plain_sums):
+    for form in (VisibleAgents(SPEC, 2).sums, VisibleAgents(SPEC, 2).plain_sums):
         assert form(obs, numbers).tolist() == [[10.0, 0.0, 0.0, 100.0]]
 
 
@@ -41,7 +41,7 @@ def test_who_is_in_the_window_is_seen() -> None:
     """Against the positions of a real world, over some ticks."""
     env: Any = quiet_make(games.arena_basic_easy_shaped(), num_worlds=2, seed=4)
     env.reset()
-    sight, rng = Sight(Spec.of(env), env.num_agents), np.random.default_rng(0)
+    visible, rng = VisibleAgents(Spec.of(env), env.num_agents), np.random.default_rng(0)
     half = env.window[0] // 2
     pairs = 0
     for _ in range(30):
@@ -57,7 +57,7 @@ def test_who_is_in_the_window_is_seen() -> None:
                     if one != other and near:
                         pairs += 1
                         expected[world * env.num_agents + one] += float(numbers[0, world * env.num_agents + other])
-        for form in (sight.sums, sight.plain_sums):
+        for form in (visible.sums, visible.plain_sums):
             np.testing.assert_allclose(form(obs, numbers)[0], expected, atol=1e-5)
     assert pairs > 100
 
@@ -65,25 +65,25 @@ def test_who_is_in_the_window_is_seen() -> None:
 def test_advantages_are_shared_and_returns_are_not() -> None:
     """The critic goes on learning each agent's own return."""
     run = small_run().replace("trainer.normalize_advantages", False)
-    own, shared = (Trainer(run.replace("trainer.sight_share", share)) for share in (0.0, 0.5))
+    own, shared = (Trainer(run.replace("trainer.shared_advantage", share)) for share in (0.0, 0.5))
     for trainer in (own, shared):
         trainer.rollout.collect()
-        trainer.learner._advantages(trainer.experience, trainer.experience.rewards, trainer.run.trainer.sight_share)
+        trainer.learner._advantages(trainer.experience, trainer.experience.rewards, trainer.progress())
     assert torch.equal(own.experience.obs, shared.experience.obs)
     assert torch.equal(own.experience.returns, shared.experience.returns)
     alone = own.experience.advantages
-    assert shared.learner.sight is not None
-    others = shared.learner.sight.plain_sums(own.experience.obs, alone)
+    assert shared.learner.visible is not None
+    others = shared.learner.visible.plain_sums(own.experience.obs, alone)
     assert float(others.abs().max()) > 0
     torch.testing.assert_close(shared.experience.advantages, alone + 0.5 * others)
 
 
 def test_a_game_without_others_refuses() -> None:
-    run = recipes.build("prospector").replace("trainer.sight_share", 1.0)
-    with pytest.raises(ConfigError, match=r"no feature `agent:id`; set it to 0 - at `\$.trainer.sight_share`"):
+    run = recipes.build("prospector").replace("trainer.shared_advantage", 1.0)
+    with pytest.raises(ConfigError, match=r"no feature `agent:id`; set it to 0 - at `\$.trainer.shared_advantage`"):
         Trainer(run)
     with pytest.raises(ConfigError, match="worlds of 300 agents"):
-        Sight(SPEC, 300)
+        VisibleAgents(SPEC, 300)
 
 
 @pytest.mark.parametrize(

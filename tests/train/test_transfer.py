@@ -14,9 +14,9 @@ from tiny import epochs_of, tiny
 from torch import Tensor
 
 from gridmill import checkpoint, games
-from gridmill.policy.begin import begin_with
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec, slots_of
+from gridmill.policy.transfer import transfer
 from gridmill.run import PolicyConfig
 from gridmill.train import resume, train
 
@@ -71,7 +71,7 @@ def test_what_both_know_means_the_same(encoder: str, spec: Spec) -> None:
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)))
     obs = random_tokens(30, 4)
     assert not torch.allclose(seen(new, in_the_words_of(spec, obs))[1], seen(old, obs)[1], atol=1e-2)
-    told = begin_with(new, old.state_dict(), config(encoder), WORDS)
+    told = transfer(new, old.state_dict(), config(encoder), WORDS)
     (logits, values), (expected, expected_values) = seen(new, in_the_words_of(spec, obs)), seen(old, obs)
     torch.testing.assert_close(values, expected_values, rtol=1e-4, atol=1e-5)
     shared = [spec.actions.index(name) for name in WORDS.actions]
@@ -82,7 +82,7 @@ def test_what_both_know_means_the_same(encoder: str, spec: Spec) -> None:
 
 def test_what_is_new_keeps_its_first_weights() -> None:
     old, new, untouched = (Policy(config(), spec, seed) for spec, seed in ((WORDS, 1), (WIDER, 2), (WIDER, 2)))
-    begin_with(new, old.state_dict(), config(), WORDS)
+    transfer(new, old.state_dict(), config(), WORDS)
     attack = WIDER.actions.index("attack")
     assert torch.equal(new.actor.weight[attack], untouched.actor.weight[attack])
     slot, slots = slots_of(WIDER).index(("inv:gem", "")), len(slots_of(WIDER))
@@ -94,7 +94,7 @@ def test_what_is_new_keeps_its_first_weights() -> None:
 def test_the_same_game_begins_with_all_of_it() -> None:
     for encoder in ("bag", "cnn", "attend"):
         old, new = Policy(config(encoder), WORDS, 1), Policy(config(encoder), WORDS, 2)
-        told = begin_with(new, old.state_dict(), config(encoder), WORDS)
+        told = transfer(new, old.state_dict(), config(encoder), WORDS)
         assert hash_of(new.state_dict()) == hash_of(old.state_dict())
         assert told == "19 of 19 words known"
 
@@ -110,20 +110,20 @@ def test_the_same_game_begins_with_all_of_it() -> None:
 )
 def test_networks_that_are_not_alike_are_refused(other: PolicyConfig, spec: Spec, expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
-        begin_with(Policy(config(), WORDS, 1), {}, other, spec)
+        transfer(Policy(config(), WORDS, 1), {}, other, spec)
 
 
 def test_what_an_encoder_does_not_have_may_differ() -> None:
     """Latents and heads are those of `attend`."""
     old, new = Policy(config(latents=4, heads=2), WORDS, 1), Policy(config(), WORDS, 2)
-    begin_with(new, old.state_dict(), old.config, WORDS)
+    transfer(new, old.state_dict(), old.config, WORDS)
     assert hash_of(new.state_dict()) == hash_of(old.state_dict())
 
 
 def test_a_convolution_needs_the_same_window() -> None:
     old, new = Policy(config("cnn"), WORDS, 1), Policy(config("cnn"), WIDER.replace("window", (13, 13)), 2)
     with pytest.raises(ValueError, match=r"expected the window \(5, 7\)"):
-        begin_with(new, old.state_dict(), config("cnn"), WORDS)
+        transfer(new, old.state_dict(), config("cnn"), WORDS)
 
 
 # ---- whole runs
@@ -132,7 +132,7 @@ def test_a_convolution_needs_the_same_window() -> None:
 def test_a_run_begins_where_another_ended_and_goes_on_without_it(tmp_path: Path) -> None:
     first = train(tiny(3), tmp_path, panel=False).folder
     second = train(
-        tiny(2, policy__start=str(first), optimizer__learning_rate=1e-9, run="second", checkpoint__epochs=1),
+        tiny(2, policy__init_from=str(first), optimizer__learning_rate=1e-9, run="second", checkpoint__epochs=1),
         tmp_path,
         panel=False,
     ).folder
@@ -149,21 +149,21 @@ def test_a_run_begins_where_another_ended_and_goes_on_without_it(tmp_path: Path)
 def test_a_run_of_another_game_begins_with_what_both_know(tmp_path: Path) -> None:
     first = train(tiny(2), tmp_path, panel=False).folder
     toy = games.toy(num_agents=2, map_size=9, max_steps=20)
-    second = train(tiny(2, game=toy, score="reward", policy__start=str(first), run="second"), tmp_path, panel=False)
+    second = train(tiny(2, game=toy, score="reward", policy__init_from=str(first), run="second"), tmp_path, panel=False)
     assert second.exit_code == 0
     assert "words known; new: " in (second.folder / "log.txt").read_text()
 
 
 def test_a_start_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(checkpoint.CheckpointError, match="nowhere"):
-        train(tiny(2, policy__start=str(tmp_path / "nowhere"), run="x"), tmp_path, panel=False)
+        train(tiny(2, policy__init_from=str(tmp_path / "nowhere"), run="x"), tmp_path, panel=False)
     assert not (tmp_path / "x").exists()
 
 
 def test_a_start_of_another_shape_is_refused_with_its_name(tmp_path: Path) -> None:
     first = train(tiny(2), tmp_path, panel=False).folder
-    with pytest.raises(ValueError, match=r"policy\.start = .*expected policy\.hidden = 16"):
-        train(tiny(2, policy__start=str(first), policy__hidden=32, run="x"), tmp_path, panel=False)
+    with pytest.raises(ValueError, match=r"policy\.init_from = .*expected policy\.hidden = 16"):
+        train(tiny(2, policy__init_from=str(first), policy__hidden=32, run="x"), tmp_path, panel=False)
     assert not (tmp_path / "x").exists()
 
 
@@ -172,7 +172,7 @@ def test_where_a_run_began_does_not_matter_to_its_resume(tmp_path: Path) -> None
     run = tiny(2)
     found = checkpoint.load(checkpoint.find(train(run, tmp_path, panel=False).folder))
     spec = Spec.load(found.record["spec"])
-    del found.record["run"]["policy"]["start"]
+    del found.record["run"]["policy"]["init_from"]
     checkpoint.refuse_mismatch(found.record, run, spec)
     with pytest.raises(checkpoint.CheckpointError, match=r"run\.policy\.hidden"):
         checkpoint.refuse_mismatch(found.record, run.replace("policy.hidden", 32), spec)

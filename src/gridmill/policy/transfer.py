@@ -1,4 +1,4 @@
-"""A policy that begins with the weights of another, which may know another game: words are matched by name.
+"""Transfer: a policy begins with the weights of another, which may know another game: words are matched by name.
 
 What both have a word for (a feature's value, an action, a place in the window; windows share their centre) takes the
 other's weights; what only the new policy knows keeps its initial ones and is learned.
@@ -11,20 +11,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gridmill.policy.config import PolicyConfig
+from gridmill.policy.encoders import encoder_for, name_for
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec, places_of, slots_of
-from gridmill.run import PolicyConfig
 
 Index = NDArray[np.int64]  # for each of ours the number of theirs, -1 where they have none
-ALIKE = ("encoder", "core", "hidden", "layers")
-OF_ATTEND = ("latents", "heads")
 
 
-def begin_with(policy: Policy, theirs: dict[str, Tensor], config: PolicyConfig, spec: Spec) -> str:
+def transfer(policy: Policy, theirs: dict[str, Tensor], config: PolicyConfig, spec: Spec) -> str:
     """Take over what has a name in both; one line about what has. ValueError if the networks are not alike."""
-    refuse_unlike(policy.config, config)
-    _refuse_other_sights(policy, spec)
-    known = _known(policy.spec, spec)
+    _refuse_other_observations(policy, spec)
+    refuse_unlike(policy.config, config, spec)
+    known = _known(policy, spec)
     with torch.no_grad():
         for name, own in policy.named_parameters():
             other = theirs[name]
@@ -40,38 +39,41 @@ def begin_with(policy: Policy, theirs: dict[str, Tensor], config: PolicyConfig, 
     return _told(policy.spec, spec)
 
 
-def refuse_unlike(own: PolicyConfig, other: PolicyConfig) -> None:
-    """ValueError naming the first setting in which two networks have not the same shape."""
-    for name in ALIKE + (OF_ATTEND if own.encoder == "attend" else ()):
-        ours, theirs = getattr(own, name), getattr(other, name)
+def refuse_unlike(own: PolicyConfig, other: PolicyConfig, spec: Spec) -> None:
+    """ValueError naming the first setting in which two networks have not the same shape; `spec` is the other's."""
+    names = {"encoder": (name_for(own, spec), name_for(other, spec))}
+    for name in ("core", "hidden", "layers", *encoder_for(other, spec).shaped_by):
+        names[name] = getattr(own, name), getattr(other, name)
+    for name, (ours, theirs) in names.items():
         if ours != theirs:
             raise ValueError(f"expected policy.{name} = {theirs!r} as in the weights to begin with, got {ours!r}")
 
 
-def _refuse_other_sights(policy: Policy, spec: Spec) -> None:
-    if policy.config.encoder == "cnn" and policy.spec.window != spec.window:
-        raise ValueError(f"expected the window {spec.window} of the weights to begin with, got {policy.spec.window}")
+def _refuse_other_observations(policy: Policy, spec: Spec) -> None:
     if (policy.spec.kind, policy.spec.obs_size) != (spec.kind, spec.obs_size):
         raise ValueError("the weights to begin with read other observations: tokens, or a vector of another size")
+    if policy.encoder.fixed_window and policy.spec.window != spec.window:
+        raise ValueError(f"expected the window {spec.window} of the weights to begin with, got {policy.spec.window}")
 
 
-def _known(own: Spec, other: Spec) -> dict[str, tuple[int, Index]]:
+def _known(policy: Policy, other: Spec) -> dict[str, tuple[int, Index]]:
     """By parameter: the axis whose numbers have names, and whose numbers there they are."""
+    own = policy.spec
     actions = _index(own.actions, other.actions)
     found = {"actor.weight": (0, actions), "actor.bias": (0, actions)}
     if own.kind == "tokens":
         slots, count = _index(slots_of(own), slots_of(other)), len(slots_of(other))
         places = places_of(other.window, own.window)
         rows, columns = (_centred(o, t) for o, t in zip(own.window, other.window, strict=True))
-        found |= {
-            "encoder.table": (0, _pairs(places, slots, count)),
-            "encoder.rows": (0, _pairs(rows, slots, count)),
-            "encoder.columns": (0, _pairs(columns, slots, count)),
-            "encoder.wide.weight": (1, slots),
-            "encoder.around.weight": (1, slots),
-            "encoder.place": (0, places),
-            "encoder.slot": (0, slots),
+        listed = {
+            "places": places,
+            "slots": slots,
+            "places x slots": _pairs(places, slots, count),
+            "rows x slots": _pairs(rows, slots, count),
+            "columns x slots": _pairs(columns, slots, count),
         }
+        for name, (axis, what) in policy.encoder.named_axes.items():
+            found[f"encoder.{name}"] = axis, listed[what]
     return found
 
 

@@ -1,7 +1,7 @@
-"""Hands: the threads that run torch on a CPU. Each piece of work is done by one hand with one thread of torch's own, so
-teams of threads inside an operation, which stall on a disturbed machine, are not needed.
+"""The threads that run torch on a CPU. Each item of work is done by one worker with one thread of torch's own, so teams
+of threads inside an operation, which stall on a disturbed machine, are not needed.
 
-Pieces have sizes of their own, whatever the number of hands, and results are used in the order of the pieces: training
+Items have sizes of their own, whatever the number of workers, and results are used in the order of the items: training
 gives the same bytes for any number of threads.
 """
 
@@ -16,12 +16,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Hands:
-    """`count` hands; the caller is the first of them."""
+class WorkerPool:
+    """`count` workers; the caller is the first of them."""
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._pool = ThreadPoolExecutor(count - 1, "hand") if count > 1 else None
+        self._pool = ThreadPoolExecutor(count - 1, "worker") if count > 1 else None
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """`work` on every item, in any order; the results in theirs. The first failure is raised when all are done."""

@@ -19,7 +19,7 @@ FEATURE = "agent:id"
 MOST_AGENTS = 256  # the index is one byte
 
 
-class Sight:
+class VisibleAgents:
     """Of one environment with `num_agents` in each world."""
 
     def __init__(self, spec: Spec, num_agents: int) -> None:
@@ -28,7 +28,7 @@ class Sight:
             raise ConfigError(
                 f"expected agents that see each other's index, at most {MOST_AGENTS} in a world, got {what}; "
                 "set it to 0",
-                "$.trainer.sight_share",
+                "$.trainer.shared_advantage",
             )
         self.feature, self.num_agents = spec.features.index(FEATURE), num_agents
 

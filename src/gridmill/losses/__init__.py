@@ -1,0 +1,157 @@
+"""Losses: each is a file here, its settings and its arithmetic, found by its name; or a class of the user's own.
+
+A loss is a pure function of a minibatch and the one forward that all losses share. It does not run the policy, touch
+the environment or know the trainer. It says what the rollout must store for it (`needs`), which of the trainer's own
+columns it reads (`reads`), and makes modules of its own (`heads`), which are trained and saved with the policy. The
+learner adds up the losses of `Run.losses` in their order. Settings import no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from pydantic import Field, computed_field, model_validator
+
+from gridmill import own_code
+from gridmill.config import Config, ConfigError, did_you_mean
+from gridmill.schedule import Number, Progress
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from gridmill.policy.config import PolicyConfig
+    from gridmill.policy.network import Output
+    from gridmill.policy.spec import Spec
+
+Result: TypeAlias = "tuple[Tensor, dict[str, Tensor]]"  # the loss, and metrics by name
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where one entry of every step comes from; exactly one source is given. What is stored is [T, rows, ...]."""
+
+    env: str = ""  # an array of the env, by its name
+    after: bool = False  # of an env's array: as it is after the step, not before it
+    output: str = ""  # a part of what the acting policy gave: logits, values or hidden
+    actor: str = ""  # the folder of a checkpoint or run: the action that this policy would take, int32
+
+    def __post_init__(self) -> None:
+        if sum(map(bool, (self.env, self.output, self.actor))) != 1:
+            raise ValueError(f"expected exactly one of env, output and actor, got {self}")
+
+
+class Minibatch:
+    """Whole segments, by column: what the forward and the active losses read, and nothing else.
+
+    All are [T, N, ...], but `state` [N, state_size] before the segments and their importance `weights` [N].
+    """
+
+    masks: Tensor | None
+
+    def __init__(self, **columns: Tensor | None) -> None:
+        self.__dict__.update(columns)
+
+    def __getattr__(self, name: str) -> Tensor:
+        raise AttributeError(f"no column `{name}` in this minibatch: a loss names what it reads in `reads` or `needs`")
+
+
+class Loss(Config):
+    """What all losses have. A subclass adds settings, and `__call__`."""
+
+    weight: Number = 1.0
+    begin: float = Field(default=0.0, ge=0.0)  # agent steps after which it counts
+    until: float = Field(default=0.0, ge=0.0)  # and up to which; 0 = to the end of the run
+
+    reads: ClassVar[tuple[str, ...]] = ()  # of the trainer's own columns: actions, log_probs, values, advantages, ...
+
+    def needs(self) -> Mapping[str, Column]:
+        """What the rollout must store beside the trainer's own columns."""
+        return {}
+
+    def heads(self, spec: Spec, config: PolicyConfig) -> nn.Module | None:
+        """Modules of its own, made before the optimizer; `__call__` is given them."""
+        return None
+
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: nn.Module | None = None) -> Result:
+        """The mean over the batch, without the weight, and metrics: numbers by name. `now.at` reads a Number."""
+        raise NotImplementedError
+
+    def weighted(self, batch: Minibatch, out: Output, now: Progress, share: float, heads: nn.Module | None) -> Result:
+        """What the learner adds up: the weighted loss of a batch that is this share of a minibatch."""
+        loss, metrics = self(batch, out, now, heads)
+        return share * now.at(self.weight) * loss, metrics
+
+    def term(self, rest: dict[str, Loss]) -> Callable[..., Result]:
+        """What the learner calls, with the arguments of `weighted`.
+
+        `rest` are the active losses that come later; one that is computed in the same pass is taken out of it.
+        """
+        return self.weighted
+
+    def active(self, now: Progress) -> bool:
+        """Whether it counts now; one that does not is not computed, and its columns are not picked."""
+        return self.begin <= now.steps and (not self.until or now.steps < self.until)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def kind(self) -> str:
+        """The file's name, or where the user's class is: what finds the class again when a record is read."""
+        return kind_of(type(self))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_this_kind(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "kind" in data:
+            data = dict(data)
+            if (kind := data.pop("kind")) != kind_of(cls):
+                raise ConfigError(f"expected {kind_of(cls)!r}, got {kind!r}", "$.kind")
+        return data
+
+
+def names() -> list[str]:
+    """The losses that ship."""
+    return sorted({name for folder in __path__ for name in own_code.names(Path(folder))})
+
+
+def kind_of(loss: type[Loss]) -> str:
+    return own_code.name_of(loss, __name__)
+
+
+def read(losses: Any) -> Any:
+    """Plain data of `Run.losses` as losses; what is none is left for the validation to refuse.
+
+    The name is the kind of a loss that ships; a loss of the user's own has a name of its own and its place as `kind`.
+    """
+    if not isinstance(losses, Mapping):
+        return losses
+    found = {}
+    for name, data in losses.items():
+        if isinstance(data, Loss) or not isinstance(data, Mapping):
+            found[name] = data
+            continue
+        kind = str(data.get("kind", name))
+        if not own_code.is_own(kind) and kind not in names():
+            hint = did_you_mean(kind, names()) or f"; losses: {', '.join(names())}, or package.module:Class"
+            raise ConfigError(f"unknown loss `{kind}`{hint}", f"$.{name}")
+        if not own_code.is_own(kind) and kind != name:
+            raise ConfigError(f"expected `{kind}` as the name of a loss of this kind, got `{name}`", f"$.{name}")
+        rest = {key: value for key, value in data.items() if key != "kind"}
+        try:
+            found[name] = own_code.find(kind, __name__, Loss, "loss").load(rest)
+        except ConfigError as error:
+            raise ConfigError(error.what, f"$.{name}{error.path[1:]}") from None
+        except (ValueError, TypeError, OSError) as error:
+            raise ConfigError(str(error), f"$.{name}.kind") from None
+    return found
+
+
+def terms(losses: Mapping[str, Loss]) -> list[tuple[str, Callable[..., Result]]]:
+    """What to call for some losses, in their order; several that are computed in one pass are one call."""
+    rest, found = dict(losses), []
+    while rest:
+        name = next(iter(rest))
+        found.append((name, rest.pop(name).term(rest)))
+    return found

@@ -1,0 +1,270 @@
+"""A loss is a file: one that imitates a teacher lands as a file of the package or of the user's own, is trained with
+its columns and its head, and a resumed run equals one that was never interrupted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from small_runs import hash_of
+from tiny import difference, epochs_of, tiny
+
+from gridmill import checkpoint, losses, overrides
+from gridmill.config import ConfigError
+from gridmill.losses import Column, Minibatch
+from gridmill.run import PPO, Run, Value, own_code_in
+from gridmill.train import resume, train
+from gridmill.train.trainer import Trainer
+
+CLONE = '''"""Imitation: the cross entropy of a teacher's actions, for the policy and for a head of its own."""
+
+from collections.abc import Mapping
+
+from torch import nn
+from torch.nn import functional as F
+
+from gridmill.losses import Column, Loss
+from gridmill.schedule import Number
+
+
+class Clone(Loss):
+    teacher: str = ""  # a run or checkpoint; empty = an array of the env
+    array: str = "actions"
+    head_weight: Number = 0.5
+
+    def needs(self) -> Mapping[str, Column]:
+        return {"teacher": Column(actor=self.teacher) if self.teacher else Column(env=self.array, after=True)}
+
+    def heads(self, spec, config):
+        return nn.Linear(config.hidden, len(spec.actions))
+
+    def __call__(self, batch, out, now, heads):
+        wanted = batch.teacher.flatten().long()
+        loss = F.cross_entropy(out.logits.flatten(0, 1), wanted)
+        of_head = F.cross_entropy(heads(out.hidden).flatten(0, 1), wanted)
+        agree = (out.logits.argmax(-1).flatten() == wanted).float().mean()
+        total = loss + now.at(self.head_weight) * of_head
+        return total, {"loss/clone": loss, "loss/clone_head": of_head, "clone_agrees": agree}
+'''
+
+
+def written(folder: Path, name: str = "clone.py") -> Path:
+    file = folder / name
+    file.write_text(CLONE)
+    return file
+
+
+def last(folder: Path) -> dict[str, Any]:
+    return epochs_of(folder)[-1]
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tiny(2, core="gru", seed=9, run="teacher", policy__actor_gain=100.0)  # one who is sure of itself
+    return train(run, tmp_path_factory.mktemp("teacher"), panel=False).folder
+
+
+@pytest.mark.parametrize("from_actor", [True, False])
+def test_a_file_of_the_users_own_is_trained_saved_and_resumed(
+    from_actor: bool, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    file = written(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    changes = ["losses.clone.weight=0.5", "losses.clone.kind=clone.py:Clone", "checkpoint.epochs=1"]
+    changes += ['losses.clone.head_weight={"start": 1, "end": 0}']
+    changes += [f"losses.clone.teacher={teacher}"] if from_actor else []
+    run = overrides.apply(tiny(4), changes)
+    assert list(run.losses) == ["ppo", "value", "clone"]
+    assert run.losses["clone"].kind == f"{file}:Clone"
+    assert own_code_in(run.tree()) == [f"{file}:Clone"]
+    whole = train(run.replace("run", "whole"), tmp_path, panel=False).folder
+    for name in ("loss/clone", "loss/clone_head", "loss/policy", "loss/value"):
+        assert last(whole)[name] == pytest.approx(last(whole)[name]), name  # there, and a number
+    # Interrupted after two epochs, and resumed from another folder.
+    half = run.replace_all([("run", "half"), ("trainer.total_timesteps", 256)])
+    folder = train(half, tmp_path, panel=False).folder
+    saved = checkpoint.newest(folder)[0]
+    assert saved.record["run"]["losses"]["clone"]["kind"] == f"{file}:Clone"
+    assert saved.trainer["heads.clone.weight"].shape == (len(saved.record["spec"]["actions"]), 16)
+    assert not any(name.startswith("heads") for name in saved.policy)
+    assert ("actor.teacher" in saved.trainer) == from_actor
+    assert not from_actor or bool(saved.trainer["actor.teacher"].any())
+    monkeypatch.chdir(tmp_path)
+    schedule_as_if_whole = ["trainer.total_timesteps=512"]
+    half_head = saved.trainer["heads.clone.weight"]
+    assert resume(folder, schedule_as_if_whole, panel=False).exit_code == 0
+    assert not torch.equal(checkpoint.newest(folder)[0].trainer["heads.clone.weight"], half_head)
+
+
+def test_a_resumed_run_is_equal_to_the_bit(teacher: Path, tmp_path: Path) -> None:
+    clone = {"kind": f"{written(tmp_path)}:Clone", "teacher": str(teacher)}
+    run = tiny(4, checkpoint__epochs=1, checkpoint__keep=9).replace("losses.clone", clone)
+    whole, again = (train(run.replace("run", name), tmp_path, panel=False).folder for name in ("whole", "again"))
+    for path in sorted((again / "checkpoints").iterdir())[2:]:
+        for part in path.iterdir():
+            part.unlink()
+        path.rmdir()
+    assert resume(again, panel=False).exit_code == 0
+    assert difference(whole, again) == 0
+
+
+def test_it_learns_from_the_teacher(teacher: Path, tmp_path: Path) -> None:
+    clone = {"kind": f"{written(tmp_path)}:Clone", "teacher": str(teacher)}
+    trainer = Trainer(tiny(50, optimizer__learning_rate=0.01, losses={"clone": clone}))
+    found = [trainer.epoch() for _ in range(50)]
+    trainer.close()
+    assert "kl" not in found[-1]
+
+    def mean(name: str, epochs: slice) -> float:
+        return sum(metrics[name] for metrics in found[epochs]) / len(found[epochs])
+
+    begin, end = slice(0, 3), slice(40, 50)
+    assert mean("clone_agrees", end) > mean("clone_agrees", begin) + 0.1
+    assert mean("loss/clone_head", end) < 0.8 * mean("loss/clone_head", begin)
+
+
+def test_a_file_of_the_package_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file in losses/, and the settings, the record and the metrics know it."""
+    written(tmp_path)
+    monkeypatch.setattr(losses, "__path__", [*losses.__path__, str(tmp_path)])
+    assert losses.names() == ["clone", "ppo", "value"]
+    run = overrides.apply(tiny(2), ['losses.clone={"weight": 0.1}', "losses.clone.weight=0.2"])
+    assert run.tree()["losses"]["clone"]["kind"] == "clone"
+    assert own_code_in(run.tree()) == []
+    assert Run.load(run.tree()) == run
+    assert last(train(run, tmp_path, panel=False).folder)["loss/clone"] > 0
+
+
+def test_a_recipe_gives_a_loss_as_an_object(tmp_path: Path) -> None:
+    from gridmill import recipes
+
+    file = tmp_path / "mine.py"
+    file.write_text(
+        CLONE
+        + "\n\ndef mine():\n    from tiny import tiny\n    from gridmill.run import PPO\n"
+        + "    return tiny(2).replace('losses', {'ppo': PPO(), 'mine': Clone(weight=0.25)})\n"
+    )
+    run = recipes.build(str(file))
+    assert run.losses["mine"].kind == f"{file}:Clone"
+    assert Run.load(json.loads(json.dumps(run.tree()))) == run
+
+
+def test_a_seed_gives_the_same_head(tmp_path: Path) -> None:
+    clone = {"kind": f"{written(tmp_path)}:Clone"}
+    heads = []
+    for seed, draws in ((1, 0), (1, 3), (2, 0)):
+        torch.rand(draws)  # somebody else's random numbers
+        trainer = Trainer(tiny(2, seed=seed).replace("losses.clone", clone))
+        heads.append(hash_of(dict(trainer.learner.heads.state_dict())))
+        trainer.close()
+    assert heads[0] == heads[1] != heads[2]
+
+
+def test_a_head_that_is_off_stays_as_it_is(tmp_path: Path) -> None:
+    clone = {"kind": f"{written(tmp_path)}:Clone", "begin": 128}
+    trainer = Trainer(tiny(3).replace("losses.clone", clone))
+    plain = Trainer(tiny(3))
+    seen = []
+    for _ in range(2):
+        metrics = trainer.epoch(), plain.epoch()
+        seen.append(hash_of(dict(trainer.learner.heads.state_dict())))
+        assert ("loss/clone" in metrics[0]) == (len(seen) == 2)
+        assert (hash_of(trainer.weights()) == hash_of(plain.weights())) == (len(seen) == 1)
+    trainer.close()
+    plain.close()
+    assert seen[0] != seen[1]
+
+
+# ---- what is wrong is said in one line
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"array": "nothing"}, "expected an array of the env with a row per agent, got `nothing`"),
+        ({"array": "bytes_per_world"}, "expected an array of the env with a row per agent, got `bytes_per_world`"),
+    ],
+)
+def test_columns_that_are_not_there(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    run = tiny(2).replace("losses.clone", {"kind": f"{written(tmp_path)}:Clone"} | changes)
+    with pytest.raises(ConfigError) as caught:
+        Trainer(run)
+    assert str(caught.value) == f"{said} - at `$.losses.clone`"
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "said"),
+    [
+        ("x = 1", "Clone", "no loss `Clone` (a Loss) in `{file}`"),
+        (CLONE, "Clne", "no loss `Clne` (a Loss) in `{file}`; did you mean `Clone`?"),
+        ("import nowhere_at_all", "Clone", "`{file}:Clone` failed in line 1: ModuleNotFoundError: "),
+    ],
+)
+def test_files_without_the_loss(source: str, name: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(source)
+    with pytest.raises(ConfigError) as caught:
+        tiny(2).replace("losses.mine", {"kind": f"{file}:{name}"})
+    assert str(caught.value).startswith(said.format(file=file))
+    assert caught.value.path == "$.losses.mine.kind"
+
+
+def test_two_losses_may_not_mean_different_things_by_one_column(tmp_path: Path) -> None:
+    kind = f"{written(tmp_path)}:Clone"
+    one, other = {"kind": kind}, {"kind": kind, "array": "rewards"}
+    Trainer(tiny(2).replace_all([("losses.one", one), ("losses.other", one)])).close()
+    with pytest.raises(ConfigError, match=r"column `teacher`, got one that is taken - at `\$.losses.other`"):
+        Trainer(tiny(2).replace_all([("losses.one", one), ("losses.other", other)]))
+
+
+def test_other_heads_than_the_saved_ones_are_refused(tmp_path: Path) -> None:
+    clone = {"kind": f"{written(tmp_path)}:Clone"}
+    folder = train(tiny(2), tmp_path, panel=False).folder
+    with pytest.raises(ValueError, match=r"saved with \(of none\), got others \(of mine\); resume with the losses"):
+        resume(folder, [f"losses.mine={json.dumps(clone)}", "trainer.total_timesteps=512"], panel=False)
+
+
+def test_a_column_has_one_source_and_a_minibatch_only_what_was_asked_for() -> None:
+    for wrong in ({}, {"env": "obs", "actor": "x"}):
+        with pytest.raises(ValueError, match="exactly one of env, output and actor"):
+            Column(**wrong)
+    with pytest.raises(AttributeError, match="no column `returns` in this minibatch"):
+        _ = Minibatch(values=torch.zeros(1)).returns
+
+
+def test_outputs_of_the_policy_can_be_stored(tmp_path: Path) -> None:
+    """The logits that actions were drawn from: their log-probs are those that are stored."""
+    file = tmp_path / "kept.py"
+    file.write_text(
+        "from gridmill.losses import Column, Loss\n"
+        "class Kept(Loss):\n"
+        "    reads = ('actions', 'log_probs')\n"
+        "    def needs(self):\n"
+        "        return {'kept_logits': Column(output='logits'), 'kept_hidden': Column(output='hidden')}\n"
+        "    def __call__(self, batch, out, now, heads):\n"
+        "        chosen = batch.kept_logits.log_softmax(-1).gather(-1, batch.actions.long()[..., None])[..., 0]\n"
+        "        apart = (chosen - batch.log_probs).abs().max()\n"
+        "        return out.logits.sum() * 0, {'apart': apart, 'size': batch.kept_hidden.abs().mean()}\n"
+    )
+    trainer = Trainer(tiny(2, losses={"kept": {"kind": str(file) + ":Kept"}}))
+    metrics = trainer.epoch()
+    trainer.close()
+    assert metrics["apart"] < 1e-5
+    assert metrics["size"] > 1e-3
+
+
+def test_losses_are_summed_in_their_order() -> None:
+    """Of the two that ship, whichever comes first; the native pass takes the critic's along."""
+    runs = {"usual": {"ppo": PPO(), "value": Value()}, "turned": {"value": Value(), "ppo": PPO()}}
+    found = {}
+    for name, given in runs.items():
+        trainer = Trainer(tiny(2, losses=given))
+        trainer.epoch()
+        trainer.close()
+        found[name] = trainer.weights()
+    for name, tensor in found["usual"].items():
+        torch.testing.assert_close(found["turned"][name], tensor, rtol=1e-4, atol=1e-5)
