@@ -1,47 +1,33 @@
 """Recipes: functions that return one frozen `Run`, everything about a training run.
 
-The ones that ship have a file each; `build` also takes a recipe, or a bare game, of your own.
+The ones that ship have a file each, with a function of the same name: a new recipe is a new file. `build` also takes a
+recipe, or a bare game, of your own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
 
 from gridmill import games, own_code
 from gridmill.config import did_you_mean
 from gridmill.env.kind import GameConfig
-from gridmill.recipes.arena import arena
-from gridmill.recipes.arena_basic_easy_shaped import arena_basic_easy_shaped
-from gridmill.recipes.ci import ci
-from gridmill.recipes.cogsguard import cogsguard
-from gridmill.recipes.navigation import navigation
-from gridmill.recipes.prospector import prospector
-from gridmill.recipes.toy import toy
 from gridmill.run import Run
 
 __all__ = ["build", "maker", "names"]
 
-_SHIPPED: tuple[Callable[[], Run], ...] = (
-    toy,
-    arena,
-    arena_basic_easy_shaped,
-    navigation,
-    cogsguard,
-    prospector,
-    ci,
-)
-
 
 def names() -> list[str]:
-    """Names of the recipes that ship, in the order of the docs."""
-    return [recipe.__name__ for recipe in _SHIPPED]
+    """Names of the recipes that ship: of the files in this folder."""
+    return sorted(file.name for file in iter_modules(__path__))
 
 
 def maker(name: str) -> Callable[[], Run]:
     """The function behind a name."""
-    for recipe in _SHIPPED:
-        if recipe.__name__ == name:
-            return recipe
+    if name in names():
+        recipe: Callable[[], Run] = getattr(import_module(f"{__name__}.{name}"), name)
+        return recipe
     hint = did_you_mean(name, names())
     if name in games.names():
         hint = f", but a game: `gridmill train arena game={name}`"
