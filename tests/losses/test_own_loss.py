@@ -4,6 +4,8 @@ its columns and its head, and a resumed run equals one that was never interrupte
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,24 @@ def test_a_file_of_the_package_is_enough(tmp_path: Path, monkeypatch: pytest.Mon
     assert own_code_in(run.tree()) == []
     assert Run.load(run.tree()) == run
     assert last(train(run, tmp_path, panel=False).folder)["loss/clone"] > 0
+
+
+def test_two_files_of_one_name_are_two_losses(tmp_path: Path) -> None:
+    kinds = []
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        kinds.append(f"{written(tmp_path / folder)}:Clone")
+    found = tiny(2).replace_all([(f"losses.{n}", {"kind": kind}) for n, kind in zip("ab", kinds, strict=True)])
+    assert [found.losses[name].kind for name in "ab"] == kinds
+
+
+def test_a_run_is_evaluated_without_its_losses(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    folder = train(tiny(2).replace("losses.clone", {"kind": f"{file}:Clone"}), tmp_path, panel=False).folder
+    file.write_text("raise RuntimeError('this is not for evaluation')")
+    code = f"from pathlib import Path; from gridmill.evaluate import run_of; print(run_of(Path({str(folder)!r})).score)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("berry.get\n", "")
 
 
 def test_a_recipe_gives_a_loss_as_an_object(tmp_path: Path) -> None:
