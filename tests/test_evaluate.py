@@ -36,7 +36,7 @@ class FakePlayer:
         self.ended: list[int] = []
         self.masks_seen: set[tuple[int, ...]] = set()
 
-    def meet(self, env: Any, seed: int) -> None:
+    def bind(self, env: Any, seed: int) -> None:
         self.met = env.num_actions
 
     def act(self, obs: Any, state: Any, masks: Any = None) -> tuple[Any, Any]:

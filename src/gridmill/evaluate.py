@@ -101,7 +101,10 @@ def run_of(folder: Path) -> Run:
         raise ValueError(f"expected a run or checkpoint folder, got `{folder}`: {reason}") from None
     if not isinstance(record, dict) or "run" not in record:
         raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
-    return Run.load(Run.upgraded(record["run"]))
+    tree = Run.upgraded(record["run"])
+    if isinstance(tree, dict):
+        tree.pop("losses", None)  # nobody learns here, so no loss of the user's own is loaded
+    return Run.load(tree)
 
 
 def baselines(game: GameConfig | Run) -> list[str]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gridmill import games
+from gridmill import games, losses
 from gridmill.config import ConfigError, place
 from gridmill.run import Run
 
@@ -70,10 +70,9 @@ def change(run: Run, changes: Iterable[tuple[str, Any]]) -> Run:
             run = run.model_copy(update={"game": games.build(value)})
     tree = run.tree()
     for path, value in pairs:
-        names = path.split(".")
-        if names[0] == "losses" and names[-1] == "kind" and len(names) == 3 and names[1] not in tree["losses"]:
-            tree["losses"][names[1]] = {"kind": str(value)}  # a loss of the user's own: its other settings are known
-            tree = Run.load(tree).tree()
+        part, _, name = path.removesuffix(".kind").partition(".")
+        if part == "losses" and path.endswith(".kind") and name not in run.losses:
+            tree["losses"][name] = _loss(name, str(value))
     for path, value in pairs:
         if path == "game" and isinstance(value, str):
             continue
@@ -84,6 +83,14 @@ def change(run: Run, changes: Iterable[tuple[str, Any]]) -> Run:
         except ConfigError as error:
             raise _with_nearest(error, tree, path) from None
     return Run.load(tree)
+
+
+def _loss(name: str, kind: str) -> dict[str, Any]:
+    """The settings that a loss of the user's own has if nobody changes them."""
+    try:
+        return losses.read({name: {"kind": kind}})[name].tree()  # type: ignore[no-any-return]
+    except ConfigError as error:
+        raise ConfigError(error.what, f"$.losses{error.path[1:]}") from None
 
 
 def _meant(path: str, value: Any) -> tuple[str, Any]:

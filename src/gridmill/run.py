@@ -233,6 +233,8 @@ def own_code_in(tree: Any) -> list[str]:
 
     Nothing is loaded here, so whoever was given a run by a stranger can refuse it first.
     """
-    losses, policy = (tree.get(part) or {} for part in ("losses", "policy"))
-    named = [loss.get("kind", "") for loss in losses.values()] + [policy.get("encoder", ""), policy.get("core", "")]
-    return [text for text in named if own_code.is_own(text)]
+    run = tree if isinstance(tree, dict) else {}
+    losses, policy = (part if isinstance(part, dict) else {} for part in (run.get("losses"), run.get("policy")))
+    named = [loss.get("kind") for loss in losses.values() if isinstance(loss, dict)]
+    named += [policy.get("encoder"), policy.get("core")]
+    return [text for text in named if isinstance(text, str) and own_code.is_own(text)]

@@ -4,6 +4,8 @@ its columns and its head, and a resumed run equals one that was never interrupte
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +133,30 @@ def test_a_file_of_the_package_is_enough(tmp_path: Path, monkeypatch: pytest.Mon
     """One file in losses/, and the settings, the record and the metrics know it."""
     written(tmp_path)
     monkeypatch.setattr(losses, "__path__", [*losses.__path__, str(tmp_path)])
-    assert losses.names() == ["clone", "ppo", "value"]
+    assert {"clone", "ppo", "value"} <= set(losses.names())
     run = overrides.apply(tiny(2), ['losses.clone={"weight": 0.1}', "losses.clone.weight=0.2"])
     assert run.tree()["losses"]["clone"]["kind"] == "clone"
     assert own_code_in(run.tree()) == []
     assert Run.load(run.tree()) == run
     assert last(train(run, tmp_path, panel=False).folder)["loss/clone"] > 0
+
+
+def test_two_files_of_one_name_are_two_losses(tmp_path: Path) -> None:
+    kinds = []
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        kinds.append(f"{written(tmp_path / folder)}:Clone")
+    found = tiny(2).replace_all([(f"losses.{n}", {"kind": kind}) for n, kind in zip("ab", kinds, strict=True)])
+    assert [found.losses[name].kind for name in "ab"] == kinds
+
+
+def test_a_run_is_evaluated_without_its_losses(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    folder = train(tiny(2).replace("losses.clone", {"kind": f"{file}:Clone"}), tmp_path, panel=False).folder
+    file.write_text("raise RuntimeError('this is not for evaluation')")
+    code = f"from pathlib import Path; from gridmill.evaluate import run_of; print(run_of(Path({str(folder)!r})).score)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("berry.get\n", "")
 
 
 def test_a_recipe_gives_a_loss_as_an_object(tmp_path: Path) -> None:
@@ -159,7 +179,7 @@ def test_a_seed_gives_the_same_head(tmp_path: Path) -> None:
     for seed, draws in ((1, 0), (1, 3), (2, 0)):
         torch.rand(draws)  # somebody else's random numbers
         trainer = Trainer(tiny(2, seed=seed).replace("losses.clone", clone))
-        heads.append(hash_of(dict(trainer.learner.heads.state_dict())))
+        heads.append(hash_of(trainer.learner._heads()))
         trainer.close()
     assert heads[0] == heads[1] != heads[2]
 
@@ -171,7 +191,7 @@ def test_a_head_that_is_off_stays_as_it_is(tmp_path: Path) -> None:
     seen = []
     for _ in range(2):
         metrics = trainer.epoch(), plain.epoch()
-        seen.append(hash_of(dict(trainer.learner.heads.state_dict())))
+        seen.append(hash_of(trainer.learner._heads()))
         assert ("loss/clone" in metrics[0]) == (len(seen) == 2)
         assert (hash_of(trainer.weights()) == hash_of(plain.weights())) == (len(seen) == 1)
     trainer.close()
@@ -226,6 +246,20 @@ def test_other_heads_than_the_saved_ones_are_refused(tmp_path: Path) -> None:
     folder = train(tiny(2), tmp_path, panel=False).folder
     with pytest.raises(ValueError, match=r"saved with \(of none\), got others \(of mine\); resume with the losses"):
         resume(folder, [f"losses.mine={json.dumps(clone)}", "trainer.total_timesteps=512"], panel=False)
+
+
+def test_a_name_is_a_word(tmp_path: Path) -> None:
+    run, kind = tiny(2), f"{written(tmp_path)}:Clone"
+    with pytest.raises(ConfigError, match=r"expected letters, .* got 'a\.b' - at `\$.losses`"):
+        Run.load(run.tree() | {"losses": {"a.b": {"kind": kind}}})
+    Trainer(run.replace("losses.values", {"kind": kind})).close()
+
+
+def test_what_code_a_record_names_is_known_without_running_it() -> None:
+    tree = {"losses": {"a": {"kind": "x.py:A"}, "ppo": {}}, "policy": {"encoder": "p.q:E", "core": "scan"}}
+    assert own_code_in(tree) == ["x.py:A", "p.q:E"]
+    for odd in (None, [], {}, {"losses": 3, "policy": []}, {"losses": {"a": 1}, "policy": {"core": 5}}):
+        assert own_code_in(odd) == []
 
 
 def test_a_column_has_one_source_and_a_minibatch_only_what_was_asked_for() -> None:

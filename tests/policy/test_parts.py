@@ -15,7 +15,7 @@ from gridmill import own_code, policy
 from gridmill.config import ConfigError
 from gridmill.policy import PolicyConfig, Spec
 from gridmill.policy.config import FOLDER
-from gridmill.policy.encoders import encoder_for, name_for
+from gridmill.policy.encoders import Encoder, encoder_for, name_for
 from gridmill.policy.network import Policy
 from gridmill.train import resume, train
 
@@ -60,12 +60,12 @@ class Last(Core):
 
 
 def spec_for(encoder: str) -> Spec:
-    return VECTOR if encoder == "mlp" else WORDS
+    return SPECS[own_code.find(encoder, "gridmill.policy.encoders", Encoder, "encoder").reads]
 
 
 def test_what_ships() -> None:
-    assert ENCODERS == ["attend", "bag", "cnn", "mlp"]
-    assert CORES == ["gru", "lstm", "none", "scan"]
+    assert {"attend", "bag", "cnn", "mlp"} <= set(ENCODERS)
+    assert {"gru", "lstm", "none", "scan"} <= set(CORES)
 
 
 @pytest.mark.parametrize(("encoder", "core"), [*product(ENCODERS, CORES)])

@@ -35,7 +35,7 @@ def push(policy: Policy, optimizer: Optimizer, step: int, rate: float = 1e-3) ->
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_parameter_moves(kind: Any) -> None:
     policy = policy_of()
-    optimizer = Optimizer(OptimizerConfig(kind=kind), policy)
+    optimizer = Optimizer(OptimizerConfig(kind=kind), dict(policy.named_parameters()))
     before = {name: p.detach().clone() for name, p in policy.named_parameters()}
     for step in range(2):
         push(policy, optimizer, step)
@@ -49,7 +49,7 @@ def test_the_rate_is_what_it_was_set_to(kind: Any) -> None:
     for rate in (1e-3, 2e-3, 0.0):
         policy = policy_of()
         before = policy.actor.weight.detach().clone()
-        push(policy, Optimizer(OptimizerConfig(kind=kind), policy), 0, rate)
+        push(policy, Optimizer(OptimizerConfig(kind=kind), dict(policy.named_parameters())), 0, rate)
         moved.append(float((policy.actor.weight.detach() - before).norm()))
     assert moved[2] == 0
     assert moved[1] == pytest.approx(2 * moved[0], rel=1e-3)
@@ -59,14 +59,14 @@ def test_the_rate_is_what_it_was_set_to(kind: Any) -> None:
 def test_state_comes_back_from_tensors(kind: Any) -> None:
     config = OptimizerConfig(kind=kind, weight_decay=0.01)
     policy = policy_of()
-    optimizer = Optimizer(config, policy)
+    optimizer = Optimizer(config, dict(policy.named_parameters()))
     for step in range(3):
         push(policy, optimizer, step, 1e-3 / (1 + step))
     kept: dict[str, Tensor] = optimizer.tensors()
     assert all(isinstance(tensor, Tensor) for tensor in kept.values())
     other = policy_of()
     other.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
-    again = Optimizer(config, other)
+    again = Optimizer(config, dict(other.named_parameters()))
     again.restore(kept)
     assert again.tensors().keys() == kept.keys()
     for name, tensor in again.tensors().items():
@@ -78,7 +78,7 @@ def test_state_comes_back_from_tensors(kind: Any) -> None:
     assert hash_of(policy.state_dict()) == hash_of(other.state_dict())
     fresh = policy_of()
     fresh.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
-    new = Optimizer(config, fresh)
+    new = Optimizer(config, dict(fresh.named_parameters()))
     push(fresh, new, 6)
     push(policy, optimizer, 6)
     assert hash_of(fresh.state_dict()) != hash_of(policy.state_dict())  # the state matters
@@ -86,7 +86,7 @@ def test_state_comes_back_from_tensors(kind: Any) -> None:
 
 def test_what_was_taken_does_not_change_afterwards() -> None:
     policy = policy_of()
-    optimizer = Optimizer(OptimizerConfig(), policy)
+    optimizer = Optimizer(OptimizerConfig(), dict(policy.named_parameters()))
     push(policy, optimizer, 0)
     kept = optimizer.tensors()
     copies = {name: tensor.clone() for name, tensor in kept.items()}
@@ -96,7 +96,7 @@ def test_what_was_taken_does_not_change_afterwards() -> None:
 
 def test_the_first_steps_of_adam_by_hand() -> None:
     policy = policy_of()
-    optimizer = Optimizer(OptimizerConfig(beta1=0.5, beta2=0.5, eps=1e-8), policy)
+    optimizer = Optimizer(OptimizerConfig(beta1=0.5, beta2=0.5, eps=1e-8), dict(policy.named_parameters()))
     bias = policy.actor.bias
     for gradient, expected in ((2.0, -0.1), (-2.0, -0.1 + 0.1 / 3)):
         # Second step: m = 0.5*1 - 1 = -0.5 over 1 - 0.25, v = 4: -(2/3) / 2 times the rate.
@@ -112,7 +112,7 @@ def test_weight_decay_of_adamw_is_apart_from_the_gradient() -> None:
     before = policy.critic.weight.detach().clone()
     for parameter in policy.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    optimizer = Optimizer(OptimizerConfig(kind="adamw", weight_decay=0.5), policy)
+    optimizer = Optimizer(OptimizerConfig(kind="adamw", weight_decay=0.5), dict(policy.named_parameters()))
     optimizer.set_rate(0.1)
     optimizer.step()
     torch.testing.assert_close(policy.critic.weight.detach(), before * (1 - 0.1 * 0.5))
@@ -121,7 +121,7 @@ def test_weight_decay_of_adamw_is_apart_from_the_gradient() -> None:
 @needs_bf16
 def test_muon_takes_the_matrices_inside() -> None:
     policy = policy_of()
-    muon, rest = Optimizer(OptimizerConfig(kind="muon"), policy).parts
+    muon, rest = Optimizer(OptimizerConfig(kind="muon"), dict(policy.named_parameters())).parts
     assert isinstance(muon, torch.optim.Muon)
     dense: Any = policy.dense[0]
     core: Any = policy.core
@@ -131,20 +131,20 @@ def test_muon_takes_the_matrices_inside() -> None:
     assert {id(p) for p in rest.param_groups[0]["params"]} == everything - {id(p) for p in inside}
     # Its steps have all singular values about equal: that is its point.
     before = dense.weight.detach().clone()
-    push(policy, Optimizer(OptimizerConfig(kind="muon"), policy), 0)
+    push(policy, Optimizer(OptimizerConfig(kind="muon"), dict(policy.named_parameters())), 0)
     singular = torch.linalg.svdvals(dense.weight.detach() - before)
     assert float(singular.max() / singular.min()) < 2.5
 
 
 def test_muon_without_matrices_inside() -> None:
     policy = policy_of(core="none", layers=0)
-    push(policy, Optimizer(OptimizerConfig(kind="muon"), policy), 0)
+    push(policy, Optimizer(OptimizerConfig(kind="muon"), dict(policy.named_parameters())), 0)
     assert policy.actor.bias.detach().any()
 
 
 def test_schedule_free_acts_with_the_mean_of_its_weights() -> None:
     policy = policy_of()
-    optimizer = Optimizer(OptimizerConfig(kind="schedule_free"), policy)
+    optimizer = Optimizer(OptimizerConfig(kind="schedule_free"), dict(policy.named_parameters()))
     for step in range(4):
         push(policy, optimizer, step)
     acting = hash_of(policy.state_dict())

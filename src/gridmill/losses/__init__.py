@@ -129,6 +129,8 @@ def read(losses: Any) -> Any:
         return losses
     found = {}
     for name, data in losses.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ConfigError(f"expected letters, digits and underscores as the name of a loss, got {name!r:.60}")
         if isinstance(data, Loss) or not isinstance(data, Mapping):
             found[name] = data
             continue

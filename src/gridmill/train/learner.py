@@ -47,10 +47,12 @@ class Learned:
 class Objective:
     """What an epoch minimises: the losses that are active now, summed in their order."""
 
-    def __init__(self, losses: Mapping[str, Loss], heads: nn.ModuleDict, policy: list[nn.Parameter], now: Progress):
+    def __init__(
+        self, losses: Mapping[str, Loss], heads: Mapping[str, nn.Module], policy: list[nn.Parameter], now: Progress
+    ) -> None:
         active = {name: loss for name, loss in losses.items() if loss.active(now)}
         self.now = now
-        self.terms = [(term, heads[name] if name in heads else None) for name, term in terms(active)]  # noqa: SIM401
+        self.terms = [(term, heads.get(name)) for name, term in terms(active)]
         self.columns = list(dict.fromkeys(c for loss in active.values() for c in (*loss.reads, *loss.needs())))
         # A loss that is not active leaves its own modules as they are.
         self.parameters = [*policy, *(p for name in active if name in heads for p in heads[name].parameters())]
@@ -82,8 +84,9 @@ class Learner:
         self.run, self.policy, self.forward, self.sizes = run, policy, forward, sizes
         self.workers, self.device, self.autocast = workers, device, autocast
         self.parameters = list(policy.parameters())
-        self.heads = _heads(run, policy).to(device)
-        self.optimizer = Optimizer(run.optimizer, {**dict(policy.named_parameters()), **_named(self.heads)})
+        self.heads = _heads(run, policy, device)
+        own = {f"heads.{name}.{key}": p for name, m in self.heads.items() for key, p in m.named_parameters()}
+        self.optimizer = Optimizer(run.optimizer, dict(policy.named_parameters()) | own)
         self.scale = RewardScale(run.trainer.reward, sizes.rows)
         shared = run.trainer.shared_advantage != 0
         self.visible = VisibleAgents(policy.spec, sizes.num_agents) if shared else None
@@ -166,8 +169,8 @@ class Learner:
             # A loss need not reach every parameter: without `value` the critic's stay.
             gradients = torch.autograd.grad(loss, objective.parameters, allow_unused=True, materialize_grads=True)
             ratios = metrics.pop("ratios", None)
-            numbers = torch.stack([number.detach().float() for number in metrics.values()]) * share
-            return list(gradients), metrics, torch.cat((numbers, loss.detach()[None])), ratios
+            numbers = [share * number.detach().float() for number in metrics.values()]
+            return list(gradients), metrics, torch.stack([*numbers, loss.detach().float()]), ratios
 
         results = self.workers.map(work, microbatches)
         done.names = tuple(results[0][1])
@@ -194,38 +197,38 @@ class Learner:
 
     # ---- state
 
+    def _heads(self) -> dict[str, Tensor]:
+        return {f"heads.{name}.{key}": x for name, m in self.heads.items() for key, x in m.state_dict().items()}
+
     def tensors(self) -> dict[str, Tensor]:
-        heads = {f"heads.{name}": tensor.detach().cpu().clone() for name, tensor in self.heads.state_dict().items()}
+        heads = {name: tensor.detach().cpu().clone() for name, tensor in self._heads().items()}
         return self.optimizer.tensors() | self.scale.tensors() | heads
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        saved = {name.removeprefix("heads."): x for name, x in tensors.items() if name.startswith("heads.")}
-        own = {name: tensor.shape for name, tensor in self.heads.state_dict().items()}
-        if own != {name: tensor.shape for name, tensor in saved.items()}:
-            was, now = (sorted({name.split(".")[0] for name in names}) for names in (saved, own))
+        saved = {name: tensor.shape for name, tensor in tensors.items() if name.startswith("heads.")}
+        own = {name: tensor.shape for name, tensor in self._heads().items()}
+        if own != saved:
+            was, now = (sorted({name.split(".")[1] for name in names}) for names in (saved, own))
             raise ValueError(
                 f"losses: expected the modules that the run was saved with (of {', '.join(was) or 'none'}), "
                 f"got others (of {', '.join(now) or 'none'}); resume with the losses it had, or start a new run"
             )
-        self.heads.load_state_dict(saved)
+        for name, module in self.heads.items():
+            module.load_state_dict({key: tensors[f"heads.{name}.{key}"] for key in module.state_dict()})
         self.optimizer.restore(tensors)
         self.scale.restore(tensors)
 
 
-def _heads(run: Run, policy: Policy) -> nn.ModuleDict:
+def _heads(run: Run, policy: Policy, device: torch.device) -> dict[str, nn.Module]:
     """The losses' own modules by loss; a seed gives the same ones, and nobody else's random numbers change."""
-    found = nn.ModuleDict()
+    found: dict[str, nn.Module] = {}
     for name, loss in run.losses.items():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(run.seed)
             module = loss.heads(policy.spec, policy.config)
         if module is not None:
-            found[name] = module
+            found[name] = module.to(device)
     return found
-
-
-def _named(heads: nn.ModuleDict) -> dict[str, nn.Parameter]:
-    return {f"heads.{name}": parameter for name, parameter in heads.named_parameters()}
 
 
 def _means(sums: Tensor | None, done: Learned) -> dict[str, float]:

@@ -52,6 +52,7 @@ class Rollout:
         self.episode_starts = torch.ones(sizes.rows, dtype=torch.uint8)
         # Parts of arrays are found and filled many times a step, which NumPy does ten times faster than torch.
         self.on_cpu = device.type == "cpu"
+        self._pinned: dict[str, Tensor] = {}
         self.kept = {name: self._plain(tensor) for name, tensor in experience.columns.items()}
         self.kept_states = self._plain(experience.states)
         self.own_state, self.own_starts = self._plain(self.state), self._plain(self.episode_starts)
@@ -67,13 +68,13 @@ class Rollout:
 
     def _seen(self, name: str) -> Any:
         """An array of the env; for another device than the CPU a tensor of the same memory, pinned."""
-        array = getattr(self.env, name)
         if self.on_cpu:
-            return array
-        tensor = torch.from_numpy(array)
-        if self.device.type == "cuda":
-            _pin(tensor)
-        return tensor
+            return getattr(self.env, name)
+        if name not in self._pinned:  # two columns may be of one array
+            self._pinned[name] = torch.from_numpy(getattr(self.env, name))
+            if self.device.type == "cuda":
+                _pin(self._pinned[name])
+        return self._pinned[name]
 
     def _plain(self, tensor: Tensor) -> Any:
         """The same memory as a NumPy array on a CPU; on another device the tensor."""
@@ -131,7 +132,8 @@ class Rollout:
     def _think(self, lane: int, rows: slice, t: int) -> None:
         began = time.perf_counter()
         for name, actor in self.actors.items():
-            self._put(name, t, rows, torch.from_numpy(actor.act(rows, self.step, self.episode_starts.numpy())))
+            actions = actor.act(rows, self.step, self.episode_starts.numpy())
+            self._put(name, t, rows, actions if self.on_cpu else torch.from_numpy(actions))
         spent = self.workers.map(lambda chunk: self._act(chunk, t), self.chunks[lane])
         # Chunks run side by side: their parts share the time that passed.
         share = (time.perf_counter() - began) / max(1e-9, sum(map(sum, spent)))
