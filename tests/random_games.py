@@ -1,11 +1,11 @@
 """Random valid games and actions for property tests, and the small tools several tests share.
 
-`games()` is a hypothesis strategy over everything a `Game` can say today: windows, token budgets small enough to
-overflow, vibes, resources beyond one digit, tags, stateful and terrain objects, shown values, rewards of every
-mode, every kind of map, machines, limits, blocks to push and swap, lasers and what a move costs, and the rules, areas,
-events, collectives and assemblers of `random_rules`. `games(quiet=True)` leaves out what cannot be followed from
-outside without knowing who came first: attacks, swaps, costs, machines that take something, and rules that change what
-an agent holds without a bump. It does not make invalid games; `test_F1_configs` does.
+`games()` is a strategy over everything a `Game` can say today: windows, token budgets small enough to overflow, vibes,
+resources beyond one digit, tags, stateful and terrain objects, shown values, rewards of every mode, every kind of map,
+machines, limits, blocks to push and swap, lasers and what a move costs, and the rules, areas, events, collectives and
+assemblers of `random_rules`. `games(quiet=True)` leaves out what cannot be followed from outside without knowing who
+came first: attacks, swaps, costs, machines that take something or can be pushed, and rules that change what an agent
+holds without a bump. It does not make invalid games; `test_F1_configs` does.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import draws as st  # the words of hypothesis.strategies
 import numpy as np
-from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 from random_rules import MARK, RuleMaker, Words
 
 import gridmill
@@ -73,18 +74,14 @@ FIGHTS = ["attack.hit", "attack.blocked", "attack.received", "frozen.ticks"]
 SMALL = st.sampled_from([1, 2, 3, 5, 300])
 
 
-def subset(names: list[str], most: int) -> st.SearchStrategy[list[str]]:
-    return st.lists(st.sampled_from(names), max_size=most, unique=True)
-
-
-def inventories(resources: list[str]) -> st.SearchStrategy[dict[str, int]]:
+def inventories(resources: list[str]) -> st.Plan:
     if not resources:
         return st.just({})
     return st.dictionaries(st.sampled_from(resources), AMOUNTS, max_size=len(resources))
 
 
 @st.composite
-def converters(draw: st.DrawFn, resources: list[str], quiet: bool) -> Converter | None:
+def converters(draw: st.Draw, resources: list[str], quiet: bool) -> Converter | None:
     """A machine, often none; a quiet one takes nothing."""
     if not resources or draw(st.booleans()):
         return None
@@ -103,7 +100,7 @@ def converters(draw: st.DrawFn, resources: list[str], quiet: bool) -> Converter 
 
 
 @st.composite
-def limit_lists(draw: st.DrawFn, resources: list[str]) -> list[Limit]:
+def limit_lists(draw: st.Draw, resources: list[str]) -> list[Limit]:
     """At most two groups of different resources, some with bonuses."""
     names = draw(st.permutations(resources))
     cut = draw(st.integers(0, len(names)))
@@ -113,7 +110,7 @@ def limit_lists(draw: st.DrawFn, resources: list[str]) -> list[Limit]:
 
 
 @st.composite
-def fights(draw: st.DrawFn, resources: list[str]) -> dict[str, Any]:
+def fights(draw: st.Draw, resources: list[str]) -> dict[str, Any]:
     """Attack, swap and move_cost, each in some games."""
     costs = (
         st.dictionaries(st.sampled_from(resources), st.sampled_from([0, 1, 2]), max_size=2)
@@ -128,13 +125,13 @@ def fights(draw: st.DrawFn, resources: list[str]) -> dict[str, Any]:
         aim=st.sampled_from(["nearest", "cells", "both"]),
     )
     return {
-        "attack": draw(st.one_of(st.none(), attack)),
+        "attack": draw(st.one_of(st.just(None), attack)),
         "swap": draw(st.booleans()),
         "move_cost": draw(st.one_of(st.just({}), costs)),
     }
 
 
-def game_values(words: Words, moves: int, quiet: bool = True) -> st.SearchStrategy[Any]:
+def game_values(words: Words, moves: int, quiet: bool = True) -> st.Plan:
     """Game values nested a few levels deep, every kind among them."""
     resources = words.resources
     flows = [f"{name}.{flow}" for name in resources for flow in ("get", "put", "gained", "lost")]
@@ -155,18 +152,18 @@ def game_values(words: Words, moves: int, quiet: bool = True) -> st.SearchStrate
         counted = ["aligned.agent", "aligned.agent.held", *(f"{name}.amount" for name in resources)]
         leaves.append(st.builds(Stat, name=st.sampled_from(counted), of=st.just("collective"), collective=teams))
 
-    def combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    def combined(inner: st.Plan) -> st.Plan:
         some = st.lists(inner, min_size=1, max_size=3)
         several = [st.builds(kind, values=some) for kind in (Sum, Min, Max)]
         two = st.builds(Ratio, values=st.lists(inner, min_size=2, max_size=2))
         one = st.builds(Log, values=st.lists(inner, min_size=1, max_size=1))
         return st.one_of(*several, two, one)
 
-    return st.recursive(st.one_of(leaves), combined, max_leaves=5)
+    return st.recursive(st.one_of(*leaves), combined, max_leaves=5)
 
 
 @st.composite
-def windows(draw: st.DrawFn) -> dict[str, Any]:
+def windows(draw: st.Draw) -> dict[str, Any]:
     if draw(st.booleans()):
         side = draw(ODD)
         return {"window": "disc", "height": side, "width": side}
@@ -174,7 +171,7 @@ def windows(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def ascii_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Ascii:
+def ascii_maps(draw: st.Draw, types: list[str], num_agents: int) -> Ascii:
     """Rows of characters; sometimes wider than the engine's 32- and 64-column strips."""
     height = draw(st.integers(1, 9))
     width = draw(st.one_of(st.integers(1, 12), st.integers(28, 70)))
@@ -193,7 +190,7 @@ def ascii_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Ascii:
 
 
 @st.composite
-def scatter_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Scatter:
+def scatter_maps(draw: st.Draw, types: list[str], num_agents: int) -> Scatter:
     border = draw(st.integers(0, 2))
     inner_rows, inner_columns = draw(st.integers(4, 14)), draw(st.integers(4, 40))
     while inner_rows * inner_columns < 4 * num_agents:
@@ -207,7 +204,7 @@ def scatter_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Scatter:
 
 
 @st.composite
-def instance_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Instances:
+def instance_maps(draw: st.Draw, types: list[str], num_agents: int) -> Instances:
     """Places of one map. Walls between places and around them only where the text says who stands where."""
     rows, columns = draw(st.sampled_from([(r, c) for r in (1, 2, 3) for c in (1, 2, 3) if num_agents % (r * c) == 0]))
     border = draw(st.integers(0, 3))
@@ -229,7 +226,7 @@ LAND: list[Layer] = [
 
 
 @st.composite
-def canvas_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Canvas:
+def canvas_maps(draw: st.Draw, types: list[str], num_agents: int) -> Canvas:
     """Land with buildings, whose number nobody knows beforehand, everything connected."""
     land = draw(st.lists(st.sampled_from(LAND), min_size=1, max_size=2))
     things = [name for name in types if name != "wall"]
@@ -245,7 +242,7 @@ def canvas_maps(draw: st.DrawFn, types: list[str], num_agents: int) -> Canvas:
 
 
 @st.composite
-def kinds(draw: st.DrawFn, maker: RuleMaker, tags: list[str], counts_as: str) -> ObjectType:
+def kinds(draw: st.Draw, maker: RuleMaker, tags: list[str], counts_as: str) -> ObjectType:
     """A kind of object: plain, a machine, an assembler, or one that works by rules."""
     words, quiet = maker.words, maker.quiet
     what = draw(st.sampled_from(["plain", "converter", "assembler", "rules"]))
@@ -259,7 +256,7 @@ def kinds(draw: st.DrawFn, maker: RuleMaker, tags: list[str], counts_as: str) ->
         counts_as=counts_as,
         converter=draw(converters(words.resources, quiet)) if what == "converter" else None,
         assembler=maker.assembler() if what == "assembler" else None,
-        pushable=draw(st.booleans()) and (what in ("plain", "converter") or not quiet),
+        pushable=draw(st.booleans()) and (what == "plain" or not quiet),
         swappable=draw(st.booleans()),
         use=draw(st.sampled_from(["first", "all"])),
         on_use=maker.use_rules() if what == "rules" else [],
@@ -269,7 +266,7 @@ def kinds(draw: st.DrawFn, maker: RuleMaker, tags: list[str], counts_as: str) ->
 
 
 @st.composite
-def agent_types(draw: st.DrawFn, maker: RuleMaker, tags: list[str]) -> AgentType:
+def agent_types(draw: st.Draw, maker: RuleMaker, tags: list[str]) -> AgentType:
     words = maker.words
     ruled = draw(st.booleans()) and not maker.quiet
     return AgentType(
@@ -286,7 +283,7 @@ def agent_types(draw: st.DrawFn, maker: RuleMaker, tags: list[str]) -> AgentType
 
 
 @st.composite
-def happenings(draw: st.DrawFn, maker: RuleMaker) -> dict[str, Any]:
+def happenings(draw: st.Draw, maker: RuleMaker) -> dict[str, Any]:
     """What the clock and tags set off, in some games."""
     if not maker.by_chance or not draw(st.booleans()):
         return {}
@@ -301,24 +298,24 @@ def happenings(draw: st.DrawFn, maker: RuleMaker) -> dict[str, Any]:
 
 
 @st.composite
-def games(
-    draw: st.DrawFn, overflow: str = "drop", most_agents: int = 6, quiet: bool = False, by_chance: bool = True
+def game_plans(
+    draw: st.Draw, overflow: str = "drop", most_agents: int = 6, quiet: bool = False, by_chance: bool = True
 ) -> Game:
     """A random valid game that every env can be made of without an error (a budget warning is possible).
 
     Without `by_chance` nothing happens by chance or by the clock: what will work can be known.
     """
     num_agents = draw(st.integers(1, most_agents))
-    resources = draw(subset(["ore", "heart", "battery", "wood"], 4))
-    vibes = draw(subset(["calm", "angry", "sad", "glad"], 4))
+    resources = draw(st.subsets(["ore", "heart", "battery", "wood"], 4))
+    vibes = draw(st.subsets(["calm", "angry", "sad", "glad"], 4))
     moves = draw(st.sampled_from([0, 4, 8]))
-    types = ["wall", *draw(subset(["mine", "crate", "altar", "_x"], 3))]
-    tags = {name: draw(subset(["red", "blue", "hot", "a tag", "zebra"], 3)) for name in ["agent", *types]}
+    types = ["wall", *draw(st.subsets(["mine", "crate", "altar", "_x"], 3))]
+    tags = {name: draw(st.subsets(["red", "blue", "hot", "a tag", "zebra"], 3)) for name in ["agent", *types]}
     variant = types[-1] if not quiet and len(types) > 2 and draw(st.booleans()) else ""  # counts as another
     named = {"type:agent", *(f"type:{name}" for name in types if name != variant)}
     known = sorted(named | {tag for some in tags.values() for tag in some})
     fought = {} if quiet else draw(fights(resources))
-    teams = draw(subset(["reds", "blues", "a team"], 2))
+    teams = draw(st.subsets(["reds", "blues", "a team"], 2))
     words = Words(resources, vibes, known, types, teams, attack=fought.get("attack") is not None)
     maker = RuleMaker(draw(st.integers(0, 2**32 - 1)), words, quiet, by_chance)
     objects = {"wall": ObjectType(tags=tags["wall"])}
@@ -360,6 +357,11 @@ def games(
         rewards=draw(st.lists(term, max_size=3)),
         reward_sharing=draw(st.sampled_from([0.0, 0.25, 1.0])),
     )
+
+
+def games(**options: Any) -> SearchStrategy[Game]:
+    """The strategy of `game_plans`."""
+    return st.seeded(game_plans(**options))
 
 
 def quiet_make(game: Any, **options: Any) -> Env:

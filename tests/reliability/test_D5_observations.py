@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import warnings
 
+import draws
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_games import ascii_maps, games, quiet_make, random_actions, scatter_maps, scripted_actions
+from random_games import ascii_maps, game_plans, games, quiet_make, random_actions, scatter_maps, scripted_actions
 from reference.observation import Follower, action_names, feature_names, tag_names, window_cells
 
 import gridmill
@@ -107,18 +108,18 @@ def test_D5_reference_as_primary_gives_the_same_arrays(game: Game, seed: int) ->
     assert all((rows[0][3][name] == rows[1][3][name]).all() for name in rows[0][3])
 
 
-@st.composite
-def two_games(draw: st.DrawFn) -> list[Game]:
+@draws.composite
+def two_games(draw: draws.Draw) -> list[Game]:
     """Two games of one shape that differ in map, rewards and what is shown."""
-    one = draw(games())
-    maps = draw(st.sampled_from([ascii_maps, scatter_maps]))
+    one = draw(game_plans())
+    maps = draw(draws.sampled_from([ascii_maps, scatter_maps]))
     two = one.replace("name", "other").replace("map", draw(maps(list(one.objects), one.num_agents)))
-    shown = one.observation.tree() | {"local_position": draw(st.booleans()), "values": []}
+    shown = one.observation.tree() | {"local_position": draw(draws.booleans()), "values": []}
     return [one, two.replace("observation", shown).replace("rewards", [])]
 
 
 @settings(max_examples=80)
-@given(two_games(), SEEDS)
+@given(draws.seeded(two_games()), SEEDS)
 def test_D5_worlds_that_change_their_game(pair: list[Game], seed: int) -> None:
     """What one game left in a row or in scratch space never shows through in the next."""
     with quiet_make(pair, num_worlds=4, seed=seed, validation=True, threads=1) as env:

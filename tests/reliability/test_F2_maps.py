@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import Any
 
+import draws
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,17 +46,19 @@ from gridmill.grid import (
 )  # fmt: skip
 
 LETTERS = "#.@ 019aX"
-ANY = st.one_of(
-    st.text(LETTERS + "\n", max_size=60),
-    st.text(LETTERS + "\n\r\t\x00é🙂", max_size=40),
-    st.text(max_size=40),
-    st.lists(st.text(LETTERS, min_size=4, max_size=4), min_size=1, max_size=8).map("\n".join),
-    st.lists(st.text(LETTERS, max_size=5), max_size=6).map("\r\n".join),
+ANY = draws.one_of(
+    draws.text(LETTERS + "\n", max_size=60),
+    draws.text(LETTERS + "\n\r\t\x00é🙂", max_size=40),
+    draws.text(max_size=40),
+    draws.lists(draws.text(LETTERS, min_size=4, max_size=4), min_size=1, max_size=8).map("\n".join),
+    draws.lists(draws.text(LETTERS, max_size=5), max_size=6).map("\r\n".join),
 )
-KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=2)
-LEGENDS = st.one_of(
-    st.just({"a": "wall", "X": "crate"}),
-    st.dictionaries(st.one_of(st.sampled_from("aX#.@ 0"), KEYS), st.sampled_from(["wall", "crate", "cart", ""])),
+KEYS = draws.text(control=False, max_size=2)
+LEGENDS = draws.one_of(
+    draws.just({"a": "wall", "X": "crate"}),
+    draws.dictionaries(
+        draws.one_of(draws.sampled_from("aX#.@ 0"), KEYS), draws.sampled_from(["wall", "crate", "cart", ""])
+    ),
 )
 
 
@@ -83,7 +86,7 @@ def expected_rows(text: str, legend: dict[str, str]) -> list[str]:
 
 
 @settings(max_examples=5_000)
-@given(text=ANY, legend=LEGENDS, num_agents=st.integers(1, 3))
+@given(text=draws.seeded(ANY), legend=draws.seeded(LEGENDS), num_agents=st.integers(1, 3))
 def test_F2_5000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: int) -> None:
     game = game_with(Ascii(text=text, legend=legend), num_agents)
     env = attempt(lambda: quiet_make(game, num_worlds=1), ValueError, TypeError)
@@ -138,55 +141,58 @@ def test_F2_random_scatter_maps(
         assert kinds.count("wall") == walls + height * width - room
 
 
-def numbers(model: type[Config], **fixed: Any) -> st.SearchStrategy[Any]:
+def numbers(model: type[Config], **fixed: Any) -> draws.Plan:
     """A model with small random numbers in all its fields, some of them too large for the map."""
     drawn: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         low = max([getattr(item, "ge", None) or 0 for item in field.metadata], default=0)
         if field.annotation is int:
-            drawn[name] = st.integers(low, low + 5)
+            drawn[name] = draws.integers(low, low + 5)
         elif field.annotation is float:
-            drawn[name] = st.sampled_from([0.0, 0.3, 1.0])
-    return st.builds(model, **{k: v for k, v in drawn.items() if k not in fixed}, **fixed)
+            drawn[name] = draws.sampled_from([0.0, 0.3, 1.0])
+    return draws.builds(model, **{k: v for k, v in drawn.items() if k not in fixed}, **fixed)
 
 
-THINGS = st.lists(
-    st.builds(
-        Standing, type=st.sampled_from(["wall", "crate", "agent"]), row=st.integers(-4, 4), column=st.integers(-4, 4)
+THINGS = draws.lists(
+    draws.builds(
+        Standing,
+        type=draws.sampled_from(["wall", "crate", "agent"]),
+        row=draws.integers(-4, 4),
+        column=draws.integers(-4, 4),
     ),
     max_size=4,
 )
-COUNTS = st.dictionaries(st.sampled_from(["wall", "crate", "agent"]), st.integers(0, 9), max_size=3)
-LEAVES = st.one_of(
-    st.builds(Fill, what=st.sampled_from(["wall", "floor"])),
-    numbers(Maze, method=st.sampled_from(["dfs", "kruskal", "prim"])),
-    numbers(Compound, side=st.sampled_from([1, 5, 9]), gate=st.sampled_from([0, 1, 3]), things=THINGS),
-    numbers(Buildings, weights=st.just({"crate": 1.0, "wall": 0.5})),
-    st.builds(Objects, counts=COUNTS),
+COUNTS = draws.dictionaries(draws.sampled_from(["wall", "crate", "agent"]), draws.integers(0, 9), max_size=3)
+LEAVES = draws.one_of(
+    draws.builds(Fill, what=draws.sampled_from(["wall", "floor"])),
+    numbers(Maze, method=draws.sampled_from(["dfs", "kruskal", "prim"])),
+    numbers(Compound, side=draws.sampled_from([1, 5, 9]), gate=draws.sampled_from([0, 1, 3]), things=THINGS),
+    numbers(Buildings, weights=draws.just({"crate": 1.0, "wall": 0.5})),
+    draws.builds(Objects, counts=COUNTS),
     *(numbers(model) for model in (Rooms, Caves, Bsp, Radial, Clumps, Dunes, Blocks, Rim, Connect)),
 )
 
 
-def held(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    some = st.lists(inner, min_size=1, max_size=3)
-    axes = st.sampled_from(["horizontal", "vertical", "both"])
-    return st.one_of(
-        numbers(Part, layers=some), numbers(Zones, layers=some), st.builds(OneOf, layers=some),
-        st.builds(Mirror, axis=axes, layers=some),
+def held(inner: draws.Plan) -> draws.Plan:
+    some = draws.lists(inner, min_size=1, max_size=3)
+    axes = draws.sampled_from(["horizontal", "vertical", "both"])
+    return draws.one_of(
+        numbers(Part, layers=some), numbers(Zones, layers=some), draws.builds(OneOf, layers=some),
+        draws.builds(Mirror, axis=axes, layers=some),
     )  # fmt: skip
 
 
-CANVASES = st.builds(
+CANVASES = draws.builds(
     Canvas,
-    height=st.integers(1, 40),
-    width=st.integers(5, 40),
-    border=st.integers(0, 2),
-    layers=st.lists(st.recursive(LEAVES, held, max_leaves=4), max_size=4),
+    height=draws.integers(1, 40),
+    width=draws.integers(5, 40),
+    border=draws.integers(0, 2),
+    layers=draws.lists(draws.recursive(LEAVES, held, max_leaves=4), max_size=4),
 )
 
 
 @settings(max_examples=1_000)
-@given(map_=CANVASES, num_agents=st.integers(1, 4), stateful=st.booleans())
+@given(map_=draws.seeded(CANVASES), num_agents=st.integers(1, 4), stateful=st.booleans())
 def test_F2_random_canvases(map_: Canvas, num_agents: int, stateful: bool) -> None:
     """Drawn, or refused in one line: at compile with the path, or by the reset that found no such map."""
     crate = ObjectType(inventory={"ore": 1}) if stateful else ObjectType()
