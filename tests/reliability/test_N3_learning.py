@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tiny import berries, tiny
+from tiny import berries, epochs_of, tiny
 
 from gridmill import recipes
-from gridmill.run import OptimizerConfig, PolicyConfig, Schedule, TrainerConfig
+from gridmill.run import OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig
 from gridmill.train import train
 
+REWARD = 0.002  # of a step of one agent; an untrained policy gets a tenth of it
 HEARTS = 4.0  # per agent and episode; random play makes 1.4
 BERRIES = 5.0  # random play makes 1.97 (512 episodes)
 RECIPES = {  # steps of the run, or None for all of them, and the score
@@ -26,22 +27,37 @@ RECIPES = {  # steps of the run, or None for all of them, and the score
 }
 
 
-def test_N3_the_arena_is_learned_from_scratch(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """The recipe `ci` in 64 worlds: the first 3 M agent-steps of a run of 50 M."""
-    run, whole = recipes.build("ci"), 50e6
-    run = run.replace_all(
+def arena_run(steps: int) -> Run:
+    """The recipe `ci` in 64 worlds: the first steps of a run of 50 M."""
+    whole = 50e6
+    return recipes.build("ci").replace_all(
         [
             ("run", "mine"),
             ("trainer.num_worlds", 64),
             ("trainer.batch_size", 98_304),
             ("trainer.minibatch_size", 4_096),
-            ("trainer.total_timesteps", 3_000_000),
+            ("trainer.total_timesteps", steps),
             ("trainer.device", "cpu"),
             ("optimizer.learning_rate.until", whole),  # as far along as the whole run would be
             ("losses.ppo.entropy_weight.until", whole),
         ]
     )
-    result = train(run, tmp_path, panel=False)
+
+
+def test_N3_the_arena_pays_more_and_more(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """The recipe `ci` in 64 worlds: within 1.1 M agent-steps the reward of a step is ten times the first."""
+    result = train(arena_run(11 * 98_304), tmp_path, panel=False)
+    assert result.exit_code == 0
+    rewards = [record["reward"] for record in epochs_of(result.folder)]
+    record_property("figure", f"reward {rewards[0]:.5f} -> {rewards[-1]:.5f}, {result.agent_steps:,} steps")
+    assert rewards[0] < REWARD / 5
+    assert rewards[-1] >= REWARD
+
+
+@pytest.mark.long
+def test_N3_the_arena_is_learned_from_scratch(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """The same for 3 M agent-steps: hearts."""
+    result = train(arena_run(3_000_000), tmp_path, panel=False)
     record_property("figure", f"heart.get {result.score:.2f}, {result.agent_steps:,} steps, {result.seconds:.0f} s")
     assert result.exit_code == 0
     assert result.score is not None

@@ -21,7 +21,8 @@ from gridmill.run import PPO, PolicyConfig, Run, Schedule
 from gridmill.train import resume, train
 from gridmill.train.session import _Session
 
-EPOCHS = 40
+EPOCHS = 12  # of four updates each
+HALF = EPOCHS // 2
 
 # Stops for good at the n-th call of a function and says so.
 HANG = """
@@ -39,18 +40,18 @@ def hang(*arguments, **options):
         time.sleep(600)
     return plain(*arguments, **options)
 setattr(owner, name, hang)
-train(tiny(40, core, run="killed", checkpoint__epochs=20), folder, panel=False)
+train(tiny(12, core, run="killed", checkpoint__epochs=6), folder, panel=False)
 """
 PLACES = {
-    "between epochs": ("gridmill.train.session", "_Session", "evaluate", 20),  # the checkpoint of epoch 20 is there
-    "in a rollout": ("gridmill.train.rollout", "Rollout", "_think", 29 * 32 + 9),
-    "in an update": ("gridmill.train.optimizer", "Optimizer", "step", 30 * 4 + 2),
-    "in a save": ("gridmill.checkpoint", "", "_put_in_place", 2),  # of epoch 40: all but the rename is done
+    "between epochs": ("gridmill.train.session", "_Session", "evaluate", HALF),  # its checkpoint is there
+    "in a rollout": ("gridmill.train.rollout", "Rollout", "_think", (HALF + 3) * 32 + 9),
+    "in an update": ("gridmill.train.optimizer", "Optimizer", "step", (HALF + 4) * 4 + 2),
+    "in a save": ("gridmill.checkpoint", "", "_put_in_place", 2),  # the last: all but the rename is done
 }
 
 
 def killed(folder: Path, core: str, place: str) -> Path:
-    """A run of 40 epochs with a checkpoint after 20, killed at a place; its folder."""
+    """A run with a checkpoint in its middle, killed at a place after it; its folder."""
     module, owner, name, count = PLACES[place]
     with process(HANG, str(folder), core, module, owner, name, str(count)) as child:
         assert child.stdout is not None
@@ -74,7 +75,7 @@ def whole(folder: Path, run: Run) -> Path:
 
 @functools.cache
 def whole_of(core: str) -> Path:
-    """One run of 40 epochs for each core, whatever it is compared with."""
+    """One undisturbed run for each core, whatever it is compared with."""
     return whole(Path(tempfile.mkdtemp()), tiny(EPOCHS, core))
 
 
@@ -98,9 +99,9 @@ def assert_equal(one: Path, other: Path) -> None:
 def test_R3_killed_and_resumed_to_the_bit(
     core: str, place: str, threads: int, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """40 updates == 20, kill -9, resume 20, for each core, each place and other numbers of threads."""
+    """48 updates == 24, kill -9, resume 24, for each core, each place and other numbers of threads."""
     folder = killed(tmp_path, core, place)
-    assert [path.name for path in (folder / "checkpoints").glob("epoch-????????")] == ["epoch-00000020"]
+    assert [path.name for path in (folder / "checkpoints").glob("epoch-????????")] == [f"epoch-{HALF:08d}"]
     result = resume(folder, [f"trainer.threads={threads}"], panel=False)
     assert (result.epochs, result.exit_code) == (EPOCHS, 0)
     assert_equal(whole_of(core), folder)
