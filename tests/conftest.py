@@ -1,7 +1,7 @@
 """What all tests share: hypothesis draws the same examples every time, without a clock; torch has one thread.
 
-Being here also puts `tests/` on the import path, for `random_games` and `reference`. No fixtures: each test file
-says what it needs.
+Helpers are in tests/support/, which pyproject.toml puts on the import path. No fixtures: each test file says what it
+needs.
 """
 
 from __future__ import annotations

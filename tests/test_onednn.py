@@ -22,6 +22,8 @@ from small_runs import needs_bf16
 from gridmill import onednn
 from gridmill.onednn import CAP, VARIABLE, Finding
 
+pytestmark = pytest.mark.U4
+
 FACTS = {"model name": "A CPU", "flags": "fpu avx512_fp16 amx_bf16 amx_tile"}
 ILL = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 CURED = f"import os\nif '{VARIABLE}' in os.environ: print(64.0)\nelse:\n    {ILL}"
