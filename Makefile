@@ -131,7 +131,6 @@ format: $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m gridmill._native -o src/gridmill/_native.pyi
 
 docs: $(VENV)/.docs
-	$(BIN)/python scripts/reliability_matrix.py
 	$(BIN)/python scripts/words_table.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
