@@ -122,7 +122,7 @@ def mutate(folder: Path, mutations: int, seed: int) -> str:
         failed = refused(path)
         assert failed or resealed or data == contents[name]
         errors[resealed] += failed
-        for changed in {name, "manifest.json"}:
+        for changed in (name, "manifest.json") if resealed else (name,):
             rewrite(path / changed, contents[changed])
     assert_whole(checkpoint.load(path))
     return f"{mutations} mutations, {sum(errors)} refused, {errors[1]} of them behind a fitting manifest; 0 crashes"
