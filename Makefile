@@ -7,6 +7,7 @@ NATIVE_TESTS := $(shell find tests/native -name '*.[ch]pp')
 PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
 .PHONY: help demo test test-full test-portable test-aarch64 test-avx512 bench check docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
