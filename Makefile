@@ -7,8 +7,9 @@ NATIVE_TESTS := $(shell find tests/native -name '*.[ch]pp')
 PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: help demo test test-full test-portable test-aarch64 test-avx512 bench check docs build peers peers-train format native-test asan-test tsan-test asan-python asan-fuzz clean
+.PHONY: help demo test test-full test-portable test-aarch64 test-avx512 bench check docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -72,8 +73,11 @@ demo: $(VENV)/.train
 	$(BIN)/gridmill eval runs/demo --policy runs/demo --episodes 4
 	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
 
-test: $(VENV)/.dev asan-test
-	$(BIN)/python -m pytest -n 2 --junitxml build/tests.xml
+# The native tests under ASan and UBSan are compiled while pip downloads; pytest runs them (row S1).
+test: $(BIN)/python
+	$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dev asan-build
+	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
+PARALLEL := -n 2 --dist loadgroup
 
 test-full: test native-test tsan-test asan-python test-portable test-aarch64 test-avx512
 	build/release/native_tests long_golden
@@ -83,14 +87,15 @@ test-full: test native-test tsan-test asan-python test-portable test-aarch64 tes
 test-portable: $(VENV)/.dev native-test
 	GRIDMILL_ISA=portable build/release/native_tests
 	GRIDMILL_ISA=portable build/release/native_tests long_golden
-	GRIDMILL_ISA=portable $(BIN)/python -m pytest -n 2 --junitxml build/tests-portable.xml
+	GRIDMILL_ISA=portable $(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests-portable.xml
 
 test-aarch64: $(VENV)/.tools
 	scripts/test_aarch64.sh
 
-native-test asan-test tsan-test: %-test: $(VENV)/.tools
+native-build asan-build tsan-build: %-build: $(VENV)/.tools
 	cmake --preset $(preset_$*) > /dev/null
 	cmake --build --preset $(preset_$*)
+native-test asan-test tsan-test: %-test: %-build
 	build/$(preset_$*)/native_tests
 preset_native := release
 preset_asan := asan
@@ -127,7 +132,6 @@ format: $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m gridmill._native -o src/gridmill/_native.pyi
 
 docs: $(VENV)/.docs
-	$(BIN)/python scripts/reliability_matrix.py
 	$(BIN)/python scripts/words_table.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"

@@ -1,12 +1,18 @@
-"""What all tests share: hypothesis draws the same examples every time, without a clock.
+"""What all tests share: hypothesis draws the same examples every time, without a clock; torch has one thread.
 
-Being here also puts `tests/` on the import path, for `random_games` and `reference`. No fixtures: each test file
-says what it needs.
+Helpers are in tests/support/, which pyproject.toml puts on the import path. No fixtures: each test file says what it
+needs.
 """
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
+
+# As many workers as cores run the tests: a second thread of torch in each, and in processes that tests start, would
+# only wait for the others, at a multiple of the cost.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile(
     "gridmill",

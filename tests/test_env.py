@@ -1,7 +1,7 @@
 """Env, method by method: stepping, lanes, episodes, auto-reset, desync, games.
 
 Looking and switches are in `test_env_looking`, save, restore and fork in `test_env_state`; misuse is in
-`reliability/test_F6_misuse`, the arrays themselves in `contracts/test_buffers`.
+`reliability/test_api_misuse`, the arrays themselves in `contracts/test_buffers`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from random_games import Digest, scripted_actions
 import gridmill
 from gridmill import _native
 
+pytestmark = pytest.mark.U4
+
 SCALE = ("portable", "avx2", "avx512_base", "avx512")
 HERE = SCALE[: SCALE.index(_native.build_info()["isa_of_cpu"]) + 1]
 

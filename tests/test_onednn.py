@@ -16,10 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import tiny
 from small_runs import needs_bf16
 
 from gridmill import onednn
 from gridmill.onednn import CAP, VARIABLE, Finding
+
+pytestmark = pytest.mark.U4
 
 FACTS = {"model name": "A CPU", "flags": "fpu avx512_fp16 amx_bf16 amx_tile"}
 ILL = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
@@ -96,7 +99,7 @@ def test_what_says_nothing_about_the_cpu_caps_nothing_and_is_not_remembered(
 
 def test_a_second_trial_that_hangs_caps_nothing(tmp_path: Path) -> None:
     asked = Asked(tmp_path, CURED.replace("print(64.0)", "import time; time.sleep(60)"))
-    assert asked.find(seconds=5.0).state == "unknown"
+    assert asked.find(seconds=2.0).state == "unknown"
     assert VARIABLE not in asked.environment
 
 
@@ -280,7 +283,7 @@ DRIVER = """if True:
     from gridmill.cli import main
     main(sys.argv[1:])
 """
-SMALL = ["train", "ci", "run=r", "trainer.total_timesteps=1", "trainer.threads=1"]
+SMALL = ["train", f"{Path(tiny.__file__)}:tiny", "run=r", "trainer.total_timesteps=1"]
 
 
 def driven(code: str, folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -101,6 +101,7 @@ def test_a_changed_head_is_refused_in_one_line(file: Path, tmp_path: Path, said:
     assert "bad.replay" in str(refused.value)
 
 
+@pytest.mark.F3
 def test_more_than_was_said_is_not_unpacked(file: Path, tmp_path: Path) -> None:
     head, _ = parts(file)
     bad = tmp_path / "bad.replay"
@@ -109,6 +110,7 @@ def test_more_than_was_said_is_not_unpacked(file: Path, tmp_path: Path) -> None:
         read(bad)
 
 
+@pytest.mark.F3
 def test_mutations_never_crash(file: Path, tmp_path: Path) -> None:
     """Bytes changed, cut and doubled: it reads, or one error says why not; what reads plays, or says why not."""
     whole, rng, bad = file.read_bytes(), np.random.default_rng(0), tmp_path / "bad.replay"

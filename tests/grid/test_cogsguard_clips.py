@@ -9,7 +9,7 @@ import pytest
 from cogs import holders, small, wait
 from random_games import agents_of, quiet_make
 from scenes import bump, do, held
-from walker import is_type, towards
+from walker import is_type, way
 
 from gridmill import Env, Game, games
 
@@ -24,16 +24,22 @@ def neutral_junction(o: dict[str, Any]) -> bool:
     return bool(o["type"] == "junction" and o["collective"] is None)
 
 
-def next_step(env: Env) -> str:
-    """Gear first, then a heart, then the nearest neutral junction; home when hp runs low."""
+def is_ours(o: dict[str, Any]) -> bool:
+    return bool(o["collective"] == "cogs")
+
+
+def next_steps(env: Env) -> list[str]:
+    """Gear first, then a heart, then the nearest neutral junction; home when hp runs low. Looks up after five moves."""
     mine = held(env)
     if not mine.get("aligner"):
-        return towards(env, 0, is_type("c:aligner"))
-    if not mine.get("heart"):
-        return towards(env, 0, is_type("c:hub"))
-    if mine.get("influence", 0) < 1 or mine.get("hp", 0) < 40:
-        return towards(env, 0, lambda o: o["collective"] == "cogs")
-    return towards(env, 0, neutral_junction)
+        wanted = is_type("c:aligner")
+    elif not mine.get("heart"):
+        wanted = is_type("c:hub")
+    elif mine.get("influence", 0) < 1 or mine.get("hp", 0) < 40:
+        wanted = is_ours
+    else:
+        wanted = neutral_junction
+    return way(env, 0, wanted)[:5] or ["noop"]
 
 
 @pytest.mark.parametrize("name", ["cogsguard", "cogsguard_arena"])
@@ -41,10 +47,11 @@ def test_a_scripted_aligner_takes_junctions(name: str) -> None:
     game = games.build(name, clips="no_clips", max_steps=400)
     env = quiet_make(game, num_worlds=1, seed=3)
     env.reset()
-    total = 0.0
+    total, moves = 0.0, list[str]()
     for _ in range(399):
+        moves = moves or next_steps(env)
         actions = np.zeros(env.num_rows, np.int32)
-        actions[0] = env.action_names.index(next_step(env))
+        actions[0] = env.action_names.index(moves.pop(0))
         env.step(actions)
         total += float(env.rewards[5])  # somebody who did nothing is paid the same
     assert holders(env)["cogs"] >= 4

@@ -1,4 +1,4 @@
-"""Maps that work: what ASCII pictures mean, and what scatter promises. Bad and enormous ones are in test_F2_maps."""
+"""Maps that work: what ASCII pictures mean, and what scatter promises. Bad and enormous ones: `test_random_maps`."""
 
 from __future__ import annotations
 

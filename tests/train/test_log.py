@@ -164,7 +164,8 @@ def files_no_longer_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_R10_a_full_disk_is_said_once_and_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.R10
+def test_a_full_disk_is_said_once_and_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = opened(tmp_path)
     for epoch in range(1, 4):
         log.epoch(metrics(epoch))
@@ -184,7 +185,8 @@ def test_R10_a_full_disk_is_said_once_and_tried_again(tmp_path: Path, capsys: py
     )
 
 
-def test_R10_a_disk_that_stays_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.R10
+def test_a_disk_that_stays_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = time.perf_counter()
     with files_no_longer_than(0), opened(tmp_path) as log:
         for epoch in range(200):
@@ -197,7 +199,8 @@ def test_R10_a_disk_that_stays_full(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.txt", "metrics.jsonl"]
 
 
-def test_R10_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.R10
+def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: int, data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
@@ -211,7 +214,8 @@ def test_R10_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (tmp_path / "x").read_text().splitlines()[0] == "50"
 
 
-def test_R10_a_terminal_that_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.R10
+def test_a_terminal_that_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone:
         def write(self, text: str) -> int:
             raise BrokenPipeError
@@ -226,7 +230,8 @@ def test_R10_a_terminal_that_has_gone(tmp_path: Path, monkeypatch: pytest.Monkey
     assert epochs_of(tmp_path) == [1]
 
 
-def test_R10_a_broken_panel_gives_way_to_lines(
+@pytest.mark.R10
+def test_a_broken_panel_gives_way_to_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> None:

@@ -130,7 +130,8 @@ class Terminal(io.StringIO):
         ({"COLUMNS": "60"}, Terminal(), False),
     ],
 )
-def test_U3_where_it_is_drawn(
+@pytest.mark.U3
+def test_where_it_is_drawn(
     environment: dict[str, str], terminal: Terminal, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
@@ -140,8 +141,9 @@ def test_U3_where_it_is_drawn(
     assert fits_terminal(terminal) is fits
 
 
+@pytest.mark.U3
 @pytest.mark.parametrize("plain", [False, True])
-def test_U3_on_a_real_terminal(plain: bool, tmp_path: Any) -> None:
+def test_on_a_real_terminal(plain: bool, tmp_path: Any) -> None:
     code = f"""
 from pathlib import Path
 from gridmill import games

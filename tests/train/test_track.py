@@ -66,7 +66,8 @@ def test_numbers_arrive_with_their_step(tmp_path: Path, monkeypatch: pytest.Monk
     assert sink.closed
 
 
-def test_R10_a_dead_tracker_is_said_once(
+@pytest.mark.R10
+def test_a_dead_tracker_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dead = Tracker("fake", lambda: Sink(broken=True))
@@ -85,7 +86,8 @@ def test_R10_a_dead_tracker_is_said_once(
     assert (dead.missed, never.missed) == (50, 51)
 
 
-def test_R10_a_hanging_tracker_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.R10
+def test_a_hanging_tracker_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(track, "MOST_WAITING", 10)
     wake = threading.Event()
 
@@ -152,8 +154,9 @@ class FakeWandb(ModuleType):
         self.finished = True
 
 
+@pytest.mark.R10
 @pytest.mark.parametrize(("mode", "tried"), [("offline", ["offline"]), ("online", ["online", "offline"])])
-def test_R10_wandb_goes_offline_when_its_server_is_dead(
+def test_wandb_goes_offline_when_its_server_is_dead(
     mode: str, tried: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wandb = FakeWandb()

@@ -1,5 +1,5 @@
 // D4 without Python: the hashes of the golden files (tests/golden/*.json), which Python wrote, from the native core
-// alone. What is hashed is what tests/reliability/test_D4_*.py hash; so another CPU or compiler gives the episodes that
+// alone. What is hashed is what tests/reliability/test_golden_*.py hash; so another CPU or compiler gives the episodes that
 // Python saw, or fails here. Long: they run when asked for, `native_tests long_golden`.
 #include <cstdio>
 #include <filesystem>
@@ -25,7 +25,7 @@ const Value& at(const Value& value, const char* name) {
 }
 const std::string& text_of(const Value& value) { return std::get<std::string>(value.data); }
 
-// As scripted_actions() of tests/random_games.py.
+// As scripted_actions() of tests/support/random_games.py.
 std::int32_t scripted_action(std::uint64_t step, std::uint64_t row, std::uint64_t num_actions) {
   const std::uint64_t mixed = (row * 104'729 + step * 7'919 + 1) * 0x9E3779B97F4A7C15;
   return static_cast<std::int32_t>((mixed >> 33) % num_actions);

@@ -1,0 +1,120 @@
+"""What the documents tell people to type works.
+
+Every `bash` block of README.md and docs/ is run line by line in an empty folder, every `python` block as a program.
+Commands in running text and tables, which may take minutes, are checked for existing options and make targets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gridmill import cli
+
+pytestmark = pytest.mark.U1
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found = []
+    for path in DOCUMENTS:
+        for tag, text in BLOCK.findall(path.read_text()):
+            if tag == language:
+                found.append((path.name, text))
+    return found
+
+
+def lines(block: str) -> list[str]:
+    joined = block.replace("\\\n", " ").splitlines()
+    return [command for line in joined if (command := line.split(" #")[0].strip())]
+
+
+def mentioned(program: str) -> list[tuple[str, str]]:
+    """Inline code and untagged blocks that begin with a program's name."""
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text()
+        inline = re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+        plain = [line.split(" #")[0] for tag, block in BLOCK.findall(text) if tag == "" for line in block.splitlines()]
+        found += [(path.name, code.strip()) for code in inline + plain if code.startswith(program + " ")]
+    return sorted(set(found))
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the commands of all documents run, as those of somebody who reads one after the other."""
+    return tmp_path_factory.mktemp("reader")
+
+
+DONE: set[str] = set()  # a command that two documents name runs once
+
+
+@pytest.mark.xdist_group("documents")
+@pytest.mark.parametrize(("document", "block"), blocks("bash"))
+def test_commands_in_documents_run(document, block, folder, record_property):
+    """Every command in a bash block of the documents ends well."""
+    for command in lines(block):
+        if command in DONE:
+            continue
+        done = run(shlex.split(command), folder)
+        # 1 is how a benchmark says that the machine was too noisy; the command itself worked.
+        fine = (0, 1) if command.startswith("gridmill bench") else (0,)
+        assert done.returncode in fine, f"{document}: {command}\n{done.stdout}{done.stderr}"
+        DONE.add(command)
+    record_property("figure", f"{len(lines(block))} commands of {document}")
+
+
+@pytest.mark.parametrize(("document", "program"), blocks("python"))
+def test_programs_in_documents_run(document, program, tmp_path):
+    """Every python block of the documents runs, with warnings as errors."""
+    done = run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    assert done.returncode == 0, f"{document}:\n{program}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_run(example, tmp_path):
+    """Every program under examples/ runs, with warnings as errors."""
+    done = run([sys.executable, "-W", "error", str(example)], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize(("document", "command"), mentioned("gridmill"))
+def test_mentioned_commands_exist(document, command):
+    """Commands named in text and tables have existing options."""
+    words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+(\.\.\.)?", word)]
+    done = CliRunner().invoke(cli.app, [*words[1:], "--help"])
+    assert done.exit_code == 0, f"{document}: {command}\n{done.output}"
+
+
+def test_make_targets_exist():
+    """Every make target the documents name exists."""
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {name for line in re.findall(r"^([\w -]+):(?!=)", makefile, re.MULTILINE) for name in line.split()}
+    named = {command.split()[1] for _, command in mentioned("make")}
+    named = {name for name in named if not re.fullmatch(r"[A-Z_]+", name)}  # a placeholder
+    assert {"demo", "test"} <= named
+    assert named <= targets, named - targets
+
+
+@pytest.mark.parametrize("command", [[], ["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]])
+def test_help_of_every_command(command):
+    """`--help` of every command ends with 0 and fits 80 columns."""
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, [*command, "--help"])
+    assert done.exit_code == 0, done.output
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
