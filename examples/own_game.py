@@ -44,7 +44,7 @@ def own_game() -> Run:
 
 def main() -> None:
     """The same from Python."""
-    from gridmill.train import train
+    from gridmill.runs import train
 
     result = train(own_game())
     print(f"{result.agent_steps} agent-steps, {result.score} berries per agent and episode, in {result.folder}")

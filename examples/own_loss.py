@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from gridmill import recipes
+from gridmill.config.schedule import Number, Progress
 from gridmill.losses import Column, Loss, Minibatch, Result
 from gridmill.policy import PolicyConfig, Spec
-from gridmill.schedule import Number, Progress
 
 if TYPE_CHECKING:
     from torch import nn

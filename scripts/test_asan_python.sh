@@ -18,8 +18,7 @@ base=$(.venv/bin/python -c 'import sys; print(sys._base_executable)')
 export LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
 export ASAN_OPTIONS=detect_leaks=0 PYTHONPATH="$out/site:$site" PYTHONMALLOC=malloc
 "$base" -c "import gridmill._native as n; assert 'asan-python' in n.__file__, n.__file__"
-[ $# -gt 0 ] || set -- tests/test_env.py tests/test_env_state.py tests/test_env_looking.py tests/test_faces.py \
-  tests/test_render.py tests/grid tests/contracts/test_buffers.py tests/reliability/test_seeds.py \
+[ $# -gt 0 ] || set -- tests/env tests/adapters tests/grid tests/contracts/test_buffers.py tests/reliability/test_seeds.py \
   tests/reliability/test_forks_and_exits.py tests/reliability/test_threads_and_lanes.py tests/reliability/test_observations_equal_reference.py \
   tests/reliability/test_world_faults.py tests/reliability/test_random_configs.py tests/reliability/test_random_maps.py \
   tests/reliability/test_bad_actions.py tests/reliability/test_api_misuse.py tests/prospector \

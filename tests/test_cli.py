@@ -241,7 +241,7 @@ def test_errors_of_the_caller_are_one_line_on_stderr(arguments: list[str], text:
 def test_a_warning_is_one_line_too() -> None:
     arguments = ["bench", "step", "--threads", "99", "--worlds", "2", "--rounds", "2", "--iterations", "1"]
     done = subprocess.run(
-        [sys.executable, "-m", "gridmill.cli", *arguments, "--warmup", "0"],
+        [sys.executable, "-m", "gridmill", *arguments, "--warmup", "0"],
         capture_output=True,
         text=True,
         timeout=120,

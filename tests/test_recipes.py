@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from gridmill import arithmetic, cli, games, presets, recipes
+from gridmill import cli, games, recipes, sizing
 from gridmill.config import Config, flatten
 from gridmill.env import GameConfig
 from gridmill.grid import Game
 from gridmill.run import PolicyConfig, Run, Schedule, TrainerConfig
+from gridmill.runs import presets
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = Path(__file__).parent / "golden" / "recipes"
@@ -88,7 +89,7 @@ def test_every_recipe_is_planned(name: str) -> None:
 
 
 def test_ci_is_two_worlds_of_24_agents() -> None:
-    fits = arithmetic.sizes(recipes.build("ci"))
+    fits = sizing.sizes(recipes.build("ci"))
     assert (fits.num_worlds, fits.num_agents) == (2, 24)
     assert recipes.build("ci").game == games.arena_basic_easy_shaped()
 
@@ -212,7 +213,7 @@ def test_the_trainer_gets_the_resolved_run(monkeypatch: pytest.MonkeyPatch, tmp_
         seen.append((arguments, options))
         return types.SimpleNamespace(exit_code=5)
 
-    monkeypatch.setattr("gridmill.cli_train._trainer", lambda: types.SimpleNamespace(train=told, resume=told))
+    monkeypatch.setattr("gridmill.cli.train._trainer", lambda: types.SimpleNamespace(train=told, resume=told))
     assert call("train", "ci", "seed=3", "--runs-dir", str(tmp_path), "--fresh").exit_code == 5
     ((run,), options) = seen.pop()
     assert run == presets.fill(recipes.build("ci")).replace("seed", 3)

@@ -19,7 +19,7 @@ from gymnasium import spaces
 
 import gridmill
 from gridmill.run import PPO, Run, Value
-from gridmill.workshop import plain_network
+from gridmill.workshop.bench import plain_network
 
 NEVER = 2**40
 

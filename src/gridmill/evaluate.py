@@ -3,12 +3,14 @@
 An evaluation plays the first episode of as many worlds as episodes were asked for, so a figure can be had again from
 the game, the policy, the seed and the number of episodes. Each policy on each game has an env of its own. The standard
 error is over the means of worlds: agents of one world share its map and its machines, so they are no independent
-witnesses. Called by the command line, and by training in a process of its own.
+witnesses. Training runs this file in a process of its own: `python -m gridmill.evaluate RUN --policy CHECKPOINT`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -256,3 +258,23 @@ def as_record(results: Sequence[Result], seed: int) -> dict[str, Any]:
             for result in results
         ],
     }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Evaluate a policy on the game of a run and print the record."""
+    asked = argparse.ArgumentParser(prog="python -m gridmill.evaluate", description=main.__doc__)
+    asked.add_argument("run", type=Path, help="folder of the run whose game is played")
+    asked.add_argument("--policy", required=True)
+    asked.add_argument("--episodes", type=int, default=100)
+    asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--replay", type=Path, default=None)
+    given = asked.parse_args(arguments)
+    try:
+        result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), given.replay)
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        sys.exit(f"gridmill: {' '.join(str(error).split())}")
+    print(json.dumps(as_record([result], given.seed)))
+
+
+if __name__ == "__main__":
+    main()

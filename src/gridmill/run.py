@@ -13,15 +13,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from gridmill import losses as loss_room
-from gridmill import own_code
-from gridmill.config import Config, ConfigError, Frozen, FrozenDict
+from gridmill.config import Config, ConfigError, Frozen, FrozenDict, user_code
+from gridmill.config.schedule import Count, NotNegativeNumber, Number, PositiveNumber, Schedule, ShareNumber
 from gridmill.env.kind import GameConfig
 from gridmill.games.kinds import AnyGame
 from gridmill.losses import Loss
 from gridmill.losses.ppo import PPO
 from gridmill.losses.value import Value
 from gridmill.policy.config import PolicyConfig
-from gridmill.schedule import Count, NotNegativeNumber, Number, PositiveNumber, Schedule, ShareNumber
 
 __all__ = [
     "PPO",
@@ -237,4 +236,4 @@ def own_code_in(tree: Any) -> list[str]:
     losses, policy = (part if isinstance(part, dict) else {} for part in (run.get("losses"), run.get("policy")))
     named = [loss.get("kind") for loss in losses.values() if isinstance(loss, dict)]
     named += [policy.get("encoder"), policy.get("core")]
-    return [text for text in named if isinstance(text, str) and own_code.is_own(text)]
+    return [text for text in named if isinstance(text, str) and user_code.is_own(text)]

@@ -23,13 +23,14 @@ import torch
 from small_runs import needs_bf16
 from tiny import berries, epochs_of, tiny
 
-from gridmill import checkpoint, dry_run, games
+from gridmill import games
 from gridmill.config import Config
+from gridmill.config.schedule import Progress
 from gridmill.env import GameConfig
+from gridmill.policy import checkpoint
 from gridmill.run import Run, Schedule
-from gridmill.schedule import Progress
-from gridmill.train import judge as judge_room
-from gridmill.train import train
+from gridmill.runs import dry_run, train
+from gridmill.runs import evaluator as evaluator_room
 from gridmill.train import trainer as trainer_room
 from gridmill.train.trainer import Trainer
 
@@ -146,7 +147,7 @@ def evaluations(run: Run) -> list[list[str]]:
         started.append([word for word in words if not word.startswith("/")])
         raise OSError("not now")
 
-    with mock.patch.object(judge_room, "subprocess", types.SimpleNamespace(Popen=popen, PIPE=-1)):
+    with mock.patch.object(evaluator_room, "subprocess", types.SimpleNamespace(Popen=popen, PIPE=-1)):
         session(run)
     return started
 

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,23 +15,21 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "gridmill"
 NATIVE = ROOT / "native"
 
-# From the ground up; a room may import rooms below it and itself, never its own floor or above.
+# From the ground up; a room imports rooms of the floors below it and itself, never its own floor or above. A room is a
+# folder of the package, or a module beside the folders.
 FLOORS = [
-    {"_native", "onednn"},
+    {"_native"},
     {"config"},
-    {"own_code", "schedule", "checkpoint"},
     {"env"},
     {"grid", "prospector"},
     {"games"},
-    {"differences", "policy", "replay"},
+    {"adapters", "policy", "replay"},
     {"losses"},
     {"run"},
-    {"adapters", "overrides", "arithmetic"},
-    {"recipes", "presets"},
-    {"evaluate", "dry_run"},
-    {"train"},
+    {"recipes", "sizing"},
+    {"train", "evaluate"},
+    {"runs"},
     {"workshop"},
-    {"cli_speed", "cli_train"},
     {"cli"},
     {"__main__"},
 ]
@@ -46,17 +45,33 @@ def sources() -> list[Path]:
     return sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
 
 
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def for_types_only(tree: ast.AST) -> set[int]:
+    """The lines under `if TYPE_CHECKING`: they name types and import nothing when the program runs."""
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING"]
+    return {
+        node.lineno for block in blocks for inner in block.body for node in ast.walk(inner) if hasattr(node, "lineno")
+    }
+
+
 def imported_modules(path: Path) -> set[str]:
-    """Absolute names of everything imported anywhere in a file, functions and TYPE_CHECKING blocks included."""
+    """Absolute names of everything imported anywhere in a file, functions included."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    typed = for_types_only(tree)
+    for node in ast.walk(tree):
+        if getattr(node, "lineno", 0) in typed:
+            continue
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}: relative import"
             found.add(str(node.module))
-            if node.module == "gridmill":
-                found |= {f"gridmill.{alias.name}" for alias in node.names}
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
 
 
@@ -87,13 +102,43 @@ def test_python_imports_point_down(path: Path) -> None:
         assert FLOOR[other] < FLOOR[room], f"{path.name} ({room}) may not import {other}"
 
 
-LEARNING = {"checkpoint", "policy", "losses", "train", "workshop"}  # rooms that may import torch
+def test_no_module_imports_itself_over_others() -> None:
+    """No cycle between modules, imports inside functions counted."""
+    modules = {module_of(path): path for path in sources()}
+    graph = {
+        name: {other for other in imported_modules(path) if other in modules and other != name}
+        for name, path in modules.items()
+    }
+    # A package's own file is loaded with any of its modules; what it imports of them is its list of names.
+    for name in graph:
+        graph[name] = {other for other in graph[name] if not other.startswith(f"{name}.")}
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_the_hallway_is_short() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 8
+
+
+LEARNING = {"losses", "policy", "train", "runs", "workshop"}  # rooms that may import torch
 
 
 def test_torch_stays_in_its_rooms() -> None:
     for path in sources():
         if room_of(path) not in LEARNING:
             assert not {m for m in imported_modules(path) if m.split(".")[0] == "torch"}, path.name
+
+
+NAMED = re.compile(r"isinstance\(.*\b(Prospector\w*|GridEnv|Game)\b")
+
+
+def test_nobody_asks_which_game_it_is() -> None:
+    """A game brings its own: outside of the games' rooms no code looks for their classes."""
+    for path in sources():
+        if room_of(path) not in {"grid", "prospector"}:
+            assert not NAMED.search(path.read_text()), path.name
 
 
 def test_importing_gridmill_is_light() -> None:

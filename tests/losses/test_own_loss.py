@@ -14,11 +14,12 @@ import torch
 from small_runs import hash_of
 from tiny import difference, epochs_of, tiny
 
-from gridmill import checkpoint, losses, overrides
+from gridmill import losses
 from gridmill.config import ConfigError
 from gridmill.losses import Column, Minibatch
+from gridmill.policy import checkpoint
 from gridmill.run import PPO, Run, Value, own_code_in
-from gridmill.train import resume, train
+from gridmill.runs import overrides, resume, train
 from gridmill.train.trainer import Trainer
 
 CLONE = '''"""Imitation: the cross entropy of a teacher's actions, for the policy and for a head of its own."""
@@ -29,7 +30,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from gridmill.losses import Column, Loss
-from gridmill.schedule import Number
+from gridmill.config.schedule import Number
 
 
 class Clone(Loss):

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
+from gridmill.config.schedule import Progress, Schedule
 from gridmill.losses import Minibatch, terms
 from gridmill.losses.ppo import METRICS, PPO, native, plain
 from gridmill.losses.value import Value
 from gridmill.policy.network import FORBIDDEN, Output
-from gridmill.schedule import Progress, Schedule
 
 EMPTY = torch.zeros(0)
 NOW, HALF = Progress(0, 100, 0, 2), Progress(50, 100, 1, 2)

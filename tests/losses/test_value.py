@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from gridmill.config.schedule import Progress
 from gridmill.losses import Minibatch
 from gridmill.losses.value import Value
 from gridmill.policy.network import Output
-from gridmill.schedule import Progress
 
 
 @pytest.mark.parametrize(

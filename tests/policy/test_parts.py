@@ -11,16 +11,16 @@ import torch
 from small_runs import WORDS
 from tiny import difference, tiny
 
-from gridmill import own_code, policy
-from gridmill.config import ConfigError
+from gridmill import policy
+from gridmill.config import ConfigError, user_code
 from gridmill.policy import PolicyConfig, Spec
 from gridmill.policy.config import FOLDER
 from gridmill.policy.encoders import Encoder, encoder_for, name_for
 from gridmill.policy.network import Policy
-from gridmill.train import resume, train
+from gridmill.runs import resume, train
 
 VECTOR = Spec(kind="vector", actions=("a", "b"), obs_size=9)
-ENCODERS, CORES = (own_code.names(FOLDER / folder) for folder in ("encoders", "cores"))
+ENCODERS, CORES = (user_code.names(FOLDER / folder) for folder in ("encoders", "cores"))
 SPECS = {"tokens": WORDS, "vector": VECTOR}
 OWN = '''
 import torch
@@ -60,7 +60,7 @@ class Last(Core):
 
 
 def spec_for(encoder: str) -> Spec:
-    return SPECS[own_code.find(encoder, "gridmill.policy.encoders", Encoder, "encoder").reads]
+    return SPECS[user_code.find(encoder, "gridmill.policy.encoders", Encoder, "encoder").reads]
 
 
 def test_what_ships() -> None:

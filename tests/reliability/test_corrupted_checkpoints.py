@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from checkpoints import FILES, assert_whole, rewrite, save_epoch
 
-from gridmill import checkpoint
-from gridmill.checkpoint import CheckpointError
+from gridmill.policy import checkpoint
+from gridmill.policy.checkpoint import CheckpointError
 
 pytestmark = pytest.mark.R4
 

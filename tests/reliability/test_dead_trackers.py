@@ -26,8 +26,9 @@ import pytest
 from tiny import difference, epochs_of, process, tiny
 
 from gridmill import recipes
-from gridmill.train import lines as lines_room
-from gridmill.train import session, track, train
+from gridmill.runs import lines as lines_room
+from gridmill.runs import session, train
+from gridmill.runs import trackers as track
 from gridmill.workshop.statistics import paired_ratio
 
 pytestmark = pytest.mark.R10
@@ -122,7 +123,7 @@ def test_a_dead_tracker(how: str, mode: str, tmp_path: Path, monkeypatch: pytest
 def test_the_terminal_goes_away(tmp_path: Path) -> None:
     """Whoever reads the output leaves: the run goes on to its end."""
     code = (
-        "import sys\nfrom tiny import tiny\nfrom gridmill.train import train\n"
+        "import sys\nfrom tiny import tiny\nfrom gridmill.runs import train\n"
         "result = train(tiny(6, run='alone'), sys.argv[1], panel=False)\n"
         "sys.exit(10 + result.exit_code)\n"
     )

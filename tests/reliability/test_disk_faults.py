@@ -17,8 +17,8 @@ import pytest
 from checkpoints import assert_whole, names, save_epoch, state_of
 from random_games import attempt
 
-from gridmill import checkpoint
-from gridmill.checkpoint import NotSaved, Saver
+from gridmill.policy import checkpoint
+from gridmill.policy.checkpoint import NotSaved, Saver
 
 pytestmark = pytest.mark.R2
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tiny import epochs_of, tiny
 
-from gridmill.train import train
+from gridmill.runs import train
 
 pytestmark = pytest.mark.N2
 

@@ -23,8 +23,8 @@ import pytest
 import torch
 from checkpoints import FILES, reseal, save_epoch
 
-from gridmill import checkpoint
-from gridmill.checkpoint import CheckpointError
+from gridmill.policy import checkpoint
+from gridmill.policy.checkpoint import CheckpointError
 
 pytestmark = pytest.mark.X1
 

@@ -54,7 +54,7 @@ def kill_again_and_again(folder: Path, kills: int, floats: int, longest: float, 
     import torch
     from checkpoints import assert_whole, names, save_epoch
 
-    from gridmill import checkpoint
+    from gridmill.policy import checkpoint
 
     torch.set_num_threads(1)
     draw = random.Random(seed)

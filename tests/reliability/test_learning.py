@@ -13,7 +13,7 @@ from tiny import berries, epochs_of, tiny
 
 from gridmill import recipes
 from gridmill.run import OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig
-from gridmill.train import train
+from gridmill.runs import train
 
 pytestmark = pytest.mark.N3
 

@@ -20,9 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from checkpoints import FILES, assert_whole, save_epoch
 
 import gridmill
-from gridmill import __version__, checkpoint
-from gridmill.checkpoint import CheckpointError
+from gridmill import __version__
 from gridmill.config import Config
+from gridmill.policy import checkpoint
+from gridmill.policy.checkpoint import CheckpointError
 from gridmill.run import OptimizerConfig, PolicyConfig, Run
 
 pytestmark = pytest.mark.R5

@@ -16,8 +16,8 @@ import pytest
 from checkpoints import FILES, assert_whole, reseal, rewrite, save_epoch
 from random_games import attempt
 
-from gridmill import checkpoint
-from gridmill.checkpoint import CheckpointError
+from gridmill.policy import checkpoint
+from gridmill.policy.checkpoint import CheckpointError
 
 pytestmark = pytest.mark.F7
 

@@ -16,12 +16,13 @@ from safetensors.torch import load_file
 from tiny import epochs_of, tiny
 from torch import Tensor
 
-from gridmill import checkpoint, recipes
+from gridmill import recipes
+from gridmill.policy import checkpoint
 from gridmill.run import PolicyConfig, Run
+from gridmill.runs import train
+from gridmill.runs.session import Result
 from gridmill.train import learner as learner_room
-from gridmill.train import train
 from gridmill.train.rollout import Rollout
-from gridmill.train.session import Result
 from gridmill.train.trainer import Trainer
 
 pytestmark = pytest.mark.N1

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
-from gridmill import checkpoint, evaluate, replay
+from gridmill import evaluate, replay
+from gridmill.policy import checkpoint
 from gridmill.run import Run
-from gridmill.train import resume
+from gridmill.runs import resume
 from gridmill.train.trainer import Trainer
 
 pytestmark = pytest.mark.R5
@@ -28,7 +29,7 @@ GAMES = ("grid", "prospector")
 def worlds_of(path: Path) -> list[str]:
     """The hashes of a checkpoint's worlds, put back into an environment."""
     found = checkpoint.load(path)
-    trainer = Trainer(Run.load(found.record["run"]))
+    trainer = Trainer(Run.load(Run.upgraded(found.record["run"])))
     trainer.restore(found.policy, found.trainer, found.record["last"])
     hashes = [f"{int(value):016x}" for value in trainer.env.state_hash()]
     trainer.close()

@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 import gridmill
-from gridmill import arithmetic, overrides, recipes
+from gridmill import recipes, sizing
 from gridmill.config import ConfigError
+from gridmill.runs import overrides
 
 pytestmark = pytest.mark.S5
 
@@ -31,10 +32,10 @@ pytestmark = pytest.mark.S5
 def test_more_than_memory_is_refused_before_it_is_taken(texts: list[str], record_property) -> None:
     """Sizes above the machine's memory end in one line with the sum, at once and without taking any."""
     run = overrides.apply(recipes.build("arena"), texts)
-    arithmetic.memory(recipes.build("arena"))  # what is loaded once
+    sizing.memory(recipes.build("arena"))  # what is loaded once
     before, start = psutil.Process().memory_info().rss, time.perf_counter()
     with pytest.raises(ConfigError, match=r"^not enough memory: .+ = [\d,]+ MiB, this machine has .+; lower one of "):
-        arithmetic.plan(run)
+        sizing.plan(run)
     grown = psutil.Process().memory_info().rss - before
     assert grown < 64 * 2**20
     assert time.perf_counter() - start < 5
@@ -46,7 +47,7 @@ def test_many_agents_are_slower_not_broken(agents: int, record_property) -> None
     """Six sizes up to 4 096 agents in a world: every row moves, sees and is counted."""
     game = gridmill.games.toy(agents, 120, 0.0, 20).replace("observation.overflow", "drop")
     run = recipes.build("toy").replace("game", game)
-    assert arithmetic.sizes(run.replace("trainer.batch_size", 64 * 64 * agents)).rows == 64 * agents
+    assert sizing.sizes(run.replace("trainer.batch_size", 64 * 64 * agents)).rows == 64 * agents
     with gridmill.make(game, num_worlds=1, seed=0) as env:
         env.reset()
         rng, start = np.random.default_rng(0), time.perf_counter()

@@ -18,8 +18,8 @@ from tiny import berries, difference, epochs_of, process, tiny, without_times
 
 from gridmill import recipes
 from gridmill.run import PPO, PolicyConfig, Run, Schedule
-from gridmill.train import resume, train
-from gridmill.train.session import _Session
+from gridmill.runs import resume, train
+from gridmill.runs.session import _Session
 
 pytestmark = pytest.mark.R3
 
@@ -30,7 +30,7 @@ HALF = EPOCHS // 2
 HANG = """
 import importlib, sys, time
 from tiny import tiny
-from gridmill.train import train
+from gridmill.runs import train
 folder, core, module, owner, name, count = sys.argv[1:]
 owner = getattr(importlib.import_module(module), owner) if owner else importlib.import_module(module)
 plain, calls = getattr(owner, name), 0
@@ -45,10 +45,10 @@ setattr(owner, name, hang)
 train(tiny(12, core, run="killed", checkpoint__epochs=6), folder, panel=False)
 """
 PLACES = {
-    "between epochs": ("gridmill.train.session", "_Session", "evaluate", HALF),  # its checkpoint is there
+    "between epochs": ("gridmill.runs.session", "_Session", "evaluate", HALF),  # its checkpoint is there
     "in a rollout": ("gridmill.train.rollout", "Rollout", "_think", (HALF + 3) * 32 + 9),
     "in an update": ("gridmill.train.optimizer", "Optimizer", "step", (HALF + 4) * 4 + 2),
-    "in a save": ("gridmill.checkpoint", "", "_put_in_place", 2),  # the last: all but the rename is done
+    "in a save": ("gridmill.policy.checkpoint", "", "_put_in_place", 2),  # the last: all but the rename is done
 }
 
 

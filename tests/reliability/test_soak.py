@@ -16,7 +16,7 @@ import pytest
 from tiny import process
 
 from gridmill.replay import read
-from gridmill.train.log import TITLES
+from gridmill.runs.log import TITLES
 
 pytestmark = pytest.mark.S4
 
@@ -29,7 +29,7 @@ CODE = """
 import json, signal, sys, time
 import psutil, torch
 from gridmill import recipes
-from gridmill.train import session
+from gridmill.runs import session
 folder, seconds = sys.argv[1], float(sys.argv[2])
 run = recipes.build("ci").replace_all([
     ("run", "soak"), ("trainer.total_timesteps", 10**12), ("trainer.device", "cpu"),

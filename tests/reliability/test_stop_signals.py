@@ -22,8 +22,8 @@ from pathlib import Path
 import pytest
 from tiny import difference, epochs_of, process, tiny, without_times
 
-from gridmill import checkpoint
-from gridmill.train import train
+from gridmill.policy import checkpoint
+from gridmill.runs import train
 
 pytestmark = pytest.mark.R6
 
@@ -46,7 +46,7 @@ def lines(folder: Path) -> int:
 
 def one_run(folder: Path, first: bool, said: Path) -> None:
     """In a child: train, or go on; its output goes to a file, its exit code is the run's."""
-    from gridmill.train import resume
+    from gridmill.runs import resume
 
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
     run = tiny(ENDLESS, run=folder.name)
@@ -104,7 +104,7 @@ def test_a_run_stopped_at_random_moments_is_the_same_run(
 def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path) -> None:
     """The first waits for the update, which here never ends; the second does not, and what was saved stays."""
     code = (
-        "import sys, time\nfrom tiny import tiny\nfrom gridmill.train import session\n"
+        "import sys, time\nfrom tiny import tiny\nfrom gridmill.runs import session\n"
         "plain = session.Trainer.epoch\n"
         "def epoch(trainer):\n"
         "    while trainer.epochs == 3:\n        print('HERE', flush=True); time.sleep(0.05)\n"

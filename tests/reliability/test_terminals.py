@@ -19,7 +19,7 @@ import pytest
 
 pytestmark = pytest.mark.U3
 
-COMMAND = [sys.executable, "-m", "gridmill.cli"]
+COMMAND = [sys.executable, "-m", "gridmill"]
 QUICK_BENCH = ["bench", "step", "--rounds", "2", "--iterations", "2", "--warmup", "0"]
 ALL = [
     ["--help"],

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridmill import checkpoint
-from gridmill.checkpoint import Checkpoint, FileEntry, Manifest
+from gridmill.policy import checkpoint
+from gridmill.policy.checkpoint import Checkpoint, FileEntry, Manifest
 
 FILES = ("policy.safetensors", "trainer.safetensors", "run.json", "manifest.json")
 

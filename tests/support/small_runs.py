@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from gridmill import games, onednn
+from gridmill import games
 from gridmill.env import GameConfig
+from gridmill.policy import onednn
 from gridmill.policy.spec import Spec
 from gridmill.run import Loss, OptimizerConfig, PolicyConfig, Run, TrainerConfig
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from gridmill import checkpoint
 from gridmill.grid import AgentType, Converter, Game, Inventory, Limit, ObjectType, Observation, RewardTerm, Scatter
+from gridmill.policy import checkpoint
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
 
 SUPPORT = Path(__file__).resolve().parent

@@ -10,8 +10,8 @@ import torch
 from small_runs import WORDS, small_run
 from torch import Tensor
 
-from gridmill.arithmetic import Sizes
-from gridmill.arithmetic import sizes as sizes_of
+from gridmill.sizing import Sizes
+from gridmill.sizing import sizes as sizes_of
 from gridmill.train.experience import Experience, core_columns, prioritised, shuffled
 
 CPU = torch.device("cpu")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from small_runs import SHORT, Scripted, hash_of, short_game, small_run, zeros
 
 from gridmill import games
-from gridmill.arithmetic import sizes as sizes_of
 from gridmill.env import GameConfig
 from gridmill.policy.network import Policy
 from gridmill.run import PolicyConfig, Run
+from gridmill.sizing import sizes as sizes_of
 from gridmill.train.experience import Experience, core_columns
 from gridmill.train.rollout import MOST_ROWS, Rollout, _chunks
 from gridmill.train.trainer import Trainer

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import gridmill
-from gridmill import overrides, recipes
+from gridmill import recipes
 from gridmill.env.windows import Window
 from gridmill.run import Run
-from gridmill.train import report, resume, train
-from gridmill.train.lines import read_records
-from gridmill.train.runs import rows
+from gridmill.runs import overrides, resume, train
+from gridmill.runs.lines import read_records
+from gridmill.runs.listing import rows
+from gridmill.runs.report import page as report
 from gridmill.train.trainer import Trainer
 
 GRID = ["game.max_steps=30", "trainer.num_worlds=4", "trainer.batch_size=6_144", "trainer.minibatch_size=3_072"]

@@ -18,7 +18,8 @@ from typer.testing import CliRunner, Result
 
 import gridmill
 from gridmill.cli import app
-from gridmill.workshop import bench, machine, profile
+from gridmill.workshop import machine, profile
+from gridmill.workshop.bench import step as bench
 from gridmill.workshop.profile import Load, Runner, swept
 
 TINY = ["--agents", "4", "--map-size", "12", "--iterations", "20", "--warmup", "10", "--rounds", "4"]

@@ -16,8 +16,11 @@ from typer.testing import CliRunner
 
 from gridmill.cli import app
 from gridmill.run import Run
-from gridmill.workshop import bench_train, machine, plain_network, throughput, train_worker
-from gridmill.workshop.bench_train import Epochs, Settings
+from gridmill.workshop import machine, throughput
+from gridmill.workshop.bench import plain_network
+from gridmill.workshop.bench import train as bench_train
+from gridmill.workshop.bench.step import worker as train_worker
+from gridmill.workshop.bench.train import Epochs, Settings
 
 
 def epochs(wall: float, phases: dict[str, float] | None = None, cpu: dict[str, float] | None = None) -> Epochs:

@@ -11,8 +11,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from gridmill import own_code
-from gridmill.config import did_you_mean
+from gridmill.config import did_you_mean, user_code
 from gridmill.env.kind import GameConfig
 from gridmill.games.navigation import navigation_eval, navigation_eval_names
 
@@ -59,9 +58,9 @@ def build(name: str, **sizes: Any) -> GameConfig:
 
     Keyword arguments are the parameters of its function.
     """
-    if not own_code.is_own(name):
+    if not user_code.is_own(name):
         return maker(name)(**sizes)
-    game = own_code.call(name, "game", **sizes)
+    game = user_code.call(name, "game", **sizes)
     if not isinstance(game, GameConfig):
         raise TypeError(f"`{name}`: expected a function that returns a Game, got {type(game).__name__}")
     return game

@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill.grid.env import GridEnv
+if TYPE_CHECKING:
+    from gridmill.grid.env import GridEnv
 
 Colour = tuple[int, int, int]
 Picture = NDArray[np.uint8]  # [height, width, 3]

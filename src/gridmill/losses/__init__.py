@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pydantic import Field, computed_field, model_validator
 
-from gridmill import own_code
-from gridmill.config import Config, ConfigError, did_you_mean
-from gridmill.schedule import Number, Progress
+from gridmill.config import Config, ConfigError, did_you_mean, user_code
+from gridmill.config.schedule import Number, Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -113,11 +112,11 @@ class Loss(Config):
 
 def names() -> list[str]:
     """The losses that ship."""
-    return sorted({name for folder in __path__ for name in own_code.names(Path(folder))})
+    return sorted({name for folder in __path__ for name in user_code.names(Path(folder))})
 
 
 def kind_of(loss: type[Loss]) -> str:
-    return own_code.name_of(loss, __name__)
+    return user_code.name_of(loss, __name__)
 
 
 def read(losses: Any) -> Any:
@@ -135,14 +134,14 @@ def read(losses: Any) -> Any:
             found[name] = data
             continue
         kind = str(data.get("kind", name))
-        if not own_code.is_own(kind) and kind not in names():
+        if not user_code.is_own(kind) and kind not in names():
             hint = did_you_mean(kind, names()) or f"; losses: {', '.join(names())}, or package.module:Class"
             raise ConfigError(f"unknown loss `{kind}`{hint}", f"$.{name}")
-        if not own_code.is_own(kind) and kind != name:
+        if not user_code.is_own(kind) and kind != name:
             raise ConfigError(f"expected `{kind}` as the name of a loss of this kind, got `{name}`", f"$.{name}")
         rest = {key: value for key, value in data.items() if key != "kind"}
         try:
-            found[name] = own_code.find(kind, __name__, Loss, "loss").load(rest)
+            found[name] = user_code.find(kind, __name__, Loss, "loss").load(rest)
         except ConfigError as error:
             raise ConfigError(error.what, f"$.{name}{error.path[1:]}") from None
         except (ValueError, TypeError, OSError) as error:

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gridmill.config.schedule import Number, Progress
 from gridmill.losses import Loss, Minibatch, Result
 from gridmill.losses.value import Value
-from gridmill.schedule import Number, Progress
 
 if TYPE_CHECKING:
     from gridmill.policy.network import Output

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gridmill.config.schedule import NotNegativeNumber, Number, Progress
 from gridmill.losses import Loss, Minibatch, Result
-from gridmill.schedule import NotNegativeNumber, Number, Progress
 
 if TYPE_CHECKING:
     from gridmill.policy.network import Output

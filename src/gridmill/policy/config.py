@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, Field
 
-from gridmill import own_code
-from gridmill.config import Config, ConfigError, did_you_mean
+from gridmill.config import Config, ConfigError, did_you_mean, user_code
 
 FOLDER = Path(__file__).parent
 
@@ -18,9 +17,9 @@ def _one_of(folder: str, *more: str) -> Any:
     """The name of a file in a folder beside this one, or a class of the user's own."""
 
     def check(name: str) -> str:
-        known = [*more, *own_code.names(FOLDER / folder)]
-        if name in known or own_code.is_own(name):
-            return own_code.settled(name)
+        known = [*more, *user_code.names(FOLDER / folder)]
+        if name in known or user_code.is_own(name):
+            return user_code.settled(name)
         hint = did_you_mean(name, known)
         raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
 

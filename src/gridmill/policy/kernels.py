@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from gridmill import _native, onednn
+from gridmill import _native
+from gridmill.policy import onednn
 from gridmill.policy.spec import Layout
 
 onednn.settle()  # before torch's first product

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gridmill import checkpoint
 from gridmill.env import Env
+from gridmill.policy import checkpoint
 from gridmill.policy.config import PolicyConfig
 from gridmill.policy.kernels import native
 from gridmill.policy.network import FORBIDDEN, Policy

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from gridmill import games, own_code
-from gridmill.config import did_you_mean
+from gridmill import games
+from gridmill.config import did_you_mean, user_code
 from gridmill.env.kind import GameConfig
 from gridmill.run import Run
 
@@ -39,9 +39,9 @@ def build(text: str) -> Run:
 
     A function of your own may also return just a game: it is trained with the default settings.
     """
-    if not own_code.is_own(text):
+    if not user_code.is_own(text):
         return maker(text)()
-    found = own_code.call(text, "recipe")
+    found = user_code.call(text, "recipe")
     if isinstance(found, GameConfig):
         return Run(recipe=text, game=found)
     if not isinstance(found, Run):

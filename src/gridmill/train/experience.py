@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridmill.arithmetic import Sizes
 from gridmill.config import ConfigError
 from gridmill.env.env import Env
 from gridmill.losses import Column, Loss, Minibatch
 from gridmill.policy.spec import Spec
+from gridmill.sizing import Sizes
 from gridmill.train.advantage import Trajectory
 
 FORWARD = ("obs", "episode_starts", "masks")  # what a forward reads of every step

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gridmill.arithmetic import Sizes
+from gridmill.config.schedule import Progress
 from gridmill.losses import Loss, Minibatch, Result, terms
 from gridmill.policy.network import Output, Policy
 from gridmill.run import Run
-from gridmill.schedule import Progress
+from gridmill.sizing import Sizes
 from gridmill.train.advantage import gae, vtrace
 from gridmill.train.experience import Experience, prioritised, shuffled
 from gridmill.train.optimizer import Optimizer, add_up, clip_norm

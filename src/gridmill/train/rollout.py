@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridmill.arithmetic import Sizes
 from gridmill.env.env import Env
 from gridmill.policy.kernels import native
 from gridmill.policy.network import Output
+from gridmill.sizing import Sizes
 from gridmill.train.actors import Actor
 from gridmill.train.experience import Experience
 from gridmill.train.workers import WorkerPool

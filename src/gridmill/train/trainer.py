@@ -18,15 +18,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridmill import onednn
-from gridmill.arithmetic import sizes as sizes_of
+from gridmill.config.schedule import Progress
 from gridmill.env import EPISODE_KEYS, Env
 from gridmill.env.windows import Window
 from gridmill.games.make import make
+from gridmill.policy import onednn
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
-from gridmill.schedule import Progress
+from gridmill.sizing import sizes as sizes_of
 from gridmill.train.experience import Experience, core_columns, loss_columns
 from gridmill.train.learner import Learned, Learner
 from gridmill.train.rollout import Rollout

@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gridmill import onednn
+from gridmill.policy import onednn
 
 FLAGS_OF_INTEREST = (
     "sse4_2",

@@ -21,7 +21,8 @@ import numpy as np
 from gridmill.prospector.config import NUM_ACTIONS
 from gridmill.prospector.single import ProspectorEnv
 from gridmill.run import Run
-from gridmill.workshop import bench_train, machine
+from gridmill.workshop import machine
+from gridmill.workshop.bench import train as bench_train
 from gridmill.workshop.profile import Load, Round, Runner
 from gridmill.workshop.statistics import count, mean, percentiles, short, table
 

@@ -13,8 +13,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from gridmill import checkpoint, evaluate, games, recipes, replay
+from gridmill import evaluate, games, recipes, replay
 from gridmill.grid import Scatter
+from gridmill.policy import checkpoint
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, Schedule
 from gridmill.train import resume, train
 from gridmill.train.trainer import Trainer

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from torch import nn
 
-from gridmill import onednn, own_code
+from gridmill.config import user_code
+from gridmill.policy import onednn
 from gridmill.policy.config import Size
 
 onednn.settle()
@@ -34,4 +35,4 @@ class Core(nn.Module):
 
 def core_for(name: str) -> type[Core]:
     """The class of a name."""
-    return own_code.find(name, __name__, Core, "core")
+    return user_code.find(name, __name__, Core, "core")

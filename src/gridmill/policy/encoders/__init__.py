@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from gridmill import own_code
-from gridmill.config import ConfigError
+from gridmill.config import ConfigError, user_code
 from gridmill.policy.config import PolicyConfig, Size
 from gridmill.policy.kernels import Tokens
 from gridmill.policy.spec import Layout, Spec
@@ -53,7 +52,7 @@ def name_for(config: PolicyConfig, spec: Spec) -> str:
 def encoder_for(config: PolicyConfig, spec: Spec) -> type[Encoder]:
     """The class; refused if it reads something else."""
     name = name_for(config, spec)
-    found = own_code.find(name, __name__, Encoder, "encoder")
+    found = user_code.find(name, __name__, Encoder, "encoder")
     if found.reads != spec.kind:
         raise ConfigError(
             f"expected an encoder that reads {spec.kind}, got {name}, which reads {found.reads}", "$.policy.encoder"

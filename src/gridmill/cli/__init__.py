@@ -1,0 +1,86 @@
+"""The command line: what looks at games and runs is in `inspect`, training in `train`, what measures in `speed`.
+
+Each command turns its options into plain values and calls what does the work, imported only then, so
+that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
+Output is plain ASCII lines of at most 80 columns, the same on a terminal and in a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from gridmill.cli import inspect, speed, train
+
+USER_ERROR = 2
+
+
+class Door(TyperGroup):
+    """The group of all commands; where errors of the caller become one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader has gone (`gridmill games | head -1`); nothing is left to say, also not at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
+            raise
+        except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
+            if ctx.params.get("traceback"):
+                raise
+            said = " ".join(str(error).split()) or type(error).__name__
+            typer.echo(f"gridmill: {said}", err=True)
+            raise typer.Exit(USER_ERROR) from None
+
+
+app = typer.Typer(
+    cls=Door,
+    name="gridmill",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="A high-throughput multi-agent grid world and its workshop of performance tools.",
+)
+app.add_typer(inspect.app)
+app.add_typer(train.app)
+app.add_typer(speed.bench, name="bench")
+app.add_typer(speed.app)  # profile, throughput
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"gridmill {version('gridmill')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show the whole traceback of an error.")] = False,
+) -> None:
+    # A terminal that cannot show a character gets a question mark instead of a crash.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point; ends the process with the command's exit code."""
+    # A warning is for the caller too: one line, without the place in our source.
+    warnings.formatwarning = lambda message, *_, **__: f"gridmill: warning: {message}\n"
+    app(args=None if arguments is None else list(arguments), prog_name="gridmill")

@@ -1,0 +1,264 @@
+"""The commands that look at games, policies and runs: games, eval, explain, diff, show, doctor, runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def games() -> None:
+    """List the games that ship."""
+    import textwrap
+
+    import gridmill
+    from gridmill.workshop.statistics import table
+
+    rows, says = [], []
+    for name in gridmill.games.names():
+        with gridmill.make(name, num_worlds=1) as env:
+            env.reset()
+            world = env.inspect(0) if env.games[0].has_map else None
+            size = "-" if world is None else f"{world['height']}x{world['width']}"
+            rows.append((name, env.num_agents, size, env.num_actions))
+        text = (gridmill.games.maker(name).__doc__ or "").strip()
+        says.append(text.splitlines()[0] if text else "")
+    header, *lines = table(("game", "agents", "map", "actions"), rows)
+    typer.echo(header)
+    for line, said in zip(lines, says, strict=True):
+        typer.echo(f"{line}  {textwrap.shorten(said, 77 - len(line), placeholder='...')}".rstrip())
+
+
+@app.command("eval")
+def evaluate(
+    game: Annotated[
+        list[str], typer.Argument(help="Names, path/to/file.py[:function], or the folder of a run: its game.")
+    ],
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="random, script:NAME, or a checkpoint's or run's folder; may be repeated."),
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="Episodes of each policy on each game.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of the worlds.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
+    replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the first episode, to `show` it.")] = None,
+) -> None:
+    """Play games with policies: means with standard errors.
+
+    Tables put chance and a script beside a trained policy.
+    """
+    from gridmill import evaluate as room
+
+    asked = policy or ["random"]
+    if replay is not None and (len(game) > 1 or len(asked) > 1):
+        raise ValueError("--replay goes with one game and one policy")
+    # Every pair gets a game built for it alone, so that no two can share a config.
+    if json:
+        results = [room.evaluate(_played(g), p, episodes, seed, g, replay) for g in game for p in asked]
+        typer.echo(_as_json(room.as_record(results, seed)))
+        return
+    from gridmill.workshop.statistics import count, table
+
+    typer.echo(f"{count(episodes, 'episode')} each from seed {seed}; standard errors over worlds")
+    for name in game:
+        others = room.baselines(_played(name)) if any(map(room.is_trained, asked)) else []
+        players = list(dict.fromkeys([*asked, *others]))
+        saved = {asked[0]: replay}
+        rows = room.rows_of([room.evaluate(_played(name), p, episodes, seed, name, saved.get(p)) for p in players])
+        wide = max(12, 42 - max(len(row[0]) for row in rows))
+        rows = [(title, _tail(player, wide), *figures) for title, player, *figures in rows]
+        typer.echo(f"\n{_tail(name, 80)}")
+        typer.echo("\n".join(table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)))
+    if replay is not None:
+        typer.echo(f"\nwrote {replay}")
+
+
+def _played(name: str) -> Any:
+    """What eval plays: a game, or a run with its game and score."""
+    from gridmill import games as shipped
+
+    if (Path(name) / "run.json").is_file():
+        from gridmill.evaluate import run_of
+
+        return run_of(Path(name))
+    return shipped.build(name)
+
+
+def _tail(text: str, width: int) -> str:
+    """The end of a path says more than its beginning."""
+    return text if len(text) <= width else f"...{text[3 - width :]}"
+
+
+@app.command()
+def explain(
+    game: Annotated[str, typer.Argument(help="A game's name, or path/to/file.py[:function].")],
+    first_episode: Annotated[
+        int | None,
+        typer.Option("--min-first-episode", help="Evaluator this min_first_episode.", show_default="the game's own"),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
+) -> None:
+    """What a game means for learning: chains, first rewards, ceilings, warnings."""
+    if first_episode is not None and first_episode < 1:
+        raise ValueError(f"--min-first-episode must be at least 1, got {first_episode}")
+    from gridmill import games
+
+    said = games.build(game).explain(first_episode)
+    if said is None:
+        raise ValueError(f"expected a game that can be explained, got `{game}`")
+    record, text = said
+    typer.echo(_as_json(record) if json else text)
+
+
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(metavar="GAME_A", help="A game's name, or path/to/file.py[:function].")],
+    b: Annotated[str, typer.Argument(metavar="GAME_B", help="The game to compare it with.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
+) -> None:
+    """Every field in which two games differ.
+
+    Exit code 0 whether they differ or not.
+    """
+    from gridmill import games
+    from gridmill.grid.analysis import diff as room
+
+    first, second = games.build(a), games.build(b)
+    found = room.differences(first, second)
+    if json:
+        typer.echo(_as_json({"a": first.name, "b": second.name, "differences": found}))
+    else:
+        typer.echo(room.text(found, first.name, second.name))
+
+
+def _with_a_map(game: Any, name: str) -> Any:
+    if not game.has_map:
+        raise ValueError(f"expected a game with a map, got `{name}`, which has none")
+    return game
+
+
+def _as_json(record: Any) -> str:
+    """Records and mappings as one line of JSON."""
+    import json
+    from collections.abc import Mapping
+    from dataclasses import fields, is_dataclass
+
+    def plain(value: Any) -> Any:
+        if is_dataclass(value):
+            return {field.name: getattr(value, field.name) for field in fields(value)}
+        if isinstance(value, Mapping):
+            return dict(value)
+        raise TypeError(f"expected a record, got {type(value).__name__}")
+
+    return json.dumps(record, default=plain)
+
+
+@app.command()
+def show(
+    game: Annotated[str, typer.Argument(help="A game's name, path/to/file.py[:function], or a .replay file.")],
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture instead of text.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
+    steps: Annotated[int, typer.Option(help="Random steps to take first; of a replay, its own.")] = 0,
+    world: Annotated[int, typer.Option(help="Which world of the batch.")] = 0,
+    scale: Annotated[int, typer.Option(help="Pixels per cell of the picture.")] = 16,
+) -> None:
+    """Show a world, or a moment of a replay, as text or as a PNG file."""
+    for name, value, least in (("--steps", steps, 0), ("--world", world, 0), ("--scale", scale, 1)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    from gridmill.grid import render
+
+    with _shown(game, seed, steps, world) as env:
+        if png is None:
+            typer.echo(render.ascii(env, world))
+        else:
+            png.parent.mkdir(parents=True, exist_ok=True)
+            render.write_png(png, render.rgb(env, world, scale))
+            typer.echo(f"wrote {png}")
+
+
+@contextmanager
+def _shown(game: str, seed: int, steps: int, world: int) -> Iterator[Any]:
+    """An env at the moment that is asked for."""
+    import gridmill
+    from gridmill import replay
+
+    if game.endswith(replay.SUFFIX):
+        if seed or world:
+            raise ValueError("--seed and --world are for games; a replay has its own world")
+        tape = replay.read(Path(game))
+        _with_a_map(tape.game, game)
+        if steps >= len(tape.actions):
+            raise ValueError(f"--steps must be below {len(tape.actions)}, the ticks of the replay, got {steps}")
+        with closing(tape.play()) as moments:
+            yield next(islice(moments, steps, None))
+        return
+    import numpy as np
+
+    with gridmill.make(_with_a_map(gridmill.games.build(game), game), num_worlds=world + 1, seed=seed) as env:
+        env.reset()
+        rng = np.random.default_rng(seed)
+        for _ in range(steps):
+            env.step(rng.integers(0, env.num_actions, size=env.num_rows, dtype=np.int32))
+        yield env
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is installed, what is missing, and the command to get it."""
+    from gridmill.policy import onednn
+    from gridmill.workshop import machine
+
+    works, found = _try_the_base()
+    lines = [*machine.headline(machine.describe()), *(f"{k}: {v}" for k, v in machine.native_build().items())]
+    typer.echo("\n".join(line[:80] for line in lines) + "\n")
+    typer.echo(f"{'ok' if works else 'BROKEN':<9}base: {found}")
+    bf16 = onednn.settle()
+    typer.echo(_finding("careful" if bf16.state in ("broken", "unknown") else "ok", "onednn", bf16.text))
+    for extra, needs in machine.extras().items():
+        missing = [need for need, version in needs.items() if version is None]
+        present = ", ".join(f"{machine.name_of(need)} {v}" for need, v in needs.items() if v is not None)
+        text = machine.install_command(missing) if missing else present
+        typer.echo(_finding("missing" if missing else "ok", extra, text))
+    for tool, (said, command) in machine.tools().items():
+        typer.echo(_finding("missing" if said is None else "ok", tool, said or command))
+    raise typer.Exit(0 if works else 1)
+
+
+def _finding(state: str, name: str, text: str) -> str:
+    import textwrap
+
+    start = f"{state:<9}{name}: "
+    return textwrap.fill(text, 78, initial_indent=start, subsequent_indent=" " * 11, break_on_hyphens=False)
+
+
+def _try_the_base() -> tuple[bool, str]:
+    """Step a small world: the proof that the package works here."""
+    try:
+        import gridmill
+
+        with gridmill.make("toy", num_worlds=2, seed=1) as env:
+            env.reset()
+            env.step()
+            return True, f"toy steps, {env.num_rows} rows of {env.num_tokens} tokens"
+    except Exception as reason:
+        return False, f"{type(reason).__name__}: {reason}"
+
+
+@app.command()
+def runs(
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of runs.")] = Path("runs"),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
+) -> None:
+    """List training runs: state, steps, score, newest checkpoint, age."""
+    from gridmill.runs import listing as room
+
+    found = room.rows(runs_dir)
+    typer.echo(_as_json({"runs": found}) if json else room.text(found))

@@ -1,0 +1,235 @@
+"""The commands that measure speed: `gridmill bench | profile | throughput`, a part of the command line in `cli`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from gridmill.workshop.bench.train import Settings as BenchSettings
+
+app = typer.Typer(rich_markup_mode=None)
+bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed.")
+
+
+class Window(StrEnum):
+    """Shapes of what an agent sees."""
+
+    square = "square"
+    disc = "disc"
+
+
+class Mode(StrEnum):
+    """What throughput measures."""
+
+    env_only = "env_only"
+    rollout = "rollout"
+    train = "train"
+
+
+class Implementation(StrEnum):
+    """Which Prospector."""
+
+    auto = "auto"
+    native = "native"
+    reference = "reference"
+
+
+@bench.command("step")
+def bench_step(
+    agents: Annotated[int | None, typer.Option(help="Agents per world.", show_default="20")] = None,
+    map_size: Annotated[int | None, typer.Option(help="Width and height of the map.", show_default="40")] = None,
+    density: Annotated[float | None, typer.Option(help="Walls, as a fraction of the map.", show_default="0.04")] = None,
+    iterations: Annotated[int, typer.Option(help="Steps per round.")] = 20_000,
+    rounds: Annotated[int, typer.Option(help="Measured rounds.")] = 20,
+    warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 150_000,
+    seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 42,
+    game: Annotated[str, typer.Option(help="A game's name, or path/to/file.py[:function].")] = "toy",
+    window: Annotated[Window | None, typer.Option(help="Shape of the view.", show_default="the game's own")] = None,
+    worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
+    lanes: Annotated[int, typer.Option(help="Lanes; above 1 with send and recv.")] = 1,
+    profile: Annotated[bool, typer.Option("--profile", help="Break the time down by phase.")] = False,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the run as JSON.")] = None,
+    baseline: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE...", help="Compare with saved runs, phases too.")
+    ] = None,
+    phase: Annotated[str | None, typer.Option(metavar="LABEL", help="Label of this phase of work.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Summarise the saved runs of a folder; measures nothing."),
+    ] = None,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="The same world in every installed peer, interleaved.")
+    ] = False,
+    sweep: Annotated[
+        str | None, typer.Option(metavar="NAME=N,N,...", help="Compare worlds, agents, threads, lanes or games.")
+    ] = None,
+    overhead: Annotated[bool, typer.Option("--overhead", help="Profiling off against on, interleaved.")] = False,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Count instructions, with valgrind if perf cannot.")
+    ] = False,
+    more: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="More files for --baseline.")] = None,
+) -> None:
+    """Env only, random actions drawn ahead, no policy.
+
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 validation mismatches or bad input.
+    """
+    if more and not baseline:
+        raise ValueError(f"unexpected argument `{more[0]}`; only --baseline takes several files")
+    from gridmill.workshop.bench import step as room
+    from gridmill.workshop.profile import Load
+
+    if report is not None:
+        if output or baseline or peers or sweep or overhead:
+            raise ValueError("--report measures nothing, so it goes with no option but itself")
+        raise typer.Exit(room.report(report))
+    load = Load(
+        game=game,
+        agents=agents,
+        map_size=map_size,
+        density=density,
+        window=None if window is None else window.value,
+        worlds=worlds,
+        threads=threads,
+        lanes=lanes,
+        seed=seed,
+        profiling=True if profile else None,
+    )
+    settings = room.Settings(
+        load=load,
+        iterations=iterations,
+        rounds=rounds,
+        warmup=warmup,
+        output=output,
+        baseline=(*(baseline or ()), *(more or ())),
+        phase=phase,
+        peers=peers,
+        sweep=sweep,
+        overhead=overhead,
+        instructions=instructions,
+    )
+    raise typer.Exit(room.run(settings))
+
+
+Changes = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.")]
+Measured = Annotated[str | None, typer.Option("--game", help="A game's name or file.", show_default="prospector")]
+Recipe = Annotated[str | None, typer.Option(help="A recipe instead of the bench's own run.")]
+ThreadCounts = Annotated[str, typer.Option(metavar="N,N", help="Numbers of threads to measure.")]
+Rounds = Annotated[int, typer.Option(help="Measured rounds.")]
+Epochs = Annotated[int, typer.Option(help="Epochs per round.")]
+Warmup = Annotated[int, typer.Option(help="Epochs before measuring.")]
+Peers = Annotated[bool, typer.Option("--peers", help="pufferlib-core's trainer beside ours, interleaved.")]
+Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Save the run as JSON.")]
+
+
+@bench.command("rollout")
+def bench_rollout(
+    changes: Changes = None,
+    game: Measured = None,
+    recipe: Recipe = None,
+    threads: ThreadCounts = "1",
+    rounds: Rounds = 10,
+    epochs: Epochs = 1,
+    warmup: Warmup = 1,
+    peers: Peers = False,
+    output: Output = None,
+) -> None:
+    """Collecting steps with a policy, beside torch's own act.
+
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input.
+    """
+    from gridmill.workshop.bench import rollout as room
+
+    raise typer.Exit(room.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
+
+
+@bench.command("train")
+def bench_train(
+    changes: Changes = None,
+    game: Measured = None,
+    recipe: Recipe = None,
+    threads: ThreadCounts = "1",
+    rounds: Rounds = 10,
+    epochs: Epochs = 1,
+    warmup: Warmup = 1,
+    peers: Peers = False,
+    output: Output = None,
+) -> None:
+    """Whole epochs of training, beside torch's own act + learn.
+
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input.
+    """
+    from gridmill.workshop.bench import train as room
+
+    raise typer.Exit(room.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
+
+
+def _training(
+    changes: list[str] | None, game: str | None, recipe: str | None, threads: str, *rest: Any
+) -> BenchSettings:
+    from gridmill.workshop.bench import train as room
+
+    numbers = [text.strip() for text in threads.split(",")]
+    if not all(text.isdigit() for text in numbers) or len(set(numbers)) < len(numbers):
+        raise ValueError(f"--threads takes different numbers like 1,2, got `{threads}`")
+    return room.Settings(room.run_of(game, recipe, changes or ()), tuple(map(int, numbers)), *rest)
+
+
+@app.command()
+def profile(
+    game: Annotated[
+        list[str] | None, typer.Option(help="Game to profile; may be repeated.", show_default="all")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Measured steps.")] = 15_000,
+    warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 5_000,
+    worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
+) -> None:
+    """Where the time of a step goes, by phase, for each game."""
+    from gridmill.workshop import profile as room
+
+    load = room.Load(worlds=worlds, threads=threads)
+    raise typer.Exit(room.run(game or (), load, steps, warmup, json))
+
+
+@app.command()
+def throughput(
+    mode: Annotated[Mode, typer.Option(help="What to measure.")] = Mode.env_only,
+    env_impl: Annotated[Implementation, typer.Option(help="Which Prospector.")] = Implementation.auto,
+    worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 64,
+    threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
+    steps: Annotated[int, typer.Option(help="Steps per repeat, over all worlds.")] = 200_000,
+    repeats: Annotated[int, typer.Option(help="Measured repeats.")] = 10,
+    warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 50_000,
+    seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 0,
+    target_steps_per_sec: Annotated[float | None, typer.Option(help="Say how far away this is.")] = None,
+    enforce_target: Annotated[bool, typer.Option("--enforce-target", help="Exit code 1 below the target.")] = False,
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the artefacts.")] = Path(
+        "artifacts/throughput"
+    ),
+) -> None:
+    """Steps per second of Prospector, saved as an artefact.
+
+    Exit codes: 0 fine, 1 below an enforced target, 2 bad input.
+    """
+    from gridmill.workshop import throughput as room
+
+    settings = room.Settings(
+        mode=mode.value,
+        env_impl=env_impl.value,
+        worlds=worlds,
+        threads=threads,
+        steps=steps,
+        repeats=repeats,
+        warmup=warmup,
+        seed=seed,
+        target=target_steps_per_sec,
+        enforce=enforce_target,
+        folder=output,
+    )
+    raise typer.Exit(room.run(settings))

@@ -1,0 +1,462 @@
+"""Checkpoints: one directory per saved epoch, whole or not there at all.
+
+    checkpoints/epoch-00000012/  policy.safetensors  trainer.safetensors  run.json  manifest.json
+
+Written beside its place as `.tmp`, synced, then renamed: whatever happens meanwhile, what was saved before still loads.
+The manifest names size and sha256 of each file and seals itself, so one wrong byte anywhere is refused. Only tensors
+and JSON are read, never code. What the tensors mean is the trainer's business. Other names a checkpoint can have:
+`.old`, replaced by the same epoch saved again (still loads, until the new one is safe), and `.left`, ahead of an epoch
+that training went back to (nobody loads or removes it but a person).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+import stat
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from errno import EIO
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+from pydantic import Field
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as bytes_from_tensors
+from torch import Tensor
+
+from gridmill import __version__
+from gridmill.config import Config, ConfigError, flatten
+from gridmill.policy import onednn
+
+onednn.settle()
+
+FORMAT = 1
+POLICY, TRAINER, RECORD, MANIFEST = "policy.safetensors", "trainer.safetensors", "run.json", "manifest.json"
+MOST_JSON = 2**26  # bytes of run.json or manifest.json; a run's record has some 50 kB
+NAME = re.compile(r"epoch-(\d{8,15})(\.old)?")
+BACK_OFF = (10.0, 60.0)  # seconds after the first and the second miss; the next one is the last
+
+# Settings that the saved tensors and worlds were made for; everything else may change at a resume.
+FIXED = ("policy", "game", "optimizer.kind", "trainer.num_worlds")
+FIRST_ONLY = ("run.policy.init_from",)  # of these, what means nothing after the first epoch
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used: one line, ending in the file or directory."""
+
+    def __init__(self, what: str, path: Path) -> None:
+        self.what = " ".join(what.split())
+        self.path = path
+        super().__init__(f"{self.what} - in `{' '.join(str(path).split())}`")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CheckpointError, (self.what, self.path)
+
+
+class NotSaved(RuntimeError):
+    """Saving failed again and again; the process should leave with `exit_code`."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What was saved at the end of one epoch; without `trainer` when only the policy was asked for."""
+
+    path: Path
+    epoch: int
+    policy: dict[str, Tensor]
+    trainer: dict[str, Tensor]
+    record: dict[str, Any]
+
+
+class FileEntry(Config):
+    """One file as the manifest knows it."""
+
+    size: Annotated[int, Field(ge=0)]  # bytes
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+    @staticmethod
+    def of(data: bytes) -> FileEntry:
+        return FileEntry(size=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+class Manifest(Config):
+    """manifest.json, but for the seal over the rest of it."""
+
+    format: int
+    gridmill: str  # the version that wrote it
+    epoch: Annotated[int, Field(ge=0)]
+    score: float | None
+    policy: FileEntry
+    trainer: FileEntry
+    record: FileEntry
+
+    def files(self) -> dict[str, FileEntry]:
+        return {POLICY: self.policy, TRAINER: self.trainer, RECORD: self.record}
+
+    def sealed(self) -> bytes:
+        """The bytes of manifest.json: one way to write a manifest, so any other bytes are damage."""
+        tree = self.tree()
+        seal = hashlib.sha256(json.dumps(tree).encode()).hexdigest()
+        return (json.dumps(tree | {"sha256": seal}, indent=1) + "\n").encode()
+
+
+# ---- saving
+
+
+def save(
+    folder: Path,
+    epoch: int,
+    policy: Mapping[str, Tensor],
+    trainer: Mapping[str, Tensor],
+    record: Mapping[str, Any],
+    keep: int,
+    score: float | None,
+) -> Path:
+    """Write folder/epoch-N, then remove what is older than the newest `keep` and not the best by score.
+
+    A score that is not a finite number counts as none. OSError: what was there still loads.
+    """
+    final = folder / f"epoch-{epoch:08d}"
+    unfinished = folder / (final.name + ".tmp")
+    _make_folder(folder)
+    for stale in folder.glob("*.tmp"):
+        shutil.rmtree(stale, ignore_errors=True)
+    try:
+        os.mkdir(unfinished)
+        manifest = Manifest(
+            format=FORMAT,
+            gridmill=__version__,
+            epoch=epoch,
+            score=float(score) if score is not None and math.isfinite(score) else None,
+            policy=_write(unfinished / POLICY, _tensor_bytes(policy)),
+            trainer=_write(unfinished / TRAINER, _tensor_bytes(trainer)),
+            record=_write(unfinished / RECORD, json.dumps(dict(record), indent=1, allow_nan=False).encode()),
+        )
+        _write(unfinished / MANIFEST, manifest.sealed())
+        _sync_directory(unfinished)
+        _put_in_place(unfinished, final)
+    except OSError:
+        shutil.rmtree(unfinished, ignore_errors=True)  # a full disk needs the room
+        raise
+    _sync_directory(folder)
+    with contextlib.suppress(OSError):  # it is saved; what cannot be removed now is tried next time
+        _sweep(folder, epoch, keep)
+    return final
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        _sync_directory(folder.parent)
+
+
+def _tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
+    """Copies, because the file format knows neither views nor other devices."""
+    return bytes_from_tensors(
+        {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
+    )
+
+
+def _write(path: Path, data: bytes) -> FileEntry:
+    """The whole file on the disk, or an OSError."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        rest = memoryview(data)
+        while rest and (written := os.write(handle, rest)):
+            rest = rest[written:]
+        os.fsync(handle)
+        if os.fstat(handle).st_size != len(data):
+            raise OSError(EIO, f"expected {len(data)} bytes on the disk, got {os.fstat(handle).st_size}", str(path))
+    finally:
+        os.close(handle)
+    return FileEntry.of(data)
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _put_in_place(unfinished: Path, final: Path) -> None:
+    """One rename; an epoch saved before goes aside under a name that still loads, and the sweep removes it."""
+    if final.exists():
+        aside = final.with_name(final.name + ".old")
+        _remove(aside)
+        os.rename(final, aside)
+    os.rename(unfinished, final)
+
+
+def _remove(path: Path) -> None:
+    """Out of sight with one rename first: half a checkpoint never bears a checkpoint's name."""
+    if path.exists():
+        gone = path.with_name(f"{path.name}.gone.tmp")
+        os.rename(path, gone)
+        shutil.rmtree(gone)
+
+
+def _sweep(folder: Path, epoch: int, keep: int) -> None:
+    """Keep the newest `keep` whole ones up to `epoch` and the best; one that cannot be removed stops no other."""
+    listed = _listed(folder)
+    whole: list[tuple[int, Path, float]] = []
+    for path in listed:
+        with contextlib.suppress(OSError):
+            if _epoch_of(path) > epoch:  # training went back: these would pass for the newest
+                left = path.with_name(path.name + ".left")
+                _remove(left)
+                os.rename(path, left)
+            elif path.suffix == ".old" and path.with_suffix("").exists():
+                _remove(path)
+            else:
+                with contextlib.suppress(CheckpointError):
+                    score = _manifest(path).score
+                    whole.append((_epoch_of(path), path, -math.inf if score is None else score))
+    if len(whole) <= keep:
+        return
+    best = max(whole, key=lambda entry: (entry[2], entry[0]))[1]
+    oldest = whole[keep - 1][0]
+    for path in listed:
+        if _epoch_of(path) < oldest and path != best:
+            with contextlib.suppress(OSError):
+                _remove(path)
+
+
+# ---- loading
+
+
+def load(path: Path) -> Checkpoint:
+    """Everything, every byte checked; CheckpointError if anything is wrong."""
+    return _load(path, with_trainer=True)
+
+
+def load_policy(path: Path) -> Checkpoint:
+    """The same without the trainer's tensors, which evaluation does not need."""
+    return _load(path, with_trainer=False)
+
+
+def newest(folder: Path) -> tuple[Checkpoint, list[str]]:
+    """The newest checkpoint that loads, and why newer ones do not; CheckpointError if there is none.
+
+    The folder is a run's, or its checkpoints/.
+    """
+    skipped: list[str] = []
+    for path in _candidates(folder):
+        try:
+            return load(path), skipped
+        except CheckpointError as error:
+            skipped.append(str(error))
+    raise CheckpointError("no checkpoint loads: " + "; ".join(skipped), folder)
+
+
+def find(path: Path) -> Path:
+    """The checkpoint meant by a checkpoint's directory, a run's, or its checkpoints/: there, the newest whole one."""
+    if (path / MANIFEST).exists():
+        return path
+    reasons: list[str] = []
+    for candidate in _candidates(path):
+        try:
+            _manifest(candidate)
+            return candidate
+        except CheckpointError as error:
+            reasons.append(str(error))
+    raise CheckpointError("no checkpoint is whole: " + "; ".join(reasons), path)
+
+
+def _candidates(folder: Path) -> list[Path]:
+    try:
+        inside = folder / "checkpoints"
+        found = _listed(inside if inside.is_dir() else folder)
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"expected a checkpoint or a run's folder, got {_reason(error)}", folder) from None
+    if not found:
+        raise CheckpointError("expected directories named epoch-00000000, got none", folder)
+    return found
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Newest first; of one epoch, the one set aside comes last."""
+    named = [folder / name for name in os.listdir(folder) if NAME.fullmatch(name)]
+    return sorted(named, key=lambda path: (-_epoch_of(path), path.suffix))
+
+
+def _epoch_of(path: Path) -> int:
+    match = NAME.fullmatch(path.name)
+    assert match is not None
+    return int(match[1])
+
+
+def _load(path: Path, with_trainer: bool) -> Checkpoint:
+    manifest = _manifest(path)
+    record = _json(_content(path / RECORD, manifest.record), path / RECORD)
+    policy = _tensors(path / POLICY, manifest.policy)
+    trainer = _tensors(path / TRAINER, manifest.trainer) if with_trainer else {}
+    return Checkpoint(path, manifest.epoch, policy, trainer, record)
+
+
+def _manifest(path: Path) -> Manifest:
+    """The manifest, its seal and the sizes of all files checked; nothing large is read."""
+    file = path / MANIFEST
+    data = _read(file, _size(file, MOST_JSON))
+    tree = _json(data, file)
+    if tree.get("format") != FORMAT:
+        writer = f"{tree.get('format')!r:.40} (gridmill {tree.get('gridmill')!r:.40})"
+        raise CheckpointError(f"expected checkpoint format {FORMAT} (gridmill {__version__!r}), got {writer}", file)
+    try:
+        manifest = Manifest.load({name: value for name, value in tree.items() if name != "sha256"})
+    except ConfigError as error:
+        raise CheckpointError(str(error), file) from None
+    if manifest.sealed() != data:
+        raise CheckpointError("expected a manifest that matches its own sha256, got another: it was changed", file)
+    for name, entry in manifest.files().items():
+        size = _size(path / name, MOST_JSON if name == RECORD else None)
+        if size != entry.size:
+            raise CheckpointError(f"expected {entry.size} bytes as in the manifest, got {size}", path / name)
+    return manifest
+
+
+def _size(file: Path, most: int | None = None) -> int:
+    """Of a plain file; a pipe or a device would never end."""
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"expected a file, got {_reason(error)}", file) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise CheckpointError("expected a plain file, got something else", file)
+    if most is not None and status.st_size > most:
+        raise CheckpointError(f"expected at most {most} bytes, got {status.st_size}", file)
+    return status.st_size
+
+
+def _read(file: Path, size: int) -> bytes:
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(size)
+    except (OSError, MemoryError) as error:
+        raise CheckpointError(f"expected {size} readable bytes, got {_reason(error)}", file) from None
+    return data
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
+
+
+def _content(file: Path, entry: FileEntry) -> bytes:
+    data = _read(file, entry.size)
+    found = FileEntry.of(data)
+    if found != entry:
+        raise CheckpointError(
+            f"expected sha256 {entry.sha256[:12]} as in the manifest, got {found.sha256[:12]}: it was changed",
+            file,
+        )
+    return data
+
+
+def _json(data: bytes, file: Path) -> dict[str, Any]:
+    try:
+        tree = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"expected JSON, got {error}", file) from None
+    if not isinstance(tree, dict):
+        raise CheckpointError(f"expected a JSON object, got {type(tree).__name__}", file)
+    return tree
+
+
+def _tensors(file: Path, entry: FileEntry) -> dict[str, Tensor]:
+    data = _content(file, entry)
+    try:
+        return tensors_from_bytes(data)
+    except Exception as error:  # whatever a parser of foreign bytes trips over, the file is what is wrong
+        raise CheckpointError(f"expected safetensors, got {type(error).__name__}: {error!s:.200}", file) from None
+
+
+def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> None:
+    """CheckpointError naming each field in which a saved record and the run that wants to go on from it differ.
+
+    Compared are record["spec"] with the environment's, and of record["run"] the settings in FIXED.
+    """
+    saved = flatten({**record, "run": run.upgraded(record.get("run"))})
+    wanted = flatten({"run": run.tree(), "spec": spec.tree()})
+    fixed = ("spec", *(f"run.{name}" for name in FIXED))
+    paths = [path for path in {**saved, **wanted} if any(f"{path}.".startswith(f"{part}.") for part in fixed)]
+    absent = object()
+    paths = [path for path in paths if path not in FIRST_ONLY]
+    differing = [path for path in paths if saved.get(path, absent) != wanted.get(path, absent)]
+    if differing:
+        shown = [f"{path} was {_show(saved, path)}, is {_show(wanted, path)}" for path in differing[:10]]
+        more = f"; and {len(differing) - 10} more" if len(differing) > 10 else ""
+        raise CheckpointError(
+            f"expected the settings it was saved with, got others: {'; '.join(shown)}{more}; resume without them, "
+            "or start a new run",
+            Path(RECORD),
+        )
+
+
+def _show(flat: Mapping[str, Any], path: str) -> str:
+    return f"{flat[path]!r:.60}" if path in flat else "absent"
+
+
+# ---- saving while training
+
+
+class Saver:
+    """Saves for a training run that must not die of one bad write.
+
+    A failed save is noted and training goes on; until the back-off is over, `save` does nothing. `retry_due` says when
+    to call it again, whatever the usual clock says. The third failure in a row is NotSaved.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        keep: int,
+        note: Callable[[str], None] = warnings.warn,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.folder, self.keep, self.note, self.clock = folder, keep, note, clock
+        self.misses = 0
+        self._next_try = -math.inf
+
+    def retry_due(self) -> bool:
+        return self.misses > 0 and self.clock() >= self._next_try
+
+    def save(
+        self,
+        epoch: int,
+        policy: Mapping[str, Tensor],
+        trainer: Mapping[str, Tensor],
+        record: Mapping[str, Any],
+        score: float | None = None,
+        last: bool = False,
+    ) -> Path | None:
+        """Where it lies now, or None after a miss; `last` tries even during the back-off, since no later call comes."""
+        if self.clock() < self._next_try and not last:
+            return None
+        try:
+            path = save(self.folder, epoch, policy, trainer, record, self.keep, score)
+        except OSError as error:
+            self._miss(epoch, error)
+            return None
+        self.misses, self._next_try = 0, -math.inf
+        return path
+
+    def _miss(self, epoch: int, error: OSError) -> None:
+        self.misses += 1
+        said = f"epoch {epoch} could not be saved: {_reason(error)} - in `{self.folder}`"
+        if self.misses > len(BACK_OFF):
+            raise NotSaved(f"{said}; {self.misses} misses in a row, the checkpoints before are intact") from error
+        wait = BACK_OFF[self.misses - 1]
+        self._next_try = self.clock() + wait
+        self.note(f"{said}; training goes on, the next try comes in {wait:g} s")

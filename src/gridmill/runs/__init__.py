@@ -1,0 +1,28 @@
+"""Runs: `train(run)` and `resume(folder)`, with their folders, logs, reports and evaluations.
+
+They are loaded on first use, so that what needs no torch (the log, the list of runs) does not import it; what oneDNN
+may use is settled before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gridmill.policy import onednn
+
+if TYPE_CHECKING:
+    from gridmill.runs.session import Result as Result
+    from gridmill.runs.session import resume as resume
+    from gridmill.runs.session import train as train
+
+__all__ = ["Result", "resume", "train"]
+
+onednn.settle()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'gridmill.runs' has no attribute {name!r}")
+    from gridmill.runs import session
+
+    return getattr(session, name)

@@ -1,0 +1,104 @@
+"""What `gridmill train --dry-run` prints: the settings as they will be, the batch arithmetic, the memory.
+
+Lines of plain text; nothing is allocated but one world, to see its size. Settings that differ from the recipe's are
+marked. Also the list of `gridmill recipes`.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from gridmill import recipes, sizing
+from gridmill.config import flatten
+from gridmill.run import Run
+from gridmill.sizing import Memory, Sizes, mebibytes
+
+WIDTH = 79
+
+
+def page(run: Run, plain: Run, preset: str) -> str:
+    """The whole page; `plain` is the recipe before preset and overrides."""
+    fits, need = sizing.plan(run)
+    parts = [_heading(run, preset), _settings(run, plain), _arithmetic(fits), _memory(need)]
+    lines = "\n\n".join(parts).splitlines()
+    return "\n".join(line if len(line) <= WIDTH else line[: WIDTH - 3] + "..." for line in lines)
+
+
+def _heading(run: Run, preset: str) -> str:
+    game = run.game
+    agents = f"{game.num_agents} agent{'s' if game.num_agents != 1 else ''}"
+    return "\n".join(
+        [
+            f"recipe   {run.recipe}, {run.fingerprint()}",
+            f"preset   {preset}",
+            f"game     {game.name}, {agents}, {game.fingerprint()}",
+        ]
+    )
+
+
+def _settings(run: Run, plain: Run) -> str:
+    changed = {path.split(".")[0] if path.startswith("game.") else path for path in run.diff(plain)}
+    lines = []
+    for path, value in _lines(run.tree()).items():
+        mark = "*" if any(spot == path or spot.startswith(path + ".") for spot in changed) else " "
+        lines.append(f"{mark} {path} = {value}")
+    if "game" in changed:
+        lines.insert(0, f"* game = {run.game.name}, differs from the recipe's ({plain.game.name})")
+    return "\n".join(["settings (* differs from the recipe)", *lines])
+
+
+def _lines(tree: dict[str, Any]) -> dict[str, str]:
+    """Every setting on a line; a schedule counts as one setting."""
+
+    def folded(spot: Any) -> Any:
+        if not isinstance(spot, dict):
+            return spot
+        if {"start", "end", "shape"} <= set(spot):
+            until = f" from {spot['begin']:g} to {spot['until']:g}" if spot["until"] or spot["begin"] else ""
+            return f"{spot['start']:g} -> {spot['end']:g}, {spot['shape']} over {spot['over']}{until}"
+        return {key: folded(value) for key, value in spot.items()}
+
+    settings = {name: folded(part) for name, part in tree.items() if name not in ("game", "recipe")}
+    return {path: "-" if value == "" else _shown(value) for path, value in flatten(settings).items()}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:_}" if isinstance(value, int) else str(value)
+
+
+def _arithmetic(fits: Sizes) -> str:
+    parts = f" in {fits.microbatches} microbatches" if fits.microbatches > 1 else ""
+    return "\n".join(
+        [
+            "arithmetic",
+            f"  rows         {fits.num_worlds} worlds x {fits.num_agents} agents = {fits.rows:,}"
+            f", {fits.lanes} lanes of {fits.lane_rows:,}, threads {fits.threads}",
+            f"  rollout      {fits.rows:,} rows x {fits.horizon:,} ticks = {fits.batch_size:,} agent-steps",
+            f"  segments     {fits.segments:,} of {fits.bptt_horizon:,} ticks",
+            f"  minibatches  {fits.minibatches:,} of {fits.minibatch_segments:,} segments = "
+            f"{fits.minibatch_size:,} agent-steps{parts}",
+            f"  updates      {fits.updates:,} an epoch, {fits.updates // fits.minibatches} for each minibatch",
+            f"  epochs       {fits.epochs:,} = {fits.agent_steps:,} agent-steps",
+        ]
+    )
+
+
+def _memory(need: Memory) -> str:
+    parts = {"experience": need.experience, "policy": need.policy, "worlds": need.worlds, "together": need.total}
+    shown = {name: "needs torch" if size is None else mebibytes(size) for name, size in parts.items()}
+    return "\n".join(["memory, about", *(f"  {name:<12} {text:>12}" for name, text in shown.items())])
+
+
+def listing() -> str:
+    """Every recipe that ships: its game, its size and what it is for."""
+    lines = [f"{'recipe':<25}{'agents':>7}{'worlds':>8}{'batch':>10}{'steps':>14}"]
+    for name in recipes.names():
+        run = recipes.build(name)
+        t = run.trainer
+        lines.append(f"{name:<25}{run.game.num_agents:>7}{t.num_worlds:>8,}{t.batch_size:>10,}{t.total_timesteps:>14,}")
+        said = (recipes.maker(name).__doc__ or "").strip().splitlines()[0]
+        lines.append("  " + textwrap.shorten(said, WIDTH - 2, placeholder="..."))
+    return "\n".join(lines)

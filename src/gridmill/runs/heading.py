@@ -1,0 +1,55 @@
+"""The heading: what log.txt begins with, so that nobody has to ask which recipe really runs.
+
+The recipe and what differs from it, what oneDNN is kept from if anything, the game with its fingerprint, and what
+the game says of itself. Lines of at most 80 columns of ASCII.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gridmill.config import flatten
+from gridmill.config.text import hang
+from gridmill.env.env import Env
+from gridmill.policy import onednn
+from gridmill.run import Run
+
+
+def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
+    """The lines; `base` is the recipe as it is written, before presets and overrides."""
+    lines = hang("recipe: ", f"{run.recipe}, seed {run.seed}{f', run {run.run}' if run.run else ''}")
+    if base is not None:
+        lines += _changes(run, base)
+    found = onednn.settle()
+    if found.state not in ("unconcerned", "works"):
+        lines += hang("onednn: ", found.text)
+    game = run.game
+    sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
+    lines += hang("game: ", f"{game.name} {game.fingerprint()}, {sizes}")
+    return [*lines, *game.brief(env), f"score: {game.score_title(run.score)}"]
+
+
+def _changes(run: Run, base: Run) -> list[str]:
+    now, recipe = flatten(_short(run.tree())), flatten(_short(base.tree()))
+    paths = [path for path in {**now, **recipe} if path not in ("run", "seed")]
+    changed = [path for path in paths if now.get(path) != recipe.get(path)]
+    lines = ["changed:" if changed else "changed: nothing"]
+    for path in changed:
+        lines += hang("  ", f"{path} = {_value(now, path)} (recipe: {_value(recipe, path)})", 4)
+    return lines
+
+
+def _short(tree: Any) -> Any:
+    """The tree with each schedule as a few words instead of seven settings."""
+    if isinstance(tree, dict) and {"start", "end", "shape", "over"} <= tree.keys():
+        span = f" from {tree['begin']:g} to {tree['until']:g}" if tree["until"] else ""
+        return f"{tree['start']:g} -> {tree['end']:g} ({tree['shape']} over {tree['over']}{span})"
+    if isinstance(tree, dict):
+        return {key: _short(value) for key, value in tree.items()}
+    return [_short(value) for value in tree] if isinstance(tree, list) else tree
+
+
+def _value(flat: Mapping[str, Any], path: str) -> str:
+    text = str(flat[path]) if path in flat else "not there"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,280 @@
+"""The log: everything a run says, to its files, the terminal and the trackers. Called by the trainer once an epoch.
+
+metrics.jsonl has one JSON object a line: an epoch's metrics, an evaluation (key `evaluation`) or a window of env steps
+(key `window`). log.txt is for reading: the heading, then one line an epoch, and notes. The terminal shows the panel
+where it can and the lines of log.txt where it cannot. Nothing that fails here stops training: it is counted, said once
+and tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from gridmill.run import Run
+from gridmill.runs.figures import count, duration, number
+from gridmill.runs.lines import Lines, cut_after
+from gridmill.runs.trackers import Tracker, trackers
+
+if TYPE_CHECKING:
+    from gridmill.runs.console import Panel
+
+COLUMNS = {"epoch": 6, "steps": 9, "sps": 8, "score": 9, "reward": 9, "policy": 9, "value": 9, "entropy": 9, "eta": 10}
+TITLES = "".join(name.rjust(width) for name, width in COLUMNS.items())
+ENDED = "ended: "
+WIDTH = 80
+PAUSE = 0.5  # seconds between lines on a terminal; log.txt has them all
+
+
+class RunLog:
+    """What a run says. `append` goes on with what is there, without the epochs after `from_epoch`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        run: Run,
+        header: Sequence[str] = (),
+        panel: bool | None = None,
+        append: bool = False,
+        from_epoch: int | None = None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._log = Lines(folder / "log.txt", append, exclusive=True)
+        self._said: set[str] = set()  # troubles a person knows of
+        self._troubles: list[str] = []
+        late = cut_after(folder / "metrics.jsonl", from_epoch) if append and from_epoch is not None else []
+        self._metrics = Lines(folder / "metrics.jsonl", append)
+        for line in late:
+            self._write(self._metrics, line)
+        self._trackers: list[Tracker] = trackers(run, folder)
+        self._last_line = 0.0
+        self._unsaid = ""  # the newest epoch's line, if the terminal has not seen it
+        self._has_terminal = True
+        self._closed = False
+
+        resumed = (
+            [] if not append else ["", f"resumed after epoch {from_epoch}" if from_epoch is not None else "resumed"]
+        )
+        opening = [*resumed, *header, "", TITLES]
+        for line in opening:
+            self._write(self._log, line)
+        self._panel = _panel(run, folder, panel)
+        for line in opening[:-1] if self._panel else opening:
+            self._show(line)
+        self._tell_troubles()
+
+    def epoch(self, metrics: Mapping[str, Any]) -> None:
+        """An epoch is over: metrics.jsonl, log.txt, terminal, trackers."""
+        record = {key: _plain(value) for key, value in metrics.items()}
+        self._write(self._metrics, json.dumps(record, allow_nan=False))
+        line = epoch_line(record)
+        self._write(self._log, line)
+        self._unsaid = line
+        if self._panel is not None:
+            self._draw(record)
+        elif time.monotonic() - self._last_line >= PAUSE:
+            self._show_epoch()
+        if self._trackers:
+            numbers = {k: float(v) for k, v in record.items() if isinstance(v, int | float)}
+            for tracker in self._trackers:
+                tracker.put(int(record.get("agent_steps") or 0), numbers)
+        self._tell_troubles()
+
+    def evaluation(self, epoch: int, agent_steps: int, result: Mapping[str, Any]) -> None:
+        """A checkpoint of that epoch was evaluated; `result` is the JSON of `gridmill eval`."""
+        record = {"epoch": epoch, "agent_steps": agent_steps, "evaluation": _plain(result)}
+        self._write(self._metrics, json.dumps(record, allow_nan=False))
+        for line in evaluation_lines(record):
+            self.note(line)
+
+    def window(self, epoch: int, totals: Mapping[str, Any]) -> None:
+        """A window of env steps became full in that epoch."""
+        record = {"epoch": epoch, "window": _plain(totals)}
+        self._write(self._metrics, json.dumps(record, allow_nan=False))
+        self._tell_troubles()
+
+    def note(self, text: str, whole: bool = False) -> None:
+        """Something a person should know: a warning, a checkpoint. A command to be copied stays `whole`."""
+        for line in text.splitlines():
+            self._write(self._log, line)
+            if self._panel is not None:
+                try:
+                    self._panel.note(line)
+                except Exception as reason:
+                    self._drop_panel(reason)
+            else:
+                self._show(line, whole)
+        self._tell_troubles()
+
+    def report(self) -> Path | None:
+        """Write report.html anew; None if that failed."""
+        from gridmill.runs.report import page as report
+
+        try:
+            return report.write(self.folder)
+        except OSError as reason:
+            self._trouble("report.html", reason.strerror or str(reason))
+            self._tell_troubles()
+            return None
+
+    def close(self, reason: str = "finished") -> None:
+        """The last line says why the run ended; then the report, and the trackers have their time to finish."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._panel is not None:
+            try:
+                self._panel.close()
+            except Exception as fault:
+                self._trouble("panel", str(fault))
+            self._panel = None
+        elif self._unsaid:
+            self._show_epoch()
+        self.report()
+        for tracker in self._trackers:
+            tracker.close()
+        self._tell_troubles()
+        for kind in (self._metrics, self._log):
+            if kind.missed:
+                self.note(f"{kind.path.name}: {kind.missed} writes failed, {kind.waiting} lines are lost")
+        self.note(f"{ENDED}{' '.join(reason.split())}")
+        self._metrics.close()
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close("finished" if kind is None else f"{kind.__name__}: {fault}")
+
+    # ---- files
+
+    def _write(self, lines: Lines, line: str) -> None:
+        waited = lines.waiting
+        trouble = lines.write(line)
+        if trouble:
+            self._trouble(lines.path.name, f"{trouble}; training goes on, lines wait in memory")
+        elif waited and lines.path.name in self._said:
+            self._said.discard(lines.path.name)
+            self._troubles.append(f"{lines.path.name} can be written again, {waited} lines that waited are in it")
+
+    def _trouble(self, what: str, reason: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            self._troubles.append(f"warning: {what} cannot be written: {reason}")
+
+    def _tell_troubles(self) -> None:
+        for tracker in self._trackers:
+            if tracker.trouble:
+                self._troubles.append(f"warning: {tracker.trouble}")
+                tracker.trouble = None
+        while self._troubles:
+            self.note(self._troubles.pop(0))
+
+    # ---- the terminal
+
+    def _show(self, line: str, whole: bool = False) -> None:
+        """A line on the terminal; when nobody is there any more, training goes on."""
+        if not self._has_terminal:
+            return
+        try:
+            shown = line.encode("ascii", "backslashreplace").decode()
+            if len(shown) > WIDTH and not whole:  # paths stay whole, so that they can be copied
+                shown = textwrap.fill(
+                    shown, WIDTH, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+                )
+            print(shown, flush=True)
+        except (OSError, ValueError):
+            self._has_terminal = False
+
+    def _show_epoch(self) -> None:
+        self._show(self._unsaid)
+        self._unsaid = ""
+        self._last_line = time.monotonic()
+
+    def _draw(self, record: Mapping[str, Any]) -> None:
+        assert self._panel is not None
+        try:
+            self._panel.epoch(record)
+        except Exception as reason:  # a picture is never worth a run
+            self._drop_panel(reason)
+
+    def _drop_panel(self, reason: Exception) -> None:
+        self._panel = None
+        self._trouble("panel", f"{type(reason).__name__}: {reason}; plain lines from here")
+
+
+def epoch_line(metrics: Mapping[str, Any]) -> str:
+    """One line of log.txt, under TITLES."""
+    cells = {
+        "epoch": str(metrics.get("epoch", "")),
+        "steps": count(metrics.get("agent_steps")),
+        "sps": count(metrics.get("sps")),
+        "score": number(metrics.get("score")),
+        "reward": number(metrics.get("reward")),
+        "policy": number(metrics.get("loss/policy")),
+        "value": number(metrics.get("loss/value")),
+        "entropy": number(metrics.get("loss/entropy")),
+        "eta": duration(metrics.get("eta")),
+    }
+    return "".join(cells[name].rjust(width) for name, width in COLUMNS.items())
+
+
+def evaluation_lines(record: Mapping[str, Any]) -> list[str]:
+    """An evaluation in words, a line for each game and policy."""
+    lines: list[str] = []
+    results = evaluation_results(record)
+    for result in results:
+        said = [
+            f"{what} {number(result[what].get('mean'))} +- {number(result[what].get('se'))}"
+            for what in ("score", "reward")
+            if isinstance(result.get(what), Mapping)
+        ]
+        words = f"evaluation, epoch {record.get('epoch')}: {', '.join(said)} ({result.get('episodes', '?')} episodes)"
+        if len(results) > 1:
+            words += f" in {result.get('game', '?')}"
+        lines += textwrap.wrap(words, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+    return lines
+
+
+def evaluation_results(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The results inside a line of metrics.jsonl that has an evaluation."""
+    evaluation = record.get("evaluation")
+    results = evaluation.get("results", [evaluation]) if isinstance(evaluation, Mapping) else []
+    return [result for result in results if isinstance(result, Mapping)]
+
+
+def _panel(run: Run, folder: Path, wanted: bool | None) -> Panel | None:
+    if wanted is False:
+        return None
+    from gridmill.runs.console import Panel, fits_terminal
+
+    if wanted is None and not fits_terminal(sys.stdout):
+        return None
+    return Panel(folder.name, f"{run.game.name} {run.game.fingerprint()}")
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: arrays' scalars as numbers, what is not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    try:
+        return _plain(value.item())
+    except (AttributeError, ValueError, RuntimeError):  # no scalar: its text, rather than a stopped run
+        return str(value)

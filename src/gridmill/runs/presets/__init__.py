@@ -1,0 +1,79 @@
+"""Presets: settings for a machine or a purpose, as TOML that is merged over a recipe; overrides win over it.
+
+A file has the tables of `Run`. What stands under `with_gpu` counts only where there is one. Without a preset the one
+for this machine, `gpu` or `laptop`, fills in what the recipe left at its defaults.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from gridmill.config import ConfigError, did_you_mean, flatten
+from gridmill.run import Run
+from gridmill.runs import overrides
+
+_FOLDER = Path(__file__).parent
+_LARGEST = 1_000_000  # bytes; a file larger than this is not settings
+
+
+def names() -> list[str]:
+    """Names of the presets that ship."""
+    return sorted(file.stem for file in _FOLDER.glob("*.toml"))
+
+
+def has_gpu() -> bool:
+    """True where the driver shows a CUDA device; torch is not asked, it may not be installed."""
+    return Path("/dev/nvidia0").exists()
+
+
+def detected() -> str:
+    """The preset for this machine."""
+    return "gpu" if has_gpu() else "laptop"
+
+
+def fill(run: Run) -> Run:
+    """The run with the preset for this machine where it has the defaults: what a recipe chose stays."""
+    mine = flatten(run.tree())
+    usual = flatten(Run(recipe=run.recipe, game=run.game, policy=run.policy).tree())
+    wanted = _changes(load(detected()), run.tree())
+    return overrides.change(run, [(path, value) for path, value in wanted if mine.get(path) == usual.get(path)])
+
+
+def apply(run: Run, preset: str) -> Run:
+    """The run with a preset, by name or `path/to/file.toml`, merged over it."""
+    settings = load(preset)
+    with_gpu = _changes(settings.pop("with_gpu", {}), run.tree())
+    try:
+        return overrides.change(run, _changes(settings, run.tree()) + (with_gpu if has_gpu() else []))
+    except ConfigError as error:
+        raise ConfigError(f"preset {preset}: {error.what}", error.path) from None
+
+
+def load(preset: str) -> dict[str, Any]:
+    """What the file says."""
+    file = Path(preset) if preset.endswith(".toml") else _FOLDER / f"{preset}.toml"
+    if not preset.endswith(".toml") and preset not in names():
+        known = ", ".join(names())
+        raise ValueError(f"unknown preset `{preset}`{did_you_mean(preset, names())} - presets: {known}, or FILE.toml")
+    if not file.is_file():
+        raise ValueError(f"no preset file `{preset}`")
+    if file.stat().st_size > _LARGEST:
+        raise ValueError(f"preset {preset}: expected at most {_LARGEST} bytes, got {file.stat().st_size}")
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"preset {preset}: expected TOML, got {error}") from None
+
+
+def _changes(settings: Any, tree: Any, start: str = "") -> list[tuple[str, Any]]:
+    """Settings as paths: a table goes into the part of the same name, anything else replaces what is there."""
+    if not isinstance(settings, dict):
+        raise ConfigError(f"expected a table of settings, got {settings!r}", "$.with_gpu")
+    found: list[tuple[str, Any]] = []
+    for name, value in settings.items():
+        path = f"{start}.{name}" if start else name
+        part = tree.get(name)
+        found += _changes(value, part, path) if isinstance(value, dict) and isinstance(part, dict) else [(path, value)]
+    return found

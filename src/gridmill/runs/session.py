@@ -1,0 +1,357 @@
+"""A training run from beginning to end, with its folder: the loop around `Trainer.epoch`.
+
+    runs/<name>/  run.json  metrics.jsonl  log.txt  report.html  checkpoints/  traces/  dump/
+
+Called by the command line and by people: `train(run)` begins one, `resume(folder)` goes on with one, to the bit on a
+CPU.
+Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 130 Ctrl-C,
+143 SIGTERM.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from gridmill.policy import checkpoint, onednn
+from gridmill.policy.spec import Spec
+from gridmill.policy.transfer import refuse_unlike, transfer
+from gridmill.run import PolicyConfig, Run
+from gridmill.runs import monitor, overrides
+from gridmill.runs.evaluator import Evaluator
+from gridmill.runs.heading import heading
+from gridmill.runs.log import RunLog
+from gridmill.runs.traces import Traces
+from gridmill.sizing import mebibytes, plan
+from gridmill.train.analysis import analyse
+from gridmill.train.guard import Guard, dump, first_not_finite
+from gridmill.train.trainer import BrokenNumbers, Trainer, refuse_deadly
+
+NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended."""
+
+    folder: Path
+    agent_steps: int
+    epochs: int
+    score: float | None  # mean of the newest agent-episodes
+    seconds: float
+    exit_code: int
+
+
+def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fresh: bool = False) -> Result:
+    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside."""
+    plan(run)  # refuses what does not fit, before anything is made
+    refuse_deadly(run)
+    start = _init_from(run)
+    name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = Path(runs_dir) / name
+    if folder.exists() and any(folder.iterdir()):
+        if not fresh:
+            raise ValueError(f"`{folder}` exists; go on with it: gridmill resume {folder} - or begin anew: --fresh")
+        _put_aside(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = run.replace("run", name)
+    return _Session(run, folder, panel, start=start).go()
+
+
+def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = None) -> Result:
+    """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change."""
+    place, skipped = checkpoint.find(Path(path)), list[str]()
+    if place.resolve() == Path(path).resolve():  # one checkpoint was named
+        found = checkpoint.load(place)
+    else:
+        found, skipped = checkpoint.newest(place.parent)
+    run = overrides.apply(Run.load(Run.upgraded(found.record["run"])), list(changes))
+    plan(run)
+    return _Session(run, found.path.parent.parent, panel, found, skipped).go()
+
+
+class _Session:
+    def __init__(
+        self,
+        run: Run,
+        folder: Path,
+        panel: bool | None,
+        found: checkpoint.Checkpoint | None = None,
+        skipped: Sequence[str] = (),
+        start: checkpoint.Checkpoint | None = None,
+    ) -> None:
+        self.run, self.folder = run, folder
+        self.trainer = Trainer(run, folder)
+        notes = [f"skipped: {line}" for line in skipped]
+        if start is not None:
+            try:
+                notes.append(f"begins with {start.path}: {_transfer(self.trainer, start)}")
+            except ValueError:
+                self.trainer.close()
+                raise
+        self.before = 0.0  # seconds of the run before this session
+        if found is not None:
+            checkpoint.refuse_mismatch(found.record, run, self.trainer.spec)
+            self.trainer.restore(found.policy, found.trainer, found.record["last"])
+            self.before = float(found.record["seconds"])
+        self.began = time.monotonic()
+        self.first_steps = self.trainer.agent_steps
+        lines = heading(run, self.trainer.env, _recipe(run))
+        self.log = RunLog(  # first: it refuses a folder that somebody else writes
+            folder, run, lines, panel, append=found is not None, from_epoch=None if found is None else found.epoch
+        )
+        _write_record(folder / "run.json", self.record())
+        for line in notes:
+            self.log.note(line)
+        self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
+        self.evaluator = Evaluator(run, folder) if run.evaluation.enabled else None
+        self.guard = Guard(run.guard)
+        self.traces = Traces(run.profiler, folder / "traces")
+        self.saved: Path | None = None if found is None else found.path
+        self.saved_at = (self.trainer.epochs, time.monotonic())
+        self.saving = 0.0  # seconds since the newest line of metrics
+        self.looked = -1e9  # when the monitor last looked
+        self.signal = 0
+
+    def go(self) -> Result:
+        code, reason = 0, "finished"
+        with _Signals(self):
+            try:
+                while not self.trainer.done and not self.signal and not code:
+                    code, reason = self.epoch()
+                if self.signal:
+                    code, reason = 128 + self.signal, f"stopped by {signal.Signals(self.signal).name}"
+                if code not in (BROKEN, STOPPED) and not self.save(last=True):
+                    code, reason = NOT_SAVED, "the last checkpoint could not be written"
+            except BrokenNumbers as error:
+                self.log.note(f"stopped: {error}; {self.dumped()}")
+                code, reason = BROKEN, "non-finite values"
+            except checkpoint.NotSaved as error:
+                self.log.note(str(error))
+                code, reason = NOT_SAVED, "checkpoints cannot be written"
+            except torch.OutOfMemoryError as error:
+                need, reason = mebibytes(plan(self.run)[1].total), "out of memory"
+                raise RuntimeError(
+                    f"out of memory ({str(error).splitlines()[0]}); about {need} were expected: lower "
+                    f"trainer.max_microbatch (now {self.trainer.sizes.microbatch_size}) or trainer.num_worlds "
+                    f"(now {self.trainer.sizes.num_worlds})"
+                ) from error
+            except BaseException as error:
+                reason = f"{type(error).__name__}: {error}"
+                raise
+            finally:
+                self.close(code, reason)
+        seconds = self.before + time.monotonic() - self.began
+        score = float(self.trainer.recent.mean()) if len(self.trainer.recent) else None
+        return Result(self.folder, self.trainer.agent_steps, self.trainer.epochs, score, seconds, code)
+
+    def epoch(self) -> tuple[int, str]:
+        """One epoch and everything around it; an exit code if the run must end."""
+        with self.traces.around(self.trainer.epochs):
+            metrics = self.trainer.epoch()
+        now = time.monotonic()
+        steps = self.trainer.agent_steps - self.first_steps
+        mean = steps / max(1e-9, now - self.began)
+        left = max(0, self.trainer.sizes.agent_steps - self.trainer.agent_steps)
+        metrics |= {"seconds": self.before + now - self.began, "sps_mean": mean, "eta": left / mean}
+        metrics |= analyse(self.run.analysis, self.trainer)
+        if now - self.looked >= self.run.monitor.seconds:
+            metrics |= monitor.sample()
+            self.looked = now
+        metrics["time/checkpoint"], self.saving = self.saving, 0.0
+        if self.saved is not None:
+            metrics["last_checkpoint"] = self.saved.name
+        for window in self.trainer.full_windows:  # before the epoch: what looks for the newest reads the last lines
+            self.log.window(self.trainer.epochs, window.record())
+        self.log.epoch(metrics)  # before the checkpoint: whatever one holds, the metrics up to it are there
+        if self.due():
+            self.save()
+        self.evaluate(metrics["seconds"])
+        timed = self.run.profiler.rollout_timing
+        if timed and self.trainer.epochs % timed == 0:
+            self.log.note("\n".join(timing_tree(metrics)))
+        warnings = self.guard.look(metrics)
+        for warning in warnings:
+            self.log.note(f"warning: {warning}")
+        if self.trainer.learner.in_a_row >= 3:
+            self.log.note(f"stopped: 3 updates in a row had non-finite values; {self.dumped()}")
+            return BROKEN, "non-finite values"
+        if warnings and self.run.guard.stop:
+            return STOPPED, "stopped by the guard"
+        return 0, "finished"
+
+    def due(self) -> bool:
+        """Whether a checkpoint is: by epochs, by seconds, or because the last try failed."""
+        c, (epoch, at) = self.run.checkpoint, self.saved_at
+        if self.trainer.learner.in_a_row:
+            return False  # never from a bad state
+        by_epochs = c.epochs > 0 and self.trainer.epochs - epoch >= c.epochs
+        by_seconds = c.seconds > 0 and time.monotonic() - at >= c.seconds
+        return by_epochs or by_seconds or self.saver.retry_due()
+
+    def save(self, last: bool = False) -> bool:
+        """Write a checkpoint, unless there is one of this epoch or updates were skipped; False if the disk fails."""
+        t, began = self.trainer, time.monotonic()
+        if t.learner.in_a_row or (self.saved is not None and self.saved_at[0] == t.epochs):
+            return True
+        weights, tensors = t.weights(), t.tensors()
+        if poisoned := first_not_finite(weights | tensors):
+            raise BrokenNumbers(f"`{poisoned}` is not finite after epoch {t.epochs}; expected finite numbers")
+        score = float(t.recent.mean()) if len(t.recent) else None
+        path = self.saver.save(t.epochs, weights, tensors, self.record(), score, last)
+        self.saved_at = (t.epochs if path is not None else self.saved_at[0], time.monotonic())
+        self.saved = path or self.saved
+        self.saving += time.monotonic() - began
+        return path is not None
+
+    def dumped(self) -> str:
+        """Keep what is needed to see why a run broke, if the disk takes it; where it lies."""
+        try:
+            return f"dump: {dump(self.folder, self.trainer)}"
+        except OSError as error:
+            return f"no dump: {error}"
+
+    def record(self) -> dict[str, Any]:
+        """What run.json holds: all that a person or a program must know to use the weights."""
+        return {
+            "run": self.run.tree(),
+            "spec": self.trainer.spec.tree(),
+            "fingerprint": self.run.game.fingerprint(),
+            "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
+            "commit": _commit(),
+            "onednn": onednn.settle().state,
+            "seconds": self.before + time.monotonic() - self.began if hasattr(self, "began") else self.before,
+            "last": self.trainer.last,
+        }
+
+    def evaluate(self, seconds: float) -> None:
+        if self.evaluator is None:
+            return
+        self.evaluator.start_when_due(self.trainer.epochs, seconds, self.saved)
+        for result in self.evaluator.poll():
+            if "error" in result:
+                self.log.note(f"evaluation of epoch {result['epoch']}: {result['error']}")
+            else:
+                t = self.trainer  # counted back from now: before a resume a batch may have had another size
+                steps = t.agent_steps - (t.epochs - result["epoch"]) * t.sizes.batch_size
+                self.log.evaluation(result["epoch"], steps, result)
+
+    def close(self, code: int, reason: str) -> None:
+        self.traces.close()
+        if self.evaluator is not None:
+            self.evaluator.close()
+        if self.saved is not None and not self.trainer.done:
+            self.log.note(f"go on with: gridmill resume {shlex.quote(str(self.folder))}", whole=True)
+        self.trainer.close()
+        self.log.close(reason)
+
+
+def timing_tree(metrics: dict[str, Any]) -> list[str]:
+    """The parts of an epoch's time as lines of a tree."""
+    total = metrics["time/rollout"] + metrics["time/learn"]
+    lines = [f"epoch {metrics['epoch']}: {total:.3f} s", f"  rollout    {metrics['time/rollout']:8.3f} s"]
+    for part, label in {"env": "env wait", "copy": "copy", "act": "forward", "store": "store"}.items():
+        lines.append(f"    {label:<8} {metrics[f'time/{part}']:8.3f} s")
+    return [*lines, f"  learn      {metrics['time/learn']:8.3f} s"]
+
+
+class _Signals:
+    """Ctrl-C and SIGTERM: the first ends the run after the running update, a second Ctrl-C at once."""
+
+    def __init__(self, session: _Session) -> None:
+        self.session = session
+        self.before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.before[number] = signal.signal(number, self.handle)
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        if self.session.signal and number == signal.SIGINT:
+            os._exit(128 + number)
+        self.session.signal = number
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+
+def _init_from(run: Run) -> checkpoint.Checkpoint | None:
+    """The weights that a run shall begin with, if it names some; refused if the networks are not alike."""
+    if not run.policy.init_from:
+        return None
+    found = checkpoint.load_policy(checkpoint.find(Path(run.policy.init_from)))
+    try:
+        refuse_unlike(run.policy, *_network_of(found))
+    except ValueError as error:
+        raise ValueError(f"policy.init_from = {found.path}: {error}") from None
+    return found
+
+
+def _network_of(found: checkpoint.Checkpoint) -> tuple[PolicyConfig, Spec]:
+    return PolicyConfig.load(PolicyConfig.upgraded(found.record["run"]["policy"])), Spec.load(found.record["spec"])
+
+
+def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
+    """Give the policy the weights it shall begin with; what was known of its words."""
+    try:
+        return transfer(trainer.policy, start.policy, *_network_of(start))
+    except ValueError as error:
+        raise ValueError(f"policy.init_from = {start.path}: {error}") from None
+
+
+def _recipe(run: Run) -> Run | None:
+    """The recipe as it is written, if it can be had again."""
+    from gridmill import recipes
+
+    try:
+        return recipes.build(run.recipe)
+    except Exception:  # a recipe of somebody's own that is not here any more; the heading does without
+        return None
+
+
+def _file_name(recipe: str) -> str:
+    stem = Path(recipe.split(":")[0]).stem.split(".")[-1]
+    return re.sub(r"[^A-Za-z0-9._-]", "-", recipe.split(":")[-1] if ":" in recipe else stem) or "run"
+
+
+def _put_aside(folder: Path) -> None:
+    """Never deletes: the old folder keeps everything under another name."""
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.before-{number}")).exists():
+        number += 1
+    folder.rename(aside)
+
+
+def _write_record(path: Path, record: dict[str, Any]) -> None:
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(record, indent=1))
+    unfinished.replace(path)
+
+
+@functools.cache
+def _commit() -> str:
+    """The commit of the source the package runs from, if it has one."""
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

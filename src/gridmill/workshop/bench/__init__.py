@@ -1,0 +1,1 @@
+"""`gridmill bench step | rollout | train`: how fast, beside what bounds it and beside others."""

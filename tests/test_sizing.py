@@ -1,0 +1,172 @@
+"""Batch arithmetic: what is accepted fits to the last step, what is refused names numbers that fit."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import asdict
+
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridmill import recipes, sizing
+from gridmill.config import ConfigError
+from gridmill.games import toy
+from gridmill.run import Run, TrainerConfig
+from gridmill.runs import overrides
+
+GAME = toy(1, 8, 0.0)
+
+
+def run_of(**trainer: int) -> Run:
+    return Run(recipe="test", game=GAME, trainer=TrainerConfig(**trainer))
+
+
+def test_sizes_by_hand() -> None:
+    run = run_of(
+        num_worlds=6, async_factor=3, batch_size=1_920, minibatch_size=640, bptt_horizon=16,
+        max_microbatch=256, update_epochs=2, total_timesteps=5_000, threads=5,
+    )  # fmt: skip
+    assert asdict(sizing.sizes(run, 4)) == {
+        "num_worlds": 6,
+        "num_agents": 4,
+        "lanes": 3,
+        "rows": 24,
+        "lane_rows": 8,
+        "horizon": 80,
+        "bptt_horizon": 16,
+        "segments_per_row": 5,
+        "segments": 120,
+        "batch_size": 1_920,
+        "minibatch_size": 640,
+        "minibatch_segments": 40,
+        "minibatches": 3,
+        "microbatch_size": 256,
+        "microbatches": 3,
+        "updates": 6,
+        "epochs": 3,
+        "agent_steps": 5_760,
+        "threads": 5,
+    }
+
+
+small = st.integers(1, 40)
+sizes = st.fixed_dictionaries(
+    {
+        "num_worlds": st.integers(1, 64),
+        "async_factor": st.integers(1, 6),
+        "batch_size": st.one_of(st.integers(1, 100_000), st.tuples(small, small, small).map(math.prod)),
+        "minibatch_size": st.one_of(st.integers(1, 20_000), st.tuples(small, small).map(math.prod)),
+        "bptt_horizon": st.sampled_from([1, 2, 3, 4, 8, 16, 64, 100, 5_000, 10**9]),
+        "max_microbatch": st.sampled_from([0, 0, 1, 64, 100, 1_000]),
+        "total_timesteps": st.integers(1, 10**7),
+    }
+)  # fmt: skip
+
+
+@settings(max_examples=1000)
+@given(sizes, st.sampled_from([1, 2, 3, 4, 8, 20, 24]))
+def test_what_is_collected_is_what_is_trained_on(trainer: dict[str, int], agents: int) -> None:
+    run = run_of(**trainer)
+    try:
+        fits = sizing.sizes(run, agents)
+    except ConfigError as refusal:
+        # One line whose overrides can be pasted after what was typed.
+        offer = re.fullmatch(r".+; add: (.+) - at `\$\.trainer\.\w+`", str(refusal))
+        assert offer is not None
+        run = overrides.apply(run, offer[1].split())
+        assert run.trainer.num_worlds == trainer["num_worlds"]
+        fits = sizing.sizes(run, agents)
+    collected = fits.rows * fits.horizon
+    assert collected == fits.batch_size == run.trainer.batch_size
+    assert collected == fits.segments * fits.bptt_horizon == fits.rows * fits.segments_per_row * fits.bptt_horizon
+    assert collected == fits.minibatches * fits.minibatch_segments * fits.bptt_horizon
+    assert fits.minibatch_size == fits.minibatch_segments * fits.bptt_horizon
+    assert fits.lanes * fits.lane_rows == fits.rows
+    assert fits.lane_rows % agents == 0
+    pieces = range(0, fits.minibatch_size, fits.microbatch_size)
+    assert len(pieces) == fits.microbatches
+    assert fits.microbatch_size % fits.bptt_horizon == 0
+    assert (fits.epochs - 1) * collected < run.trainer.total_timesteps <= fits.epochs * collected == fits.agent_steps
+    assert fits.threads >= 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (
+            ["trainer.num_worlds=32"],
+            "batch_size = 52800 is not a multiple of 76800 (num_worlds = 32 x 24 agents x bptt_horizon = 100); "
+            "add: trainer.batch_size=76800 trainer.minibatch_size=4800 - at `$.trainer.batch_size`",
+        ),
+        (
+            ["trainer.num_worlds=21"],
+            "num_worlds = 21 is not a multiple of async_factor = 2; add: trainer.async_factor=3 "
+            "trainer.batch_size=50400 trainer.minibatch_size=4200 - at `$.trainer.num_worlds`",
+        ),
+        (
+            ["trainer.minibatch_size=5000"],
+            "batch_size = 52800 is not a multiple of minibatch_size = 5000; add: trainer.minibatch_size=4800 "
+            "- at `$.trainer.minibatch_size`",
+        ),
+        (
+            ["trainer.minibatch_size=4444"],
+            "minibatch_size = 4444 is not a multiple of bptt_horizon = 100; add: trainer.minibatch_size=4400 "
+            "- at `$.trainer.minibatch_size`",
+        ),
+        (
+            ["trainer.max_microbatch=150"],
+            "max_microbatch = 150 is not a multiple of bptt_horizon = 100; add: trainer.max_microbatch=100 "
+            "- at `$.trainer.max_microbatch`",
+        ),
+    ],
+)
+def test_a_refusal_names_what_does_not_fit_and_what_would(texts: list[str], said: str) -> None:
+    sizes = ["num_worlds=22", "batch_size=52_800", "minibatch_size=4_400", "bptt_horizon=100"]
+    run = overrides.apply(recipes.build("arena_basic_easy_shaped"), [f"trainer.{size}" for size in sizes])
+    run = overrides.apply(run, texts)
+    with pytest.raises(ConfigError, match=f"^{re.escape(said)}$"):
+        sizing.plan(run)
+
+
+def test_threads_come_from_the_cores_but_no_more_than_a_lane_has_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "cores", lambda: 6)
+    chosen = [
+        sizing.sizes(run_of(num_worlds=worlds, batch_size=64 * worlds, minibatch_size=64)).threads
+        for worlds in (2, 8, 64)
+    ]
+    assert chosen == [1, 4, 6]
+    monkeypatch.setattr(sizing, "cores", lambda: 128)
+    assert sizing.sizes(run_of(num_worlds=64, batch_size=4_096, minibatch_size=64)).threads == 16
+    assert sizing.cores() >= 1
+
+
+def test_memory_grows_with_what_it_is_made_of() -> None:
+    plain = recipes.build("ci")
+    base = sizing.memory(plain)
+    assert base.experience >= 9_216 * 600  # the tokens alone
+    assert base.total == base.experience + base.policy + base.worlds
+    twice = sizing.memory(plain.replace("trainer.num_worlds", 4))
+    assert (twice.worlds, twice.experience) == (2 * base.worlds, base.experience)
+    assert sizing.memory(plain.replace("trainer.batch_size", 18_432)).experience == 2 * base.experience
+    assert sizing.memory(plain.replace("trainer.max_microbatch", 300)).policy < base.policy
+    assert sizing.memory(plain.replace("policy.core", "lstm")).policy > base.policy
+
+
+@pytest.mark.parametrize("encoder", ["bag", "cnn", "attend"])
+@pytest.mark.parametrize("core", ["none", "scan", "gru", "lstm"])
+def test_every_network_has_an_estimate(encoder: str, core: str) -> None:
+    run = recipes.build("ci").replace_all([("policy.encoder", encoder), ("policy.core", core)])
+    assert sizing.memory(run).policy > 4 * 4 * 128 * 128
+
+
+def test_more_than_this_machine_has_is_refused_with_the_sum() -> None:
+    run = recipes.build("arena").replace("trainer.batch_size", 10**11)
+    with pytest.raises(ConfigError) as caught:
+        sizing.plan(run)
+    have = sizing.mebibytes(psutil.virtual_memory().total)
+    assert "(batch_size = 100000000000 steps x " in str(caught.value)
+    assert f"this machine has {have}; lower one of batch_size, num_worlds, max_microbatch" in str(caught.value)
+    assert caught.value.path == "$.trainer.batch_size"
