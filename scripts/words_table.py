@@ -1,7 +1,6 @@
 """Writes docs/words.md: every word a grid game can be made of, from the native descriptions (`fields()`).
 
 Headings and their texts come from the Python models, whose names and defaults a test holds equal to the native side.
-Called by `make docs`; `tests/contracts/test_words.py` holds the page in step.
 """
 
 from __future__ import annotations

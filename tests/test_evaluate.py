@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import gridmill
 from gridmill import cli, games
-from gridmill import evaluate as room
+from gridmill import evaluate as tool
 from gridmill.evaluate import as_record, baselines, evaluate, rows_of
 from gridmill.run import Run
 
@@ -86,7 +86,7 @@ def test_the_standard_error_is_over_worlds(monkeypatch: pytest.MonkeyPatch) -> N
     assert by_world.std() > 0
     assert found.stats["ore.get"].mean == pytest.approx(by_world.mean())
     assert found.stats["ore.get"].se == pytest.approx(by_world.std(ddof=1) / 2)
-    monkeypatch.setattr(room, "WORLDS", 2)  # in portions of two: as many worlds, each once
+    monkeypatch.setattr(tool, "WORLDS", 2)  # in portions of two: as many worlds, each once
     halves = evaluate(SMALL, "random", episodes=4, seed=3)
     assert halves.stats["ore.get"].worlds == 4
 
@@ -107,14 +107,14 @@ def test_the_same_call_gives_the_same_figures() -> None:
 def test_pairs_share_no_game_and_change_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every policy on every game has an env of its own, made from a frozen game of its own."""
     made: list[Any] = []
-    real = room.make
+    real = tool.make
 
     def spy(game: Any, **options: Any) -> Any:
         env = real(game, **options)
         made.append(SimpleNamespace(game=game, before=game.fingerprint(), env=env))
         return env
 
-    monkeypatch.setattr(room, "make", spy)
+    monkeypatch.setattr(tool, "make", spy)
     names = ["arena_basic_easy_shaped", "navigation"]
     call(*names, "--policy", "random", "--policy", "random", "--episodes", "1", "--json")
     assert [one.game.name for one in made] == [names[0], names[0], names[1], names[1]]

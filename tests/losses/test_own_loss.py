@@ -1,5 +1,6 @@
 """A loss is a file: one that imitates a teacher lands as a file of the package or of the user's own, is trained with
-its columns and its head, and a resumed run equals one that was never interrupted."""
+its columns and its head, and a resumed run equals one that was never interrupted.
+"""
 
 from __future__ import annotations
 

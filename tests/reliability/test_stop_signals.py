@@ -76,7 +76,7 @@ def signals_again_and_again(folder: Path, count: int, seed: int) -> dict[str, in
         assert skipped == []
         assert found.epoch == epochs_of(folder)[-1]["epoch"] == lines(folder)  # the epoch that ran was finished
         told = said.read_text().splitlines()
-        assert f"go on with: gridmill resume {folder}" in told
+        assert f"resume with: gridmill resume {folder}" in told
         assert told[-1] == f"ended: stopped by {signal.Signals(sent).name}"
     return {"signals": count, "epochs": lines(folder), "slowest_ms": round(1000 * longest)}
 
@@ -145,7 +145,7 @@ def test_the_printed_command_goes_on(tmp_path: Path) -> None:
         child.send_signal(signal.SIGINT)
         said = child.stdout.read()
     assert child.returncode == 130
-    (printed,) = [line.partition(": ")[2] for line in said.splitlines() if line.startswith("go on with: ")]
+    (printed,) = [line.partition(": ")[2] for line in said.splitlines() if line.startswith("resume with: ")]
     name, *words = shlex.split(printed)
     assert name == "gridmill"
     wanted = epochs_of(run)[-1]["agent_steps"] + 256

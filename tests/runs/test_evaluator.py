@@ -17,7 +17,7 @@ from tiny import tiny
 
 from gridmill import games, replay
 from gridmill.run import EvaluationConfig, Run
-from gridmill.runs import evaluator as room
+from gridmill.runs import evaluator as tool
 from gridmill.runs import session
 from gridmill.runs.evaluator import Evaluator
 
@@ -54,7 +54,7 @@ def a_folder(folder: Path, run: Run, *epochs: int) -> list[Path]:
 
 
 def with_policy(monkeypatch: pytest.MonkeyPatch, pause: float = 0.0) -> None:
-    monkeypatch.setattr(room, "WATCHED", POLICY.replace("PAUSE", str(pause)) + room.WATCHED)
+    monkeypatch.setattr(tool, "WATCHED", POLICY.replace("PAUSE", str(pause)) + tool.WATCHED)
 
 
 def wait_for(what: Callable[[], Any], seconds: float = 60.0) -> Any:
@@ -154,10 +154,10 @@ def test_it_goes_when_the_trainer_is_killed(tmp_path: Path) -> None:
 import json, time
 from pathlib import Path
 from gridmill.run import Run
-from gridmill.runs import evaluator as room
-room.WATCHED = {POLICY.replace("PAUSE", "100")!r} + room.WATCHED
+from gridmill.runs import evaluator as tool
+tool.WATCHED = {POLICY.replace("PAUSE", "100")!r} + tool.WATCHED
 folder = Path({str(tmp_path)!r})
-judge = room.Evaluator(Run.load(json.loads((folder / "run.json").read_text())["run"]), folder)
+judge = tool.Evaluator(Run.load(json.loads((folder / "run.json").read_text())["run"]), folder)
 judge.start_when_due(1, 0.0, folder / "checkpoints" / "epoch-00000001")
 print(judge._trial.process.pid, flush=True)
 time.sleep(600)
@@ -175,7 +175,7 @@ def test_failures_are_lines_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (checkpoint,) = a_folder(tmp_path, run, 4)
 
     def outcome(script: str) -> str:
-        monkeypatch.setattr(room, "WATCHED", script)
+        monkeypatch.setattr(tool, "WATCHED", script)
         with Evaluator(run, tmp_path) as judge:
             judge.start_when_due(7, 0.0, checkpoint)
             (result,) = wait_for(judge.poll)
@@ -202,7 +202,7 @@ def test_a_checkpoint_that_cannot_be_loaded_is_a_line_of_text(tmp_path: Path) ->
 
 def test_one_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_policy(monkeypatch, pause=100)
-    monkeypatch.setattr(room, "LIMIT", 0.05)
+    monkeypatch.setattr(tool, "LIMIT", 0.05)
     run = a_run(epochs=1)
     (checkpoint,) = a_folder(tmp_path, run, 4)
     with Evaluator(run, tmp_path) as judge:

@@ -54,24 +54,24 @@ def evaluate(
 
     Tables put chance and a script beside a trained policy.
     """
-    from gridmill import evaluate as room
+    from gridmill import evaluate as tool
 
     asked = policy or ["random"]
     if replay is not None and (len(game) > 1 or len(asked) > 1):
         raise ValueError("--replay goes with one game and one policy")
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
-        results = [room.evaluate(_played(g), p, episodes, seed, g, replay) for g in game for p in asked]
-        typer.echo(_as_json(room.as_record(results, seed)))
+        results = [tool.evaluate(_played(g), p, episodes, seed, g, replay) for g in game for p in asked]
+        typer.echo(_as_json(tool.as_record(results, seed)))
         return
     from gridmill.workshop.statistics import count, table
 
     typer.echo(f"{count(episodes, 'episode')} each from seed {seed}; standard errors over worlds")
     for name in game:
-        others = room.baselines(_played(name)) if any(map(room.is_trained, asked)) else []
+        others = tool.baselines(_played(name)) if any(map(tool.is_trained, asked)) else []
         players = list(dict.fromkeys([*asked, *others]))
         saved = {asked[0]: replay}
-        rows = room.rows_of([room.evaluate(_played(name), p, episodes, seed, name, saved.get(p)) for p in players])
+        rows = tool.rows_of([tool.evaluate(_played(name), p, episodes, seed, name, saved.get(p)) for p in players])
         wide = max(12, 42 - max(len(row[0]) for row in rows))
         rows = [(title, _tail(player, wide), *figures) for title, player, *figures in rows]
         typer.echo(f"\n{_tail(name, 80)}")
@@ -128,14 +128,14 @@ def diff(
     Exit code 0 whether they differ or not.
     """
     from gridmill import games
-    from gridmill.grid.analysis import diff as room
+    from gridmill.grid.analysis import diff as tool
 
     first, second = games.build(a), games.build(b)
-    found = room.differences(first, second)
+    found = tool.differences(first, second)
     if json:
         typer.echo(_as_json({"a": first.name, "b": second.name, "differences": found}))
     else:
-        typer.echo(room.text(found, first.name, second.name))
+        typer.echo(tool.text(found, first.name, second.name))
 
 
 def _with_a_map(game: Any, name: str) -> Any:
@@ -258,7 +258,7 @@ def runs(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
     """List training runs: state, steps, score, newest checkpoint, age."""
-    from gridmill.runs import listing as room
+    from gridmill.runs import listing as tool
 
-    found = room.rows(runs_dir)
-    typer.echo(_as_json({"runs": found}) if json else room.text(found))
+    found = tool.rows(runs_dir)
+    typer.echo(_as_json({"runs": found}) if json else tool.text(found))

@@ -80,13 +80,13 @@ def bench_step(
     """
     if more and not baseline:
         raise ValueError(f"unexpected argument `{more[0]}`; only --baseline takes several files")
-    from gridmill.workshop.bench import step as room
+    from gridmill.workshop.bench import step as tool
     from gridmill.workshop.profile import Load
 
     if report is not None:
         if output or baseline or peers or sweep or overhead:
             raise ValueError("--report measures nothing, so it goes with no option but itself")
-        raise typer.Exit(room.report(report))
+        raise typer.Exit(tool.report(report))
     load = Load(
         game=game,
         agents=agents,
@@ -99,7 +99,7 @@ def bench_step(
         seed=seed,
         profiling=True if profile else None,
     )
-    settings = room.Settings(
+    settings = tool.Settings(
         load=load,
         iterations=iterations,
         rounds=rounds,
@@ -112,7 +112,7 @@ def bench_step(
         overhead=overhead,
         instructions=instructions,
     )
-    raise typer.Exit(room.run(settings))
+    raise typer.Exit(tool.run(settings))
 
 
 Changes = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.")]
@@ -142,9 +142,9 @@ def bench_rollout(
 
     Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input.
     """
-    from gridmill.workshop.bench import rollout as room
+    from gridmill.workshop.bench import rollout as tool
 
-    raise typer.Exit(room.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
+    raise typer.Exit(tool.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
 
 
 @bench.command("train")
@@ -163,20 +163,20 @@ def bench_train(
 
     Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input.
     """
-    from gridmill.workshop.bench import train as room
+    from gridmill.workshop.bench import train as tool
 
-    raise typer.Exit(room.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
+    raise typer.Exit(tool.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
 
 
 def _training(
     changes: list[str] | None, game: str | None, recipe: str | None, threads: str, *rest: Any
 ) -> BenchSettings:
-    from gridmill.workshop.bench import train as room
+    from gridmill.workshop.bench import train as tool
 
     numbers = [text.strip() for text in threads.split(",")]
     if not all(text.isdigit() for text in numbers) or len(set(numbers)) < len(numbers):
         raise ValueError(f"--threads takes different numbers like 1,2, got `{threads}`")
-    return room.Settings(room.run_of(game, recipe, changes or ()), tuple(map(int, numbers)), *rest)
+    return tool.Settings(tool.run_of(game, recipe, changes or ()), tuple(map(int, numbers)), *rest)
 
 
 @app.command()
@@ -191,10 +191,10 @@ def profile(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
 ) -> None:
     """Where the time of a step goes, by phase, for each game."""
-    from gridmill.workshop import profile as room
+    from gridmill.workshop import profile as tool
 
-    load = room.Load(worlds=worlds, threads=threads)
-    raise typer.Exit(room.run(game or (), load, steps, warmup, json))
+    load = tool.Load(worlds=worlds, threads=threads)
+    raise typer.Exit(tool.run(game or (), load, steps, warmup, json))
 
 
 @app.command()
@@ -217,9 +217,9 @@ def throughput(
 
     Exit codes: 0 fine, 1 below an enforced target, 2 bad input.
     """
-    from gridmill.workshop import throughput as room
+    from gridmill.workshop import throughput as tool
 
-    settings = room.Settings(
+    settings = tool.Settings(
         mode=mode.value,
         env_impl=env_impl.value,
         worlds=worlds,
@@ -232,4 +232,4 @@ def throughput(
         enforce=enforce_target,
         folder=output,
     )
-    raise typer.Exit(room.run(settings))
+    raise typer.Exit(tool.run(settings))

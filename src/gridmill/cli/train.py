@@ -33,13 +33,13 @@ def train(
     Any setting can be overridden: `gridmill train ci seed=1 trainer.gamma=0.99`.
     """
     from gridmill import recipes, sizing
-    from gridmill.runs import dry_run as room
+    from gridmill.runs import dry_run as tool
     from gridmill.runs import overrides, presets
 
     plain = recipes.build(recipe)
     run = overrides.apply(presets.fill(plain) if preset is None else presets.apply(plain, preset), change or ())
     if dry_run:
-        typer.echo(room.page(run, plain, preset or f"{presets.detected()}, where the recipe says nothing"))
+        typer.echo(tool.page(run, plain, preset or f"{presets.detected()}, where the recipe says nothing"))
         return
     sizing.plan(run)
     raise typer.Exit(_trainer().train(run, runs_dir=runs_dir, fresh=fresh).exit_code)
@@ -50,7 +50,7 @@ def resume(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or one of its checkpoints.")],
     change: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Settings to change.")] = None,
 ) -> None:
-    """Go on with a run from its newest checkpoint."""
+    """Resume a run from its newest checkpoint."""
     from gridmill.runs import overrides
 
     for text in change or ():
@@ -61,17 +61,17 @@ def resume(
 @app.command("recipes")
 def recipes() -> None:
     """List the recipes that ship."""
-    from gridmill.runs import dry_run as room
+    from gridmill.runs import dry_run as tool
 
-    typer.echo(room.listing())
+    typer.echo(tool.listing())
 
 
 def _trainer() -> ModuleType:
     """Where `train` and `resume` are; a missing torch is one line."""
     try:
-        import gridmill.runs.session as room
+        import gridmill.runs.session as tool
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] in NEEDED:
             raise ValueError(f"training needs {error.name}: pip install gridmill[train]") from None
         raise
-    return room
+    return tool

@@ -84,6 +84,6 @@ class Game(GameConfig):
         return brief(self, env)
 
     def supply(self, stat: str) -> float:
-        from gridmill.grid.analysis.converters import Plant
+        from gridmill.grid.analysis.converters import Converters
 
-        return Plant.of(self).supply(stat.removesuffix(".get")) / self.num_agents
+        return Converters.of(self).supply(stat.removesuffix(".get")) / self.num_agents

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill.env.kind import MakePlayer
-from gridmill.grid.analysis.converters import Plant
+from gridmill.grid.analysis.converters import Converters
 
 if TYPE_CHECKING:
     from gridmill.grid.env import GridEnv
@@ -148,5 +148,5 @@ class ArenaScript:
 
 def _chain(game: Game) -> list[str]:
     """The machines that work for a heart, if hearts are made at all."""
-    plan = Plant.of(game).plan(PRODUCT)
+    plan = Converters.of(game).plan(PRODUCT)
     return [] if plan is None else list(plan.runs)

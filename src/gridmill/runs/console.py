@@ -1,4 +1,4 @@
-"""The panel: a run on one screen of a terminal, redrawn in place. Called by the log, which falls back to plain lines.
+"""The panel: a run on one screen of a terminal, redrawn in place.
 
 It draws when an epoch ends, at most once a second, in the trainer's own thread; nothing ticks in between.
 Names come from people, so text is never read as markup.

@@ -1,4 +1,4 @@
-"""Runs: what stands in a folder of runs, newest first, from their files alone. Called by `gridmill runs`.
+"""Runs: what stands in a folder of runs, newest first, from their files alone.
 
 A run is `running` while its log is held by a living process, `finished` when it has taken all its steps, `stopped`
 when its log says how it ended, and `died` when it does not.

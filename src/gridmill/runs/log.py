@@ -1,4 +1,4 @@
-"""The log: everything a run says, to its files, the terminal and the trackers. Called by the trainer once an epoch.
+"""The log: everything a run says, to its files, the terminal and the trackers.
 
 metrics.jsonl has one JSON object a line: an epoch's metrics, an evaluation (key `evaluation`) or a window of env steps
 (key `window`). log.txt is for reading: the heading, then one line an epoch, and notes. The terminal shows the panel
@@ -34,7 +34,7 @@ PAUSE = 0.5  # seconds between lines on a terminal; log.txt has them all
 
 
 class RunLog:
-    """What a run says. `append` goes on with what is there, without the epochs after `from_epoch`."""
+    """What a run says. `append` continues what is there, without the epochs after `from_epoch`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Monitor: what the process and the machine are busy with, as metrics. Called by the trainer every few seconds.
+"""Monitor: what the process and the machine are busy with, as metrics.
 
 Shares are of 1 (all cores, the whole GPU), memory is in bytes. A machine without a GPU, or without the package that
 asks it (nvidia-ml-py, extra `train`), has no gpu/ entries.

@@ -2,10 +2,8 @@
 
     runs/<name>/  run.json  metrics.jsonl  log.txt  report.html  checkpoints/  traces/  dump/
 
-Called by the command line and by people: `train(run)` begins one, `resume(folder)` goes on with one, to the bit on a
-CPU.
-Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 130 Ctrl-C,
-143 SIGTERM.
+Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 130 Ctrl-C, 143
+SIGTERM.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fr
     folder = Path(runs_dir) / name
     if folder.exists() and any(folder.iterdir()):
         if not fresh:
-            raise ValueError(f"`{folder}` exists; go on with it: gridmill resume {folder} - or begin anew: --fresh")
+            raise ValueError(f"`{folder}` exists; resume it: gridmill resume {folder} - or begin anew: --fresh")
         _put_aside(folder)
     folder.mkdir(parents=True, exist_ok=True)
     run = run.replace("run", name)
@@ -257,7 +255,7 @@ class _Session:
         if self.evaluator is not None:
             self.evaluator.close()
         if self.saved is not None and not self.trainer.done:
-            self.log.note(f"go on with: gridmill resume {shlex.quote(str(self.folder))}", whole=True)
+            self.log.note(f"resume with: gridmill resume {shlex.quote(str(self.folder))}", whole=True)
         self.trainer.close()
         self.log.close(reason)
 

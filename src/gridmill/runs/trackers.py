@@ -2,7 +2,7 @@
 
 Each tracker works in a thread of its own behind a queue, so a dead server, a full disk or a slow library cannot hold
 training up: what does not go through is dropped, counted and said once. A package that is missing is said before
-training starts. Called by the log.
+training starts.
 """
 
 from __future__ import annotations

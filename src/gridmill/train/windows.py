@@ -43,7 +43,7 @@ class RunWindows:
         }
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Go on with the window that was open. One of another size ends unseen, and so does none at all."""
+        """Continue the window that was open. One of another size ends unseen, and so does none at all."""
         if "window.counts" not in tensors:
             return
         size, index, env_steps, episodes, records = (int(count) for count in tensors["window.counts"])

@@ -1,8 +1,7 @@
 """`gridmill profile`: where the time of a step goes, phase by phase, for each game.
 
-Also holds what bench shares with it: `Load` (which game in which batch shape) and `Runner` (an env driven
-with random actions drawn ahead, and what can be counted of it). Called by the command line and by bench.
-It compares nothing and judges nothing.
+Also holds what bench shares with it: `Load` (which game in which batch shape) and `Runner` (an env driven with random
+actions drawn ahead, and what can be counted of it). It compares nothing and judges nothing.
 """
 
 from __future__ import annotations

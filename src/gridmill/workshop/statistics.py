@@ -1,8 +1,7 @@
 """The statistics every tool of the workshop shares, and how its figures are written down.
 
-Called by bench and profile with plain lists of measured values, one per round. Everything is a pure function
-of its arguments: the bootstrap draws from a seed, so the same values always give the same interval.
-It measures nothing and knows no tool.
+Everything is a pure function of its arguments: the bootstrap draws from a seed, so the same values always give the same
+interval. It measures nothing and knows no tool.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from test_timeline import bench
 
 from gridmill import Game
 from gridmill.grid import AgentType, Give, Holds, ObjectType, RewardTerm, Rule, Stat, Take, Transfer
-from gridmill.grid.analysis.earliest import Outlook
+from gridmill.grid.analysis.earliest import Earliest
 from gridmill.grid.analysis.earliest_reward import first_rewards
 
 
@@ -30,7 +30,7 @@ def test_nothing_pays_before_its_first_tick(data: st.DataObject, game: Game, see
     value = data.draw(simple_values(game))
     game = game.replace("max_steps", 40).replace("reward_sharing", 0.0)
     game = game.replace("rewards", [RewardTerm(value=value, mode="gained")])
-    (first,) = first_rewards(Outlook(game), "every")
+    (first,) = first_rewards(Earliest(game), "every")
     with random_games.quiet_make(game, num_worlds=4, seed=seed) as env:
         env.reset()
         actions = random_games.random_actions(env, seed)
@@ -72,7 +72,7 @@ def test_an_agent_among_stations_is_never_quicker(
 ) -> None:
     rewards = [RewardTerm(weight=100.0**i, value=Stat(name=f"{letter}.gained")) for i, letter in enumerate(LETTERS)]
     game = bench(places, "a", resources=LETTERS, agent=AgentType(inventory=start), rewards=rewards, max_steps=25)
-    first = dict(zip(LETTERS, first_rewards(Outlook(game), "one"), strict=True))
+    first = dict(zip(LETTERS, first_rewards(Earliest(game), "one"), strict=True))
     with random_games.quiet_make(game, num_worlds=64, seed=seed) as env:
         env.reset()
         actions = random_games.random_actions(env, seed, beyond=0)

@@ -34,8 +34,8 @@ from gridmill.grid import (
 )
 from gridmill.grid.analysis.ceiling import ceiling
 from gridmill.grid.analysis.converter_schedule import Clock, all_buildings, one_of_each
-from gridmill.grid.analysis.converters import Plant, counts_on
-from gridmill.grid.analysis.earliest import Outlook
+from gridmill.grid.analysis.converters import Converters, counts_on
+from gridmill.grid.analysis.earliest import Earliest
 from gridmill.grid.analysis.earliest_reward import first_rewards
 from gridmill.grid.analysis.explain import explain, min_first_episode
 
@@ -84,7 +84,7 @@ def bench(machines: dict[str, ObjectType], product: str = "heart", **fields: Any
 
 def replay(game: Game, product: str) -> None:
     """Play a schedule in the core: the product lies ready and is paid exactly when the schedule says so."""
-    schedule = one_of_each(Plant.of(game), product, 1, game.max_steps - 1)
+    schedule = one_of_each(Converters.of(game), product, 1, game.max_steps - 1)
     if schedule is None:
         return
     moves = {name: f"move_{MOVES[cell]}" for name, cell in zip(game.objects, RING, strict=False)}
@@ -94,7 +94,7 @@ def replay(game: Game, product: str) -> None:
         waits = [] if schedule.ready else [0]
         for tick in range(1, schedule.paid + 1):
             env.step([env.action_names.index(moves[bumps[tick]]) if tick in bumps else 0])
-            makers = [o for o in env.inspect(0)["objects"] if o["type"] in Plant.of(game).makers(product)]
+            makers = [o for o in env.inspect(0)["objects"] if o["type"] in Converters.of(game).makers(product)]
             if any(o["inventory"].get(product) for o in makers) and not waits:
                 waits.append(tick)
             assert (env.rewards[0] > 0) == (tick == schedule.paid), tick
@@ -147,8 +147,8 @@ def test_schedules_of_random_works_are_true(
 @settings(max_examples=100)
 @given(machines=works(), product=st.sampled_from("bcd"))
 def test_more_hands_and_machines_are_never_later(machines: dict[str, ObjectType], product: str) -> None:
-    plant = Plant.of(bench(machines, product, resources=RESOURCES))
-    one, every = one_of_each(plant, product), all_buildings(plant, product)
+    converters = Converters.of(bench(machines, product, resources=RESOURCES))
+    one, every = one_of_each(converters, product), all_buildings(converters, product)
     if one is not None:
         assert every is not None
         assert every.ready <= one.ready
@@ -156,8 +156,8 @@ def test_more_hands_and_machines_are_never_later(machines: dict[str, ObjectType]
 
 def hearts_taken(game: Game) -> int:
     """Play a whole episode with an agent for every hand-over: the most hearts there can be."""
-    plant = Plant.of(game)
-    clocks = [Clock(plant.machines[name]) for name in plant.machines for _ in range(plant.counts[name])]
+    converters = Converters.of(game)
+    clocks = [Clock(converters.machines[name]) for name in converters.machines for _ in range(converters.counts[name])]
     hands: dict[str, int] = dict.fromkeys(game.resources, 0)
     for clock in clocks:
         clock.start(0)
@@ -184,16 +184,16 @@ def test_the_ceiling_can_be_reached_and_not_passed() -> None:
     game = gridmill.games.arena_basic_easy_shaped()
     for name in ("generator", "altar"):
         game = game.replace(f"objects.{name}.converter.max_input", 1)
-    assert hearts_taken(game) == ceiling(Plant.of(game), "heart", 1000).units == 740
+    assert hearts_taken(game) == ceiling(Converters.of(game), "heart", 1000).units == 740
 
 
 @settings(max_examples=60)
 @given(machines=works(), product=st.sampled_from("bcd"), max_steps=st.integers(1, 60))
 def test_ceilings_are_never_below_the_first_unit(machines: dict[str, ObjectType], product: str, max_steps: int) -> None:
-    plant = Plant.of(bench(machines, product, resources=RESOURCES))
-    one = one_of_each(plant, product, 1, max_steps)
+    converters = Converters.of(bench(machines, product, resources=RESOURCES))
+    one = one_of_each(converters, product, 1, max_steps)
     if one is not None and one.paid <= max_steps:
-        assert ceiling(plant, product, max_steps).units >= 1
+        assert ceiling(converters, product, max_steps).units >= 1
 
 
 # ---- plants and plans
@@ -214,13 +214,13 @@ def test_what_lies_ready_at_the_start() -> None:
     heart = next(p for p in explain(game).products if p.name == "heart")
     assert (heart.one_ready, heart.one_paid, heart.sequence, heart.chain) == (0, 1, 0, "there from the start")
     assert heart.ceiling.units == 1
-    assert Plant.of(game).plan("heart", 2) is None
+    assert Converters.of(game).plan("heart", 2) is None
 
 
 def test_the_quicker_of_two_makers_is_planned() -> None:
     slow = ObjectType(converter=Converter(outputs={"heart": 1}, cooldown=40))
     quick = ObjectType(converter=Converter(outputs={"heart": 1}, cooldown=7))
-    plan = Plant.of(bench({"slow": slow, "quick": quick})).plan("heart")
+    plan = Converters.of(bench({"slow": slow, "quick": quick})).plan("heart")
     assert plan is not None
     assert (dict(plan.runs), plan.sequence) == ({"quick": 1}, 7)
 
@@ -230,9 +230,9 @@ def test_machines_that_feed_each_other() -> None:
     first = Converter(inputs={"b": 1}, outputs={"a": 1}, cooldown=3)
     second = Converter(inputs={"a": 1}, outputs={"b": 2}, cooldown=4)
     circle = {"first": ObjectType(converter=first), "second": ObjectType(converter=second)}
-    assert Plant.of(bench(circle, "a")).plan("a") is None
+    assert Converters.of(bench(circle, "a")).plan("a") is None
     lit = bench(circle, "a", agent=AgentType(inventory={"b": 1}))
-    found = one_of_each(Plant.of(lit), "a")
+    found = one_of_each(Converters.of(lit), "a")
     assert found is not None
     assert (found.ready, found.paid) == (4, 5)
     replay(lit, "a")
@@ -243,7 +243,7 @@ def test_steps_that_cost_something() -> None:
     game = bench(EASY, "heart", resources=["armor", "battery", "energy", "heart", "laser", "ore"])
     for energy, paid in ((5, 90), (4, None)):
         agent = AgentType(inventory={"energy": energy})
-        found = one_of_each(Plant.of(Game(**(dict(game) | {"agent": agent, "move_cost": {"energy": 1}}))), "heart")
+        found = one_of_each(Converters.of(Game(**(dict(game) | {"agent": agent, "move_cost": {"energy": 1}}))), "heart")
         assert (found.paid if found else None) == paid
 
 
@@ -289,7 +289,7 @@ def test_the_first_pay_of_every_kind_of_value(value: GameValue, mode: Any, tick:
         attack=Attack(cost={"ore": 1}, armor="wood"),
         num_agents=2,
     )
-    assert first_rewards(Outlook(game), "one") == [tick]
+    assert first_rewards(Earliest(game), "one") == [tick]
     assert min_first_episode(game) == (tick or 1)
 
 

@@ -1,8 +1,9 @@
-"""Series: how soon something can come about at the earliest, and the acts nobody can do without on the way to it.
+"""Bounds: how soon something can come about at the earliest, and the acts nobody can do without on the way to it.
 
-Bounds by a simple argument over `deeds`: nothing comes before what it needs, an act takes one agent one tick, and what
-an agent got by an act it can use in the next tick. Nothing that is used up is missed, nobody walks, every condition
-about places or chance holds. So what is said to be impossible is, and nothing comes earlier; it may well come later.
+Bounds by a simple argument over `productions`: nothing comes before what it needs, an act takes one agent one tick, and
+what an agent got by an act it can use in the next tick. Nothing that is used up is missed, nobody walks, every
+condition about places or chance holds. So what is said to be impossible is, and nothing comes earlier; it may well come
+later.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from gridmill.grid.analysis.productions import ACTS, AGENT, Deed, Fact, Gain, deeds_of, held, start_facts
+from gridmill.grid.analysis.productions import ACTS, AGENT, Fact, Gain, Production, held, productions_of, start_facts
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
@@ -40,19 +41,19 @@ class Moment:
 THERE = Moment(0, 1, {})
 
 
-class Series:
+class Bounds:
     """Looks up the first moments of one game; made once per game, since the way to everything is found at once."""
 
     def __init__(self, game: Game) -> None:
         self.start = start_facts(game)
-        self.deeds = deeds_of(game)
+        self.productions = productions_of(game)
         self._limits = {r: limit for limit in reversed(game.agent.limits) for r in limit.resources}
         kinds = {AGENT: game.agent} | {kind.counts_as or name: kind for name, kind in game.objects.items()}
         self._all_at_once = {name for name, kind in kinds.items() if kind.use == "all"}
         self._ways: dict[Fact, list[_Way]] = {}
-        for deed in self.deeds:
-            for gain in deed.gains:
-                self._ways.setdefault(gain.fact, []).append(_Way(deed, gain))
+        for production in self.productions:
+            for gain in production.gains:
+                self._ways.setdefault(gain.fact, []).append(_Way(production, gain))
         changed = True
         while changed:
             changed = False
@@ -78,10 +79,10 @@ class Series:
         return reduce(_either, found) if found else None
 
     def _moment(self, way: _Way) -> Moment | None:
-        """When a deed can first happen, for one of its gains; None if not as far as is known."""
-        deed = way.deed
-        tick, acts = deed.first, Counter[str]()
-        asked = dict(deed.needs)
+        """When a production can first happen, for one of its gains; None if not as far as is known."""
+        production = way.production
+        tick, acts = production.first, Counter[str]()
+        asked = dict(production.needs)
         if way.gain.source is not None:
             asked[way.gain.source] = max(1, asked.get(way.gain.source, 0))
         for fact, amount in asked.items():
@@ -89,7 +90,7 @@ class Series:
             if found is None:
                 return None
             # Around an assembler one agent may bring in the same tick what another one's bump uses.
-            alone = deed.how in ACTS and not (deed.how == "assembler" and fact[1] in ("", AGENT))
+            alone = production.how in ACTS and not (production.how == "assembler" and fact[1] in ("", AGENT))
             tick = max(tick, found.usable if alone else found.seen)
             acts |= Counter(found.acts)
         room = self._room(way)
@@ -105,28 +106,28 @@ class Series:
         if limit is None or (limit.base > 0 and limit.max > 0):
             return THERE
         bonus = [held(AGENT, r) for r, n in limit.bonus.items() if n > 0] if limit.max > 0 else []
-        together = way.deed.how == "bump" and way.deed.where in self._all_at_once
-        if bonus and (together or any(gain.fact in bonus for gain in way.deed.gains)):
-            return THERE  # it may come with the same deed
+        together = way.production.how == "bump" and way.production.where in self._all_at_once
+        if bonus and (together or any(gain.fact in bonus for gain in way.production.gains)):
+            return THERE  # it may come with the same production
         found = [moment for fact in bonus if (moment := self.true(fact)) is not None]
         return reduce(_either, found) if found else None
 
 
 class _Way:
-    """One gain of one deed."""
+    """One gain of one production."""
 
-    def __init__(self, deed: Deed, gain: Gain) -> None:
-        self.deed, self.gain = deed, gain
-        self.moment: Moment | None = None  # when the deed can happen
+    def __init__(self, production: Production, gain: Gain) -> None:
+        self.production, self.gain = production, gain
+        self.moment: Moment | None = None  # when the production can happen
 
     def after(self, amount: int) -> Moment:
-        """When the deed has been done often enough for an amount."""
+        """When the production has been done often enough for an amount."""
         assert self.moment is not None
-        deed, acts = self.deed, Counter(self.moment.acts)
-        if deed.how in ACTS:
-            acts[deed.where] += -(-amount // self.gain.amount)
-        seen = self.moment.seen + deed.delay
-        later = self.gain.to_actor or deed.how in ("converter", "tick", "area")
+        production, acts = self.production, Counter(self.moment.acts)
+        if production.how in ACTS:
+            acts[production.where] += -(-amount // self.gain.amount)
+        seen = self.moment.seen + production.delay
+        later = self.gain.to_actor or production.how in ("converter", "tick", "area")
         return Moment(seen, seen + 1 if later else seen, acts)
 
 
@@ -134,7 +135,7 @@ def _either(a: Moment, b: Moment) -> Moment:
     return Moment(min(a.seen, b.seen), min(a.usable, b.usable), Counter(a.acts) & Counter(b.acts))
 
 
-def ruled_resources(game: Game, deeds: Iterable[Deed]) -> set[str]:
+def ruled_resources(game: Game, productions: Iterable[Production]) -> set[str]:
     """Resources that more than converters can bring: for them there are bounds, not timelines. Loot is not counted.
 
     A converter that can get an input in another way, or does other things when bumped into, counts as more.
@@ -145,12 +146,12 @@ def ruled_resources(game: Game, deeds: Iterable[Deed]) -> set[str]:
     places = {AGENT} | {kind.counts_as or name for name, kind in machines.items()}
     found = {
         gain.fact[2]
-        for deed in deeds
-        if deed.how not in ("converter", "machine", "attack")
-        for gain in deed.gains
+        for production in productions
+        if production.how not in ("converter", "machine", "attack")
+        for gain in production.gains
         if gain.fact[0] == "held" and gain.fact[1] in places
     }
-    spawned = {gain.fact[1] for deed in deeds for gain in deed.gains if gain.fact[0] == "there"}
+    spawned = {gain.fact[1] for production in productions for gain in production.gains if gain.fact[0] == "there"}
     if found & {r for r, n in game.move_cost.items() if n > 0}:
         return set(game.resources)
     size = -1

@@ -1,7 +1,7 @@
 """Ceiling: the most of a product that all machines of a map can make in an episode, and what holds it back.
 
-An upper bound by stages, walking and hands not counted. Called by `explain`. It plays nothing through: a stage is a
-window of ticks divided by a cooldown.
+An upper bound by stages, walking and hands not counted. It plays nothing through: a stage is a window of ticks divided
+by a cooldown.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gridmill.grid.analysis.converter_schedule import HAND_OVER, all_buildings
-from gridmill.grid.analysis.converters import Plant
+from gridmill.grid.analysis.converters import Converters
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Ceiling:
     stages: tuple[Stage, ...]
 
 
-def ceiling(plant: Plant, product: str, max_steps: int) -> Ceiling:
+def ceiling(converters: Converters, product: str, max_steps: int) -> Ceiling:
     """How much of a product the agents of a world can take from its machines in one episode, at most.
 
     A unit counts if it is taken at tick max_steps or before, so it must lie ready at max_steps - 1. What it is made of
@@ -59,41 +59,45 @@ def ceiling(plant: Plant, product: str, max_steps: int) -> Ceiling:
     spared = {product: Fraction(0)}  # units not needed because something later in the chain is there from the start
     stages: list[Stage] = []
     opened: set[str] = set()
-    for resource in sorted(plant.costs, key=lambda r: (-plant.costs[r], r)):
+    for resource in sorted(converters.costs, key=lambda r: (-converters.costs[r], r)):
         if resource not in share:
             continue
-        stage = _stage(plant, resource, product, last[resource], share[resource], spared[resource])
+        stage = _stage(converters, resource, product, last[resource], share[resource], spared[resource])
         if stage is None:
             continue
         stages.append(stage)
-        machine = plant.best_maker(resource)
-        if machine is None or len(plant.makers(resource)) > 1 or machine in opened:
+        machine = converters.best_maker(resource)
+        if machine is None or len(converters.makers(resource)) > 1 or machine in opened:
             continue
         opened.add(machine)
-        converter = plant.converter(machine)
-        there = plant.counts[machine] * plant.waiting(machine, resource) + _carried(plant, resource, product)
+        converter = converters.converter(machine)
+        there = converters.counts[machine] * converters.waiting(machine, resource) + _carried(
+            converters, resource, product
+        )
         for r, n in converter.inputs.items():
             per_unit = Fraction(n, converter.outputs[resource])
             share[r] = share.get(r, Fraction(0)) + share[resource] * per_unit
-            saved = (spared[resource] + there) * per_unit + plant.counts[machine] * plant.stored(machine, r)
+            saved = (spared[resource] + there) * per_unit + converters.counts[machine] * converters.stored(machine, r)
             spared[r] = spared.get(r, Fraction(0)) + saved
             last[r] = max(last.get(r, 0), last[resource] - converter.cooldown - HAND_OVER)
     stages.sort(key=lambda stage: stage.allows)
     units = stages[0].allows if stages else 0
-    return Ceiling(product, units, units / plant.num_agents, tuple(stages))
+    return Ceiling(product, units, units / converters.num_agents, tuple(stages))
 
 
-def _stage(plant: Plant, resource: str, product: str, last: int, share: Fraction, spared: Fraction) -> Stage | None:
-    makers = plant.makers(resource)
-    units = _carried(plant, resource, product)
+def _stage(
+    converters: Converters, resource: str, product: str, last: int, share: Fraction, spared: Fraction
+) -> Stage | None:
+    makers = converters.makers(resource)
+    units = _carried(converters, resource, product)
     main: tuple[int, str, int, int] | None = None
     for name in makers:
-        converter, count = plant.converter(name), plant.counts[name]
-        first = _first_start(plant, name, last)
+        converter, count = converters.converter(name), converters.counts[name]
+        first = _first_start(converters, name, last)
         runs = 0 if first is None else max(0, (last - first) // converter.cooldown)
         if converter.max_conversions >= 0:
             runs = min(runs, converter.max_conversions)
-        made = count * (runs * converter.outputs[resource] + plant.waiting(name, resource))
+        made = count * (runs * converter.outputs[resource] + converters.waiting(name, resource))
         units += made
         if main is None or made > main[0]:
             main = (made, name, runs, last if first is None else first)
@@ -101,27 +105,27 @@ def _stage(plant: Plant, resource: str, product: str, last: int, share: Fraction
         return None
     _, name, runs, first = main
     allows = max(0, int((units + spared) / share))
-    cooldown = plant.converter(name).cooldown
-    return Stage(resource, name, plant.counts[name], runs, cooldown, first, last, units, allows)
+    cooldown = converters.converter(name).cooldown
+    return Stage(resource, name, converters.counts[name], runs, cooldown, first, last, units, allows)
 
 
-def _carried(plant: Plant, resource: str, product: str) -> int:
+def _carried(converters: Converters, resource: str, product: str) -> int:
     """What agents hold at the start and can use on the way; the product itself must be taken to count."""
-    return 0 if resource == product else plant.num_agents * plant.start.get(resource, 0)
+    return 0 if resource == product else converters.num_agents * converters.start.get(resource, 0)
 
 
-def _first_start(plant: Plant, machine: str, last: int) -> int | None:
+def _first_start(converters: Converters, machine: str, last: int) -> int | None:
     """The earliest tick a machine can start: its inputs ready, taken and put; None if not before `last`."""
     tick = 0
-    for resource, amount in plant.converter(machine).inputs.items():
-        lacking = amount - plant.stored(machine, resource)
+    for resource, amount in converters.converter(machine).inputs.items():
+        lacking = amount - converters.stored(machine, resource)
         if lacking <= 0:
             continue
-        lacking -= plant.start.get(resource, 0) * plant.num_agents
+        lacking -= converters.start.get(resource, 0) * converters.num_agents
         if lacking <= 0:
             tick = max(tick, 1)
             continue
-        found = all_buildings(plant, resource, lacking, last)
+        found = all_buildings(converters, resource, lacking, last)
         if found is None:
             return None
         tick = max(tick, found.ready + HAND_OVER)

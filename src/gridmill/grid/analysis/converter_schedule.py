@@ -1,8 +1,9 @@
-"""Timeline: when a product can first be ready, and first be in an agent's hands, by running the machines' clocks.
+"""Converter schedule: when a product can first be ready, and first be in an agent's hands, by running the machines'
+clocks.
 
 `Clock` is one machine, tick for tick as the core runs it (phase 3 hand-overs, phase 4 outputs and restarts). Two
 workforces stand before the clocks: one scripted agent with one machine of each kind, and as many agents as it takes
-with all machines. Both stand where they need to be: walking is not counted. Called by `first_pay` and `explain`.
+with all machines. Both stand where they need to be: walking is not counted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from gridmill.grid.analysis.converters import MOST, Plan, Plant
+from gridmill.grid.analysis.converters import MOST, Converters, Plan
 from gridmill.grid.parts import ObjectType
 
 HAND_OVER = 2  # ticks from an output lying ready to the next machine having it: take in one, put in the next
@@ -67,30 +68,30 @@ class Clock:
         return max(0, store - self.held[resource])
 
 
-def one_of_each(plant: Plant, product: str, amount: int = 1, horizon: int = 10_000) -> Schedule | None:
+def one_of_each(converters: Converters, product: str, amount: int = 1, horizon: int = 10_000) -> Schedule | None:
     """A scripted agent among one machine of each kind, one bump a tick, that hands over at once.
 
     It knows the plan: it fetches what is still wanted and brings each machine what its conversions still lack, the
     machine with the longest way to the product first; where that runs dry or the reverse order is quicker, the reverse.
     None: not possible, or not by `horizon`.
     """
-    plan = plant.plan(product, amount)
+    plan = converters.plan(product, amount)
     if plan is None or sum(plan.runs.values()) > MOST_RUNS:
         return None
-    order = _by_tail(plant, plan)
-    tries = [_Script(plant, plan, names).play(horizon) for names in (order, order[::-1])]
+    order = _by_tail(converters, plan)
+    tries = [_Script(converters, plan, names).play(horizon) for names in (order, order[::-1])]
     return min((found for found in tries if found), key=lambda found: found.paid, default=None)
 
 
 class _Script:
     """The scripted agent at work on a plan."""
 
-    def __init__(self, plant: Plant, plan: Plan, order: list[str]) -> None:
-        self.plant, self.plan, self.order = plant, plan, order
-        self.clocks = {name: Clock(plant.machines[name]) for name in order}
-        self.held = Counter(dict(plant.start))
+    def __init__(self, converters: Converters, plan: Plan, order: list[str]) -> None:
+        self.converters, self.plan, self.order = converters, plan, order
+        self.clocks = {name: Clock(converters.machines[name]) for name in order}
+        self.held = Counter(dict(converters.start))
         self.taken = 0
-        self.lacks = {name: _lacks(plant, plan, name, copies=1) for name in plan.runs}
+        self.lacks = {name: _lacks(converters, plan, name, copies=1) for name in plan.runs}
 
     def play(self, horizon: int) -> Schedule | None:
         bumps: list[tuple[int, str]] = []
@@ -122,10 +123,10 @@ class _Script:
 
     def _choose(self) -> str | None:
         """The machine to bump now: the product, else something to bring, else something to fetch."""
-        if any(self.held[r] < n for r, n in self.plant.move_cost.items()):
+        if any(self.held[r] < n for r, n in self.converters.move_cost.items()):
             return None
         for name, clock in self.clocks.items():
-            if clock.waiting(self.plan.product) and self.plant.room(self.held, self.plan.product):
+            if clock.waiting(self.plan.product) and self.converters.room(self.held, self.plan.product):
                 return name
         for name in self.order:
             clock, lacks = self.clocks[name], self.lacks.get(name, {})
@@ -135,7 +136,7 @@ class _Script:
             clock = self.clocks[name]
             for resource in clock.converter.outputs:
                 wanted = sum(max(0, lacks.get(resource, 0)) for lacks in self.lacks.values()) > self.held[resource]
-                if wanted and clock.waiting(resource) and self.plant.room(self.held, resource):
+                if wanted and clock.waiting(resource) and self.converters.room(self.held, resource):
                     return name
         return None
 
@@ -143,7 +144,7 @@ class _Script:
         """First take all outputs that fit, then give of each input all that is held and fits; then pay for the move."""
         clock = self.clocks[name]
         for r in clock.converter.outputs:
-            taken = min(clock.held[r], self.plant.room(self.held, r))
+            taken = min(clock.held[r], self.converters.room(self.held, r))
             clock.held[r] -= taken
             self.held[r] += taken
             self.taken += taken if r == self.plan.product else 0
@@ -154,26 +155,26 @@ class _Script:
             if name in self.lacks:
                 self.lacks[name][r] -= given
         clock.start(tick)
-        for r, n in self.plant.move_cost.items():
+        for r, n in self.converters.move_cost.items():
             self.held[r] -= min(n, self.held[r])
 
 
-def all_buildings(plant: Plant, product: str, amount: int = 1, horizon: int = 10_000) -> Schedule | None:
+def all_buildings(converters: Converters, product: str, amount: int = 1, horizon: int = 10_000) -> Schedule | None:
     """All machines of the map and an agent for every hand-over, each bringing exactly what is wanted.
 
     No more machines of a kind are looked at than the plan has conversions and units to fetch.
     """
-    plan = plant.plan(product, amount, all_buildings=True)
+    plan = converters.plan(product, amount, all_buildings=True)
     if plan is None or sum(plan.runs.values()) > MOST_RUNS or sum(plan.uses.values()) > MOST_RUNS:
         return None
-    order = _by_tail(plant, plan)
+    order = _by_tail(converters, plan)
     clocks: dict[str, list[Clock]] = {}
     for name in order:
-        useful = plan.runs.get(name, 0) + sum(plan.uses.get(r, 0) for r in plant.converter(name).outputs)
-        clocks[name] = [Clock(plant.machines[name]) for _ in range(min(plant.counts[name], useful))]
-    lacks = {name: _lacks(plant, plan, name, plant.counts[name]) for name in order}
+        useful = plan.runs.get(name, 0) + sum(plan.uses.get(r, 0) for r in converters.converter(name).outputs)
+        clocks[name] = [Clock(converters.machines[name]) for _ in range(min(converters.counts[name], useful))]
+    lacks = {name: _lacks(converters, plan, name, converters.counts[name]) for name in order}
     everyone = [clock for group in clocks.values() for clock in group]
-    pool = Counter({r: n * plant.num_agents for r, n in plant.start.items()})
+    pool = Counter({r: n * converters.num_agents for r, n in converters.start.items()})
     for clock in everyone:
         clock.start(0)
     tick = taken = 0
@@ -226,20 +227,20 @@ def _bring(group: list[Clock], pool: Counter[str], lacks: dict[str, int], tick: 
     return moved
 
 
-def _lacks(plant: Plant, plan: Plan, name: str, copies: int) -> dict[str, int]:
+def _lacks(converters: Converters, plan: Plan, name: str, copies: int) -> dict[str, int]:
     """Units of each input that machines of one kind must still be brought for a plan."""
     runs = plan.runs.get(name, 0)
-    return {r: runs * n - copies * plant.stored(name, r) for r, n in plant.converter(name).inputs.items()}
+    return {r: runs * n - copies * converters.stored(name, r) for r, n in converters.converter(name).inputs.items()}
 
 
-def _by_tail(plant: Plant, plan: Plan) -> list[str]:
+def _by_tail(converters: Converters, plan: Plan) -> list[str]:
     """The machines a plan touches, the longest way from their start to the product first."""
     tails: dict[str, int] = {}
     for name in plan.runs:  # the last stage comes first, so a machine's consumers are there before it
-        converter = plant.converter(name)
-        after = [tails[m] for m in tails if converter.outputs.keys() & plant.converter(m).inputs.keys()]
+        converter = converters.converter(name)
+        after = [tails[m] for m in tails if converter.outputs.keys() & converters.converter(m).inputs.keys()]
         tails[name] = converter.cooldown + (HAND_OVER + max(after) if after else 0)
-    for name in plant.machines:  # machines that only hold something from the start
-        if name not in tails and any(plant.waiting(name, r) for r in plan.uses):
+    for name in converters.machines:  # machines that only hold something from the start
+        if name not in tails and any(converters.waiting(name, r) for r in plan.uses):
             tails[name] = 0
     return sorted(tails, key=lambda name: -tails[name])

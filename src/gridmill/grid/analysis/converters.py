@@ -1,7 +1,6 @@
-"""Plant: the machines of a game as one works, how many stand on the map, and the plan that makes a product.
+"""Converters: the machines of a game as one works, how many stand on the map, and the plan that makes a product.
 
-Called by `timeline` and `ceiling`, which put clocks on a plan. It reads a Game and knows nothing of time beyond
-cooldowns, of places, or of who walks between the machines.
+It reads a Game and knows nothing of time beyond cooldowns, of places, or of who walks between the machines.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Plant:
+class Converters:
     """What can make something: machines that stand on the map, and what agents hold and may hold at the start."""
 
     machines: Mapping[str, ObjectType]
@@ -45,7 +44,7 @@ class Plant:
     costs: Mapping[str, int]  # ticks to make one unit in sequence; only what can be made or is there from the start
 
     @classmethod
-    def of(cls, game: Game) -> Plant:
+    def of(cls, game: Game) -> Converters:
         counts = counts_on(game.map)
         machines = {n: k for n, k in game.objects.items() if k.converter is not None and counts[n] > 0}
         start = {r: n for r, n in game.agent.inventory.items() if n > 0}

@@ -1,16 +1,16 @@
-"""Outlook: when agents of a game can first gain something, each resource by the best argument there is.
+"""Earliest: when agents of a game can first gain something, each resource by the best argument there is.
 
-Where only converters bring a resource their clocks are run (`timeline`); where rules, areas, events or assemblers do,
-there is a bound (`series`). Called by `first_change`, `first_pay` and `explain`.
+Where only converters bring a resource their clocks are run (`converter_schedule`); where rules, areas, events or
+assemblers do, there is a bound (`bounds`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from gridmill.grid.analysis.bounds import Moment, Series, ruled_resources
+from gridmill.grid.analysis.bounds import Bounds, Moment, ruled_resources
 from gridmill.grid.analysis.converter_schedule import all_buildings, one_of_each
-from gridmill.grid.analysis.converters import Plant
+from gridmill.grid.analysis.converters import Converters
 from gridmill.grid.analysis.productions import AGENT
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ Way = Literal["one", "sequence", "every"]  # one agent and one of each building;
 EPISODES = 10  # what takes longer than this many episodes counts as never
 
 
-class Outlook:
-    """The plant and the series of a game, asked in one of three ways."""
+class Earliest:
+    """The converters and the bounds of a game, asked in one of three ways."""
 
     def __init__(self, game: Game) -> None:
-        self.game, self.plant, self.series = game, Plant.of(game), Series(game)
-        self.ruled = ruled_resources(game, self.series.deeds)  # those with a bound only
+        self.game, self.converters, self.bounds = game, Converters.of(game), Bounds(game)
+        self.ruled = ruled_resources(game, self.bounds.productions)  # those with a bound only
 
     def tick(self, way: Way, moment: Moment | None) -> int | None:
         """The earliest tick of a moment: one agent does all acts, or all agents share them."""
@@ -37,10 +37,10 @@ class Outlook:
     def gains(self, way: Way, resource: str, amount: int) -> int | None:
         """The tick by which an agent has gained so much of a resource; None: never, or not in ten episodes."""
         if resource in self.ruled:
-            return self.tick(way, self.series.gained(AGENT, resource, amount))
+            return self.tick(way, self.bounds.gained(AGENT, resource, amount))
         if way == "sequence":
-            plan = self.plant.plan(resource, amount)
+            plan = self.converters.plan(resource, amount)
             return None if plan is None else plan.sequence
         play = one_of_each if way == "one" else all_buildings
-        found = play(self.plant, resource, amount, EPISODES * self.game.max_steps)
+        found = play(self.converters, resource, amount, EPISODES * self.game.max_steps)
         return None if found is None else found.paid

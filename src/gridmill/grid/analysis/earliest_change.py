@@ -1,6 +1,6 @@
-"""First change: what the simple game values are before the first tick, when they can first rise, and how sure that is.
+"""Earliest change: what simple game values are before the first tick, when they can first rise, and how sure that is.
 
-Simple values are what an agent or a team holds, statistics, counts and constants; `first_pay` puts them together.
+Simple values are what an agent or a team holds, statistics, counts and constants; `earliest_reward` puts them together.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
-from gridmill.grid.analysis.converters import Plant
-from gridmill.grid.analysis.earliest import Outlook, Way
+from gridmill.grid.analysis.converters import Converters
+from gridmill.grid.analysis.earliest import Earliest, Way
 from gridmill.grid.analysis.productions import AGENT, TEAM, Fact, all_effects, bearers, held, shown_as
 from gridmill.grid.parts import Collective
 from gridmill.grid.rules import AddStat, Freeze, Move, Push, Relocate, Strike, SwapPlaces
@@ -26,9 +26,9 @@ FIGHTS = ("attack.hit", "attack.received", "attack.blocked", "frozen.ticks")
 class Leaves:
     """Looks at the simple values of one game in one way."""
 
-    def __init__(self, outlook: Outlook, way: Way, gains: Gains, reward: int | None) -> None:
-        self.outlook, self.way, self.gains, self.reward = outlook, way, gains, reward
-        self.game = outlook.game
+    def __init__(self, earliest: Earliest, way: Way, gains: Gains, reward: int | None) -> None:
+        self.earliest, self.way, self.gains, self.reward = earliest, way, gains, reward
+        self.game = earliest.game
         self.start = {r: n for r, n in self.game.agent.inventory.items() if n > 0}
         self.resources = set(self.game.resources)
         effects = list(all_effects(self.game))
@@ -74,13 +74,13 @@ class Leaves:
         if kind == AGENT:
             return game.num_agents if set(game.agent.collectives) & teams.keys() else 0
         of_team = [n for n, k in game.objects.items() if shown_as(game, n) == kind and k.collective in teams]
-        return sum(self.outlook.plant.counts.get(n, 0) for n in of_team)
+        return sum(self.earliest.converters.counts.get(n, 0) for n in of_team)
 
     def _counted_at_start(self, value: Count) -> int:
         found = 0
         for name in bearers(self.game, value.tag):
             kind = self.game.agent if name == AGENT else self.game.objects[name]
-            number = self.game.num_agents if name == AGENT else self.outlook.plant.counts.get(name, 0)
+            number = self.game.num_agents if name == AGENT else self.earliest.converters.counts.get(name, 0)
             found += number * (kind.inventory.get(value.resource, 0) if value.resource else 1)
         return found
 
@@ -101,10 +101,10 @@ class Leaves:
         return None
 
     def _comes(self, fact: Fact) -> int | None:
-        return self.outlook.tick(self.way, self.outlook.series.comes(fact))
+        return self.earliest.tick(self.way, self.earliest.bounds.comes(fact))
 
     def _true(self, fact: Fact) -> int | None:
-        return self.outlook.tick(self.way, self.outlook.series.true(fact))
+        return self.earliest.tick(self.way, self.earliest.bounds.true(fact))
 
     def _count_facts(self, value: Count) -> Iterator[Fact]:
         """What can make a count rise: amounts, tags, new objects, new members."""
@@ -169,7 +169,7 @@ class Leaves:
         game = self.game
         if self._taken_by_rule(resource):
             return self._true(held(AGENT, resource))
-        useful = bool(self.outlook.plant.consumers(resource))
+        useful = bool(self.earliest.converters.consumers(resource))
         if spent:
             useful |= game.move_cost.get(resource, 0) > 0 or game.attack is not None
         if not useful:
@@ -180,8 +180,12 @@ class Leaves:
     def _taken_by_rule(self, resource: str) -> bool:
         """Whether more than machines, moves and attacks can take a resource from an agent."""
         falling = any(limit.bonus and resource in limit.resources for limit in self.game.agent.limits)
-        rules = [deed for deed in self.outlook.series.deeds if deed.how not in ("machine", "converter", "attack")]
-        return falling or resource in self.outlook.ruled or any(held(AGENT, resource) in d.losses for d in rules)
+        rules = [
+            production
+            for production in self.earliest.bounds.productions
+            if production.how not in ("machine", "converter", "attack")
+        ]
+        return falling or resource in self.earliest.ruled or any(held(AGENT, resource) in d.losses for d in rules)
 
     # ---- how sure
 
@@ -190,7 +194,7 @@ class Leaves:
         if isinstance(value, Constant | Index):
             return "exact"
         if isinstance(value, Inventory):
-            plain = value.of == "target" or (value.of == "actor" and value.resource not in self.outlook.ruled)
+            plain = value.of == "target" or (value.of == "actor" and value.resource not in self.earliest.ruled)
             return "exact" if plain else "at least"
         if isinstance(value, Count):
             return "at least"
@@ -208,13 +212,13 @@ class Leaves:
             )
             return "at least" if known else "not known"
         if head in self.resources:
-            ruled = self._taken_by_rule(head) if tail in ("put", "lost") else head in self.outlook.ruled
+            ruled = self._taken_by_rule(head) if tail in ("put", "lost") else head in self.earliest.ruled
             return "at least" if ruled else "exact"
         if value.name == "reward":
-            return "at least" if self.outlook.ruled else "exact"
+            return "at least" if self.earliest.ruled else "exact"
         if value.name in FIGHTS or value.name.startswith("action.attack_"):
             costs = self.game.attack.cost.keys() if self.game.attack is not None else set()
-            return "at least" if self.hits_by_rule or costs & self.outlook.ruled else "exact"
+            return "at least" if self.hits_by_rule or costs & self.earliest.ruled else "exact"
         if value.name == "cell.visited" or head.startswith("action."):
             return "exact"
         return "at least" if tail in ("aligned_by_agent", "scrambled_by_agent") else "not known"
@@ -224,12 +228,12 @@ def first_attack(game: Game, gains: Gains) -> int | None:
     """The first tick at which an attack can be paid for; None if never."""
     if game.attack is None or game.num_agents < 2:
         return None
-    plant, tick = Plant.of(game), 1
+    converters, tick = Converters.of(game), 1
     for resource, cost in game.attack.cost.items():
-        lacking = cost - plant.start.get(resource, 0)
+        lacking = cost - converters.start.get(resource, 0)
         if lacking <= 0:
             continue
-        gained = gains(resource, lacking) if cost <= plant.most(resource) else None
+        gained = gains(resource, lacking) if cost <= converters.most(resource) else None
         if gained is None:
             return None
         tick = max(tick, gained + 1)

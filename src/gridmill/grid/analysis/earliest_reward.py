@@ -1,7 +1,7 @@
-"""First pay: the earliest tick at which each reward term of a game can pay, and the shortest useful first episode.
+"""Earliest reward: the first tick at which each reward term of a game can pay, and the shortest useful first episode.
 
-Works on any game value by asking when its parts can first change or first be above zero. Called by `env` (default
-of `min_first_episode`) and `explain`. It says when a term *could* pay, not how likely an agent is to find out.
+Works on any game value by asking when its parts can first change or first be above zero. It says when a term *could*
+pay, not how likely an agent is to find out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gridmill.grid.analysis.earliest import Outlook, Way
+from gridmill.grid.analysis.earliest import Earliest, Way
 from gridmill.grid.analysis.earliest_change import Certainty, Gains, Leaves, soonest
 from gridmill.grid.parts import RewardTerm
 from gridmill.grid.values import Constant, GameValue, Index, Log, Max, Min, Ratio, Sum
@@ -24,27 +24,27 @@ def min_first_episode(game: Game) -> int:
 
     Where only a bound is known, the bound; where nothing is, 1.
     """
-    paid = [tick for tick in first_rewards(Outlook(game), "one") if tick is not None]
+    paid = [tick for tick in first_rewards(Earliest(game), "one") if tick is not None]
     return min(game.max_steps, max(paid, default=1))
 
 
-def first_rewards(outlook: Outlook, way: Way) -> list[int | None]:
+def first_rewards(earliest: Earliest, way: Way) -> list[int | None]:
     """For each reward term the first tick it can pay something, in one of the three ways; None if never."""
 
     def gains(resource: str, amount: int) -> int | None:
-        return outlook.gains(way, resource, amount)
+        return earliest.gains(way, resource, amount)
 
-    terms = outlook.game.rewards
-    first = [_Look(outlook, way, gains, None).pays(term) for term in terms]
+    terms = earliest.game.rewards
+    first = [_Look(earliest, way, gains, None).pays(term) for term in terms]
     others = [tick for tick in first if tick is not None]
     # The statistic `reward` moves one tick after the first term that pays.
-    look = _Look(outlook, way, gains, 1 + min(others) if others else None)
+    look = _Look(earliest, way, gains, 1 + min(others) if others else None)
     return [look.pays(term) for term in terms]
 
 
-def certainty(outlook: Outlook, term: RewardTerm) -> Certainty:
+def certainty(earliest: Earliest, term: RewardTerm) -> Certainty:
     """Whether the first ticks of a term are exact, a bound, or nothing is known."""
-    look = _Look(outlook, "one", lambda r, n: outlook.gains("one", r, n), None)
+    look = _Look(earliest, "one", lambda r, n: earliest.gains("one", r, n), None)
     found = [look.leaves.certainty(leaf) for leaf in leaves(term.value)]
     if "not known" in found or look.turns(term):
         return "not known"
@@ -63,9 +63,9 @@ def leaves(value: GameValue) -> Iterator[GameValue]:
 class _Look:
     """Reads game values for their first moments."""
 
-    def __init__(self, outlook: Outlook, way: Way, gains: Gains, reward: int | None) -> None:
-        self.leaves = Leaves(outlook, way, gains, reward)
-        self.sure = not outlook.ruled
+    def __init__(self, earliest: Earliest, way: Way, gains: Gains, reward: int | None) -> None:
+        self.leaves = Leaves(earliest, way, gains, reward)
+        self.sure = not earliest.ruled
 
     def pays(self, term: RewardTerm) -> int | None:
         if term.weight == 0 or term.cap == 0:

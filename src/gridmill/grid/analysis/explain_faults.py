@@ -1,11 +1,11 @@
-"""Faults: what would starve learning in a game, said once each. Called by `record`."""
+"""Faults: what would starve learning in a game, said once each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gridmill.grid.analysis.earliest import Outlook
+from gridmill.grid.analysis.earliest import Earliest
 from gridmill.grid.analysis.earliest_change import first_attack
 from gridmill.grid.analysis.productions import shown_as
 from gridmill.grid.analysis.reachability import out_of_reach
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from gridmill.grid.analysis.explain_record import Explanation
 
 
-def faults(outlook: Outlook, said: Explanation) -> Iterator[str]:
+def faults(earliest: Earliest, said: Explanation) -> Iterator[str]:
     """All warnings about a game."""
-    yield from _rewards(outlook.game, said)
-    yield from _tokens(outlook.game, said)
-    yield from _supplies(outlook, said)
-    game = outlook.game
-    if game.attack is not None and first_attack(game, lambda r, n: outlook.gains("one", r, n)) is None:
+    yield from _rewards(earliest.game, said)
+    yield from _tokens(earliest.game, said)
+    yield from _supplies(earliest, said)
+    game = earliest.game
+    if game.attack is not None and first_attack(game, lambda r, n: earliest.gains("one", r, n)) is None:
         cost = ", ".join(f"{n} {r}" for r, n in game.attack.cost.items())
         yield f"attack can never succeed: it costs {cost}" if game.num_agents > 1 else "attack has nobody to hit"
 
@@ -57,18 +57,18 @@ def _tokens(game: Game, said: Explanation) -> Iterator[str]:
     )
 
 
-def _supplies(outlook: Outlook, said: Explanation) -> Iterator[str]:
-    game, series = outlook.game, outlook.series
+def _supplies(earliest: Earliest, said: Explanation) -> Iterator[str]:
+    game, bounds = earliest.game, earliest.bounds
     none = [r for r, makers in said.resources.items() if not makers and not said.sources[r]]
     if none:
         yield f"nothing makes {', '.join(none)}"
     for machine in said.machines:
-        if machine.count == 0 and series.comes(("there", machine.name, "")) is None:
+        if machine.count == 0 and bounds.comes(("there", machine.name, "")) is None:
             yield f"{machine.name} is declared but does not stand on the map"
             continue
         place = shown_as(game, machine.name)
-        lacking = [r for r, n in machine.inputs.items() if n > 0 and series.held(place, r, n) is None]
+        lacking = [r for r, n in machine.inputs.items() if n > 0 and bounds.held(place, r, n) is None]
         if lacking:
             yield f"{machine.name} can never run: its inputs cannot be had ({', '.join(lacking)})"
     for name, n in out_of_reach(game).items():
-        yield f"{n} of {outlook.plant.counts[name]} {name} on the map cannot be reached by any agent"
+        yield f"{n} of {earliest.converters.counts[name]} {name} on the map cannot be reached by any agent"

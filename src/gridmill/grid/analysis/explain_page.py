@@ -1,4 +1,4 @@
-"""The page: an explanation as plain lines of at most 80 columns. Called by the command line."""
+"""The page: an explanation as plain lines of at most 80 columns."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from gridmill.grid.analysis import explain_rulebook as rulebook
 from gridmill.grid.analysis import explain_supplies as supplies
 from gridmill.grid.analysis.ceiling import Ceiling, ceiling
 from gridmill.grid.analysis.converter_schedule import all_buildings, one_of_each
-from gridmill.grid.analysis.converters import MOST, Plant
-from gridmill.grid.analysis.earliest import EPISODES, Outlook
+from gridmill.grid.analysis.converters import MOST, Converters
+from gridmill.grid.analysis.earliest import EPISODES, Earliest
 from gridmill.grid.analysis.earliest_change import Certainty
 from gridmill.grid.analysis.earliest_reward import certainty, first_rewards, leaves, min_first_episode
 from gridmill.grid.analysis.explain_faults import faults
@@ -115,14 +115,16 @@ def explain(game: Game, first_episode: int | None = None, env: GridEnv | None = 
     Ticks beyond ten episodes count as never. An env that plays the game saves compiling it again; then nothing is said
     of what stands on its first map.
     """
-    outlook = Outlook(game)
-    plant, deeds = outlook.plant, outlook.series.deeds
+    earliest = Earliest(game)
+    converters, productions = earliest.converters, earliest.bounds.productions
     if env is None:
         worst, actions, standing = _looked_at(game)
     else:
         worst, actions, standing = env.worst_tokens(0), tuple(env.action_names), Counter[str]()
-    products = tuple(_product(plant, game, name) for name in _ordered(game, plant) if name not in outlook.ruled)
-    rewards = _rewards(outlook, products)
+    products = tuple(
+        _product(converters, game, name) for name in _ordered(game, converters) if name not in earliest.ruled
+    )
+    rewards = _rewards(earliest, products)
     known = [reward.ceiling for reward in rewards]
     bumps = rulebook.bumps(game)
     said = Explanation(
@@ -130,17 +132,17 @@ def explain(game: Game, first_episode: int | None = None, env: GridEnv | None = 
         fingerprint=game.fingerprint(),
         num_agents=game.num_agents,
         max_steps=game.max_steps,
-        resources={r: tuple(plant.makers(r)) for r in game.resources},
-        sources=supplies.sources(game, deeds, plant),
-        uses=supplies.uses(game, deeds, plant),
+        resources={r: tuple(converters.makers(r)) for r in game.resources},
+        sources=supplies.sources(game, productions, converters),
+        uses=supplies.uses(game, productions, converters),
         counts={name: standing[name] for name in bumps if name != AGENT},
         bumps=bumps,
         by_itself=rulebook.by_itself(game),
         events=rulebook.events(game),
         collectives=rulebook.collectives(game),
-        machines=_machines(game, plant),
+        machines=_machines(game, converters),
         products=products,
-        gatherings=tuple(_gathering(outlook, r) for r in game.resources if r in outlook.ruled),
+        gatherings=tuple(_gathering(earliest, r) for r in game.resources if r in earliest.ruled),
         rewards=rewards,
         reward_ceiling=None if None in known else sum(amount for amount in known if amount is not None),
         min_first_episode=min_first_episode(game) if first_episode is None else first_episode,
@@ -150,7 +152,7 @@ def explain(game: Game, first_episode: int | None = None, env: GridEnv | None = 
         actions=actions,
         warnings=(),
     )
-    return replace(said, warnings=tuple(faults(outlook, said)))
+    return replace(said, warnings=tuple(faults(earliest, said)))
 
 
 # ---- what is in the record
@@ -166,28 +168,28 @@ def _looked_at(game: Game) -> tuple[int, tuple[str, ...], Counter[str]]:
         return env.worst_tokens(0), tuple(env.action_names), standing
 
 
-def _ordered(game: Game, plant: Plant) -> list[str]:
+def _ordered(game: Game, converters: Converters) -> list[str]:
     """Products with what they are made of first."""
-    made = [r for r in game.resources if plant.makers(r)]
-    return sorted(made, key=lambda r: plant.costs.get(r, math.inf))
+    made = [r for r in game.resources if converters.makers(r)]
+    return sorted(made, key=lambda r: converters.costs.get(r, math.inf))
 
 
-def _machines(game: Game, plant: Plant) -> tuple[Machine, ...]:
+def _machines(game: Game, converters: Converters) -> tuple[Machine, ...]:
     found = []
     for name, kind in game.objects.items():
         if kind.converter is not None:
             c = kind.converter
-            waiting = sum(plant.waiting(name, r) for r in c.outputs) if name in plant.machines else 0
-            count = plant.counts.get(name, 0)
+            waiting = sum(converters.waiting(name, r) for r in c.outputs) if name in converters.machines else 0
+            count = converters.counts.get(name, 0)
             found.append(Machine(name, count, c.inputs, c.outputs, c.cooldown, waiting, c.max_conversions))
     return tuple(found)
 
 
-def _product(plant: Plant, game: Game, name: str) -> Product:
+def _product(converters: Converters, game: Game, name: str) -> Product:
     horizon = EPISODES * game.max_steps
-    plan = plant.plan(name)
+    plan = converters.plan(name)
     chain = " > ".join(f"{runs} {machine}" for machine, runs in reversed(list(plan.runs.items()) if plan else []))
-    one, every = one_of_each(plant, name, 1, horizon), all_buildings(plant, name, 1, horizon)
+    one, every = one_of_each(converters, name, 1, horizon), all_buildings(converters, name, 1, horizon)
     return Product(
         name=name,
         chain=chain or ("there from the start" if plan else "its inputs cannot be had"),
@@ -196,35 +198,35 @@ def _product(plant: Plant, game: Game, name: str) -> Product:
         sequence=plan.sequence if plan else None,
         all_ready=every.ready if every else None,
         all_paid=every.paid if every else None,
-        ceiling=ceiling(plant, name, game.max_steps),
+        ceiling=ceiling(converters, name, game.max_steps),
     )
 
 
-def _gathering(outlook: Outlook, resource: str) -> Gathering:
-    found = outlook.series.gained(AGENT, resource)
+def _gathering(earliest: Earliest, resource: str) -> Gathering:
+    found = earliest.bounds.gained(AGENT, resource)
     acts = dict(found.acts) if found is not None else {}
-    return Gathering(resource, acts, outlook.gains("one", resource, 1), outlook.gains("every", resource, 1))
+    return Gathering(resource, acts, earliest.gains("one", resource, 1), earliest.gains("every", resource, 1))
 
 
-def _rewards(outlook: Outlook, products: Sequence[Product]) -> tuple[Reward, ...]:
-    ones, sequences, everys = (first_rewards(outlook, way) for way in ("one", "sequence", "every"))
+def _rewards(earliest: Earliest, products: Sequence[Product]) -> tuple[Reward, ...]:
+    ones, sequences, everys = (first_rewards(earliest, way) for way in ("one", "sequence", "every"))
     made = {product.name: product.ceiling.per_agent for product in products}
     found = []
-    for term, one, sequence, every in zip(outlook.game.rewards, ones, sequences, everys, strict=True):
-        most = _most_paid(outlook, term, every, made)
-        found.append(Reward(describe(term), certainty(outlook, term), one, sequence, every, most))
+    for term, one, sequence, every in zip(earliest.game.rewards, ones, sequences, everys, strict=True):
+        most = _most_paid(earliest, term, every, made)
+        found.append(Reward(describe(term), certainty(earliest, term), one, sequence, every, most))
     return tuple(found)
 
 
-def _most_paid(outlook: Outlook, term: RewardTerm, first: int | None, made: Mapping[str, float]) -> float | None:
+def _most_paid(earliest: Earliest, term: RewardTerm, first: int | None, made: Mapping[str, float]) -> float | None:
     """The most a term gives one agent in an episode, on average over the agents; loot is not counted."""
-    game = outlook.game
+    game = earliest.game
     if first is None or first > game.max_steps or term.weight == 0:
         return 0.0
     if term.weight < 0:  # a value that starts at 0 and is never below can only cost
         below = any(isinstance(leaf, Constant) and leaf.value < 0 for leaf in leaves(term.value))
-        return None if below or certainty(outlook, term) == "not known" else 0.0
-    most = _most(outlook, term.value, made, held=term.mode != "gained")
+        return None if below or certainty(earliest, term) == "not known" else 0.0
+    most = _most(earliest, term.value, made, held=term.mode != "gained")
     if most is None and term.cap >= NO_CAP:
         return None
     most = term.cap if most is None else min(term.cap, most)
@@ -232,30 +234,30 @@ def _most_paid(outlook: Outlook, term: RewardTerm, first: int | None, made: Mapp
         return term.weight * most * (game.max_steps - first + 1)
     start = 0.0
     if term.mode == "change" and isinstance(term.value, Inventory) and term.value.of == "actor":
-        start = min(term.cap, outlook.plant.start.get(term.value.resource, 0))
+        start = min(term.cap, earliest.converters.start.get(term.value.resource, 0))
     return term.weight * max(0.0, most - start)
 
 
-def _most(outlook: Outlook, value: GameValue, made: Mapping[str, float], held: bool) -> float | None:
+def _most(earliest: Earliest, value: GameValue, made: Mapping[str, float], held: bool) -> float | None:
     """The most a game value can come to for one agent; `held`: what does not fit does not count."""
     if isinstance(value, Constant):
         return value.value
     if isinstance(value, Inventory):
-        return _most_held(outlook, value, made, held)
+        return _most_held(earliest, value, made, held)
     if isinstance(value, Stat):
         head, _, tail = value.name.rpartition(".")
-        if value.of == "agent" and head in outlook.game.resources and tail in ("get", "gained", "amount"):
-            return None if head in outlook.ruled else made.get(head, 0.0)
+        if value.of == "agent" and head in earliest.game.resources and tail in ("get", "gained", "amount"):
+            return None if head in earliest.ruled else made.get(head, 0.0)
         if value.name in ("cell.visited", "frozen.ticks") or head.startswith("action"):
-            return float(outlook.game.max_steps)
+            return float(earliest.game.max_steps)
         return None
     if isinstance(value, Ratio):
-        top, by = _most(outlook, value.values[0], made, held), value.values[1]
+        top, by = _most(earliest, value.values[0], made, held), value.values[1]
         least = by.value if isinstance(by, Constant) else 1 if isinstance(by, Index) else 0
         return top / least if top is not None and least > 0 else None
     if not isinstance(value, Sum | Min | Max | Log):
         return None
-    parts = [_most(outlook, part, made, held) for part in value.values]
+    parts = [_most(earliest, part, made, held) for part in value.values]
     known = [part for part in parts if part is not None]
     if isinstance(value, Min):
         return min(known, default=None)
@@ -266,13 +268,13 @@ def _most(outlook: Outlook, value: GameValue, made: Mapping[str, float], held: b
     return sum(known) if isinstance(value, Sum) else max(known)
 
 
-def _most_held(outlook: Outlook, value: Inventory, made: Mapping[str, float], held: bool) -> float | None:
-    plant, resource = outlook.plant, value.resource
+def _most_held(earliest: Earliest, value: Inventory, made: Mapping[str, float], held: bool) -> float | None:
+    converters, resource = earliest.converters, value.resource
     if value.of != "actor":
         return None
-    start = plant.start.get(resource, 0)
-    if resource in outlook.ruled:
-        room = plant.most(resource)
+    start = converters.start.get(resource, 0)
+    if resource in earliest.ruled:
+        room = converters.most(resource)
         return float(max(room, start)) if held and room < MOST else None
     gained = made.get(resource, 0.0)
-    return min(plant.most(resource), gained + start) if held else gained
+    return min(converters.most(resource), gained + start) if held else gained

@@ -1,6 +1,6 @@
 """Rulebook: what a game's rules do, object by object, in lines a person can read.
 
-Called by `record`. Words for single conditions and effects are in `gridmill.grid.analysis.rule_text`.
+Words for single conditions and effects are in `gridmill.grid.analysis.rule_text`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Supplies: who provides each resource and who uses it, beside converters, in a few words each.
 
-Called by `record`. It names rules and places; what a rule does in full is in `rulebook`.
+It names rules and places; what a rule does in full is in `rulebook`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from gridmill.grid.analysis.converters import Plant
-from gridmill.grid.analysis.productions import AGENT, TEAM, Deed, held, shown_as
+from gridmill.grid.analysis.converters import Converters
+from gridmill.grid.analysis.productions import AGENT, TEAM, Production, held, shown_as
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
@@ -17,53 +17,54 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 
 
-def sources(game: Game, deeds: Iterable[Deed], plant: Plant) -> dict[str, Words]:
-    """For each resource where it comes from, converters left out: deeds that bring it, then what is there at first."""
-    deeds = list(deeds)
+def sources(game: Game, productions: Iterable[Production], converters: Converters) -> dict[str, Words]:
+    """For each resource where it comes from beside converters: productions that bring it, what is there at first."""
+    productions = list(productions)
     return {
-        r: (*_by_place(d for d in deeds if _provides(d, r)), *_at_the_start(game, plant, r)) for r in game.resources
+        r: (*_by_place(d for d in productions if _provides(d, r)), *_at_the_start(game, converters, r))
+        for r in game.resources
     }
 
 
-def uses(game: Game, deeds: Iterable[Deed], plant: Plant) -> dict[str, Words]:
+def uses(game: Game, productions: Iterable[Production], converters: Converters) -> dict[str, Words]:
     """For each resource what it is spent on."""
-    deeds = list(deeds)
+    productions = list(productions)
     found = {}
     for r in game.resources:
         paid = [f"moves and uses ({game.move_cost[r]} each)"] if game.move_cost.get(r) else []
         if game.attack is not None and game.attack.cost.get(r):
             paid.append(f"attack ({game.attack.cost[r]})")
-        found[r] = (*plant.consumers(r), *paid, *_by_place(d for d in deeds if _spends(d, r)))
+        found[r] = (*converters.consumers(r), *paid, *_by_place(d for d in productions if _spends(d, r)))
     return found
 
 
-def _provides(deed: Deed, resource: str) -> bool:
+def _provides(production: Production, resource: str) -> bool:
     """It brings new units of a resource, or brings it from elsewhere to an agent; of machines, those yet to appear."""
-    if deed.how in ("converter", "attack") or (deed.how == "machine" and not _appears(deed)):
+    if production.how in ("converter", "attack") or (production.how == "machine" and not _appears(production)):
         return False
-    gains = [gain for gain in deed.gains if gain.fact[0] == "held" and gain.fact[2] == resource]
+    gains = [gain for gain in production.gains if gain.fact[0] == "held" and gain.fact[2] == resource]
     return any(gain.source is None or (gain.fact[1] == AGENT != gain.source[1]) for gain in gains)
 
 
-def _appears(deed: Deed) -> bool:
-    return any(fact[0] == "there" for fact in deed.needs)
+def _appears(production: Production) -> bool:
+    return any(fact[0] == "there" for fact in production.needs)
 
 
-def _spends(deed: Deed, resource: str) -> bool:
+def _spends(production: Production, resource: str) -> bool:
     """An agent or a team loses it, and not to an agent."""
-    if deed.how in ("converter", "machine", "attack"):
+    if production.how in ("converter", "machine", "attack"):
         return False
-    to_agent = any(gain.fact == held(AGENT, resource) for gain in deed.gains)
-    return not to_agent and bool(deed.losses & {held(AGENT, resource), held(TEAM, resource)})
+    to_agent = any(gain.fact == held(AGENT, resource) for gain in production.gains)
+    return not to_agent and bool(production.losses & {held(AGENT, resource), held(TEAM, resource)})
 
 
-def _by_place(deeds: Iterable[Deed]) -> list[str]:
+def _by_place(productions: Iterable[Production]) -> list[str]:
     """`c:hub (get heart, make heart)`; places with the same rules together."""
     rules: dict[tuple[str, str], list[str]] = {}
-    for deed in deeds:
-        named = rules.setdefault((deed.how, deed.where), [])
-        if deed.name and deed.name not in named and deed.how != "event":
-            named.append(deed.name)
+    for production in productions:
+        named = rules.setdefault((production.how, production.where), [])
+        if production.name and production.name not in named and production.how != "event":
+            named.append(production.name)
     places: dict[tuple[str, Words], list[str]] = {}
     for (how, where), named in rules.items():
         places.setdefault((how, tuple(named)), []).append("agents" if where == AGENT else where)
@@ -82,12 +83,12 @@ def _place_text(how: str, where: str, named: str) -> str:
     return says.get(how, where + rules)
 
 
-def _at_the_start(game: Game, plant: Plant, resource: str) -> list[str]:
+def _at_the_start(game: Game, converters: Converters, resource: str) -> list[str]:
     held_by: dict[str, int] = {}
     if game.agent.inventory.get(resource):
         held_by["agents"] = game.agent.inventory[resource]
     for name, kind in game.objects.items():
-        if plant.counts.get(name) and kind.inventory.get(resource):
+        if converters.counts.get(name) and kind.inventory.get(resource):
             held_by[shown_as(game, name)] = kind.inventory[resource]
     held_by |= _stores(game, resource)
     return [f"at the start {', '.join(f'{who} {n}' for who, n in held_by.items())}"] if held_by else []

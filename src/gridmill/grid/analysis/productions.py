@@ -1,8 +1,8 @@
-"""Deeds: everything in a game that can bring about or use up something, read off its rules, machines and clock.
+"""Productions: everything in a game that can bring about or use up something, read off its rules, machines and clock.
 
-A deed says what must be there (`needs`), what it brings (`gains`) and what it uses up. Conditions about places, chance
-or what is not there are left out, so a deed is never harder than the rule it stands for: what follows from deeds is a
-bound. Called by `series` (first ticks) and `explain` (who provides what).
+A production says what must be there (`needs`), what it brings (`gains`) and what it uses up. Conditions about places,
+chance or what is not there are left out, so a production is never harder than the rule it stands for: what follows from
+productions is a bound.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Deed:
+class Production:
     """One thing that can happen: where, by what rule, and what it takes and brings."""
 
     where: str  # a type's name, `agent`, or an event's
@@ -110,24 +110,25 @@ def start_facts(game: Game) -> dict[Fact, int]:
     return {fact: n for fact, n in found.items() if n > 0}
 
 
-def deeds_of(game: Game) -> list[Deed]:
-    """All deeds of a game, in order of declaration."""
-    found: list[Deed] = []
+def productions_of(game: Game) -> list[Production]:
+    """All productions of a game, in order of declaration."""
+    found: list[Production] = []
     bumps = game.moves > 0
     if len(game.vibes) > 1:
         found += [
-            Deed(f"change_vibe_{v}", "", "vibe", gains=(Gain(("vibe", "", v), to_actor=True),)) for v in game.vibes
+            Production(f"change_vibe_{v}", "", "vibe", gains=(Gain(("vibe", "", v), to_actor=True),))
+            for v in game.vibes
         ]
     found += _of_kind(game, AGENT, game.agent, bumps and game.num_agents > 1)
     if game.attack is not None and game.num_agents > 1:
         cost = {held(AGENT, r): n for r, n in game.attack.cost.items() if n > 0}
-        found.append(Deed("attack", "", "attack", cost, _loot(game), frozenset(cost)))
+        found.append(Production("attack", "", "attack", cost, _loot(game), frozenset(cost)))
     counts, spawned = counts_on(game.map), _spawned(game)
     for name, kind in game.objects.items():
         if counts[name] > 0 or name in spawned:
             there = {} if counts[name] > 0 else {("there", name, ""): 1}
-            for deed in [*_of_kind(game, name, kind, bumps), *_machine(game, name, kind, bumps)]:
-                found.append(_also(deed, there))
+            for production in [*_of_kind(game, name, kind, bumps), *_machine(game, name, kind, bumps)]:
+                found.append(_also(production, there))
     found += _events(game)
     everyone = [AGENT, *(name for name in game.objects if counts[name] > 0 or name in spawned)]
     for rules in (*game.on_tag_added.values(), *game.on_tag_removed.values()):
@@ -138,9 +139,16 @@ def deeds_of(game: Game) -> list[Deed]:
     return found
 
 
-def _also(deed: Deed, needs: Mapping[Fact, int]) -> Deed:
-    return Deed(
-        deed.where, deed.name, deed.how, {**deed.needs, **needs}, deed.gains, deed.losses, deed.first, deed.delay
+def _also(production: Production, needs: Mapping[Fact, int]) -> Production:
+    return Production(
+        production.where,
+        production.name,
+        production.how,
+        {**production.needs, **needs},
+        production.gains,
+        production.losses,
+        production.first,
+        production.delay,
     )
 
 
@@ -156,17 +164,19 @@ def _scene(game: Game, actor: str | None, target: str | None) -> Scene:
     return {"actor": actor, "target": target, "actor_collective": team(actor), "target_collective": team(target)}
 
 
-def _of_kind(game: Game, name: str, kind: ObjectType | AgentType, bumps: bool) -> Iterator[Deed]:
+def _of_kind(game: Game, name: str, kind: ObjectType | AgentType, bumps: bool) -> Iterator[Production]:
     place = shown_as(game, name)
     if bumps:
         bumped = _ruled(game, kind.on_use, "bump", place, _scene(game, AGENT, place))
-        given = {gain.fact for deed in bumped for gain in deed.gains}
-        for deed in bumped:
+        given = {gain.fact for production in bumped for gain in production.gains}
+        for production in bumped:
             # With "all" one bump runs several rules, and a later one may use what an earlier one brought.
             inside = given if kind.use == "all" else set()
-            needs = {fact: n for fact, n in deed.needs.items() if fact not in inside}
-            gains = tuple(_without_source(gain) if gain.source in inside else gain for gain in deed.gains)
-            yield Deed(deed.where, deed.name, "bump", needs, gains, deed.losses, deed.first)
+            needs = {fact: n for fact, n in production.needs.items() if fact not in inside}
+            gains = tuple(_without_source(gain) if gain.source in inside else gain for gain in production.gains)
+            yield Production(
+                production.where, production.name, "bump", needs, gains, production.losses, production.first
+            )
     yield from _ruled(game, kind.on_tick, "tick", place, _scene(game, place, place))
     for area in kind.areas:
         yield from _area(game, place, area)
@@ -176,12 +186,12 @@ def _without_source(gain: Gain) -> Gain:
     return Gain(gain.fact, gain.amount, None, gain.to_actor)
 
 
-def _ruled(game: Game, rules: Sequence[Rule], how: How, where: str, scene: Scene, first: int = 1) -> list[Deed]:
-    return [deed for rule in rules if (deed := _deed(game, rule, how, where, scene, first)) is not None]
+def _ruled(game: Game, rules: Sequence[Rule], how: How, where: str, scene: Scene, first: int = 1) -> list[Production]:
+    return [production for rule in rules if (production := _deed(game, rule, how, where, scene, first)) is not None]
 
 
-def _deed(game: Game, rule: Rule, how: How, where: str, scene: Scene, first: int) -> Deed | None:
-    """A rule as a deed; None where somebody it speaks of is never there."""
+def _deed(game: Game, rule: Rule, how: How, where: str, scene: Scene, first: int) -> Production | None:
+    """A rule as a production; None where somebody it speaks of is never there."""
     needs: Counter[Fact] = Counter()
     for condition in rule.when:
         if not _condition(condition, scene, needs):
@@ -195,7 +205,7 @@ def _deed(game: Game, rule: Rule, how: How, where: str, scene: Scene, first: int
             return None
     if how == "bump":
         gains = [_to_actor(gain) if gain.fact[1] == AGENT != where else gain for gain in gains]
-    return Deed(where, rule.name, how, dict(needs), tuple(gains), frozenset(losses), first)
+    return Production(where, rule.name, how, dict(needs), tuple(gains), frozenset(losses), first)
 
 
 def _to_actor(gain: Gain) -> Gain:
@@ -298,7 +308,7 @@ def _loot(game: Game) -> tuple[Gain, ...]:
 # ---- areas, events, machines
 
 
-def _area(game: Game, name: str, area: Area) -> Iterator[Deed]:
+def _area(game: Game, name: str, area: Area) -> Iterator[Production]:
     if area.affects == "self" and name != AGENT:
         return
     scene = _scene(game, name, AGENT)
@@ -307,9 +317,9 @@ def _area(game: Game, name: str, area: Area) -> Iterator[Deed]:
         return
     steps = [(r, n) for changes in (area.changes, area.enter, area.exit) for r, n in changes.items()]
     rises = tuple(Gain(held(AGENT, r), n) for r, n in steps if n > 0)
-    yield Deed(name, "", "area", dict(needs), rises, frozenset(held(AGENT, r) for r, n in steps if n < 0))
-    for deed in _ruled(game, (*area.rules, *area.on_enter, *area.on_exit), "area", name, scene):
-        yield _also(deed, needs)
+    yield Production(name, "", "area", dict(needs), rises, frozenset(held(AGENT, r) for r, n in steps if n < 0))
+    for production in _ruled(game, (*area.rules, *area.on_enter, *area.on_exit), "area", name, scene):
+        yield _also(production, needs)
 
 
 def first_tick(game: Game, name: str, asked: frozenset[str] = frozenset()) -> int:
@@ -331,7 +341,7 @@ def bearers(game: Game, tag: str) -> list[str]:
     return [n for n, tags in kinds.items() if marked or tag == f"type:{shown_as(game, n)}" or tag in tags]
 
 
-def _events(game: Game) -> Iterator[Deed]:
+def _events(game: Game) -> Iterator[Production]:
     for name, event in game.events.items():
         first = first_tick(game, name)
         if first == NEVER:
@@ -343,18 +353,18 @@ def _events(game: Game) -> Iterator[Deed]:
             yield from _ruled(game, (rule,), "event", name, _scene(game, None, place), first)
 
 
-def _machine(game: Game, name: str, kind: ObjectType, bumps: bool) -> Iterator[Deed]:
+def _machine(game: Game, name: str, kind: ObjectType, bumps: bool) -> Iterator[Production]:
     place = shown_as(game, name)
     if kind.converter is not None:
         c = kind.converter
         if c.max_conversions != 0:
             needs = {held(place, r): n for r, n in c.inputs.items() if n > 0}
             made = tuple(Gain(held(place, r), n) for r, n in c.outputs.items() if n > 0)
-            yield Deed(place, "", "converter", needs, made, frozenset(needs), first=0, delay=c.cooldown)
+            yield Production(place, "", "converter", needs, made, frozenset(needs), first=0, delay=c.cooldown)
         if bumps:
             taken = [Gain(held(AGENT, r), MOST, held(place, r), True) for r in c.outputs]
             put = [Gain(held(place, r), n * c.max_input, held(AGENT, r)) for r, n in c.inputs.items() if n > 0]
-            yield Deed(place, "", "machine", {}, (*taken, *put), frozenset(held(AGENT, r) for r in c.inputs))
+            yield Production(place, "", "machine", {}, (*taken, *put), frozenset(held(AGENT, r) for r in c.inputs))
     if kind.assembler is not None and bumps and kind.assembler.max_uses != 0:
         for recipe in kind.assembler.recipes:
             if recipe.min_agents > game.num_agents or len(recipe.vibes) > game.num_agents:
@@ -364,7 +374,7 @@ def _machine(game: Game, name: str, kind: ObjectType, bumps: bool) -> Iterator[D
             if kind.assembler.partial:
                 inputs = dict.fromkeys(inputs, 1)  # after a part of its rest it asks for a part
             made = tuple(Gain(held(AGENT, r), n, None, True) for r, n in recipe.outputs.items() if n > 0)
-            yield Deed(place, "", "assembler", {**asked, **inputs}, made, frozenset(inputs))
+            yield Production(place, "", "assembler", {**asked, **inputs}, made, frozenset(inputs))
 
 
 # ---- looking through a game

@@ -1,6 +1,6 @@
 """Reach: which objects of a drawn map no agent can get to. Maps that are generated guarantee that themselves.
 
-Called by `explain`. Only fixed pictures are looked at, and only in games where nothing moves or removes obstacles.
+Only fixed pictures are looked at, and only in games where nothing moves or removes obstacles.
 """
 
 from __future__ import annotations

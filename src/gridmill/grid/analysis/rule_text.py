@@ -1,6 +1,6 @@
 """Wording: game values, reward terms, rules, recipes and events as short English, for people who read a game.
 
-Called by `explain`. Who is meant by actor and target depends on where a rule stands, so a caller hands in the names.
+Who is meant by actor and target depends on where a rule stands, so a caller hands in the names.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def rule_text(rule: Rule, who: Names) -> str:
                 rest = {r: n for r, n in one.amounts.items() if n != price.amounts.get(r)}
                 conditions[place : place + 1] = [Holds(who=one.who, amounts=rest)] if rest else []
                 break
-    deeds = [effect_text(effect, who, paid=any(effect is price for price in paid)) for effect in rule.then]
+    productions = [effect_text(effect, who, paid=any(effect is price for price in paid)) for effect in rule.then]
     when = ", ".join(condition_text(condition, who) for condition in conditions)
-    done = ", ".join(deeds) or "nothing"
+    done = ", ".join(productions) or "nothing"
     return f"{done}, if {when}" if when else done
 
 

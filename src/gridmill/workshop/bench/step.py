@@ -1,8 +1,8 @@
 """`gridmill bench step`: how fast the env steps, with random actions drawn ahead and no policy.
 
-One path for everything: labelled steppers (ours, a peer, another batch shape) take their rounds in turn; the
-first is the subject, the others are compared with it. Called by the command line.
-It measures the env alone, and states no figure without the machine, commit, command and seed beside it.
+One path for everything: labelled steppers (ours, a peer, another batch shape) take their rounds in turn; the first is
+the subject, the others are compared with it. It measures the env alone, and states no figure without the machine,
+commit, command and seed beside it.
 """
 
 from __future__ import annotations
