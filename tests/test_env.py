@@ -197,9 +197,9 @@ def test_take_episodes_against_a_hand_count() -> None:
     }
     assert [sum(pair) for pair in zip(*tokens.values(), strict=True)] == [8 + 4 * 11 + 8] * 2
     assert tokens["tokens_dropped"] == [4 * 3] * 2
-    assert {taken[n].dtype.name for n in taken if n not in ("reward", "short_first")} == {"int64"}
-    assert (taken["reward"].dtype.name, taken["short_first"].dtype.name) == ("float64", "bool")
-    assert set(taken) == {"world", "agent", "game", "episode", "length", "short_first", *env.stat_names}
+    assert {taken[n].dtype.name for n in taken if n not in ("reward", "desynced")} == {"int64"}
+    assert (taken["reward"].dtype.name, taken["desynced"].dtype.name) == ("float64", "bool")
+    assert set(taken) == {"world", "agent", "game", "episode", "length", "desynced", *env.stat_names}
 
 
 def test_take_episodes_in_order_with_their_numbers() -> None:
@@ -302,7 +302,7 @@ def test_desync_lengths_follow_the_formula(least: int | None, max_steps: int, wo
         for world in range(worlds):
             mine = (taken["world"] == world) & (taken["agent"] == 0)
             assert taken["length"][mine].tolist() == [lengths[world], *[max_steps] * (mine.sum() - 1)]
-            assert taken["short_first"][mine].tolist() == [lengths[world] < max_steps, *[False] * (mine.sum() - 1)]
+            assert taken["desynced"][mine].tolist() == [lengths[world] < max_steps, *[False] * (mine.sum() - 1)]
 
 
 def test_desync_changes_nothing_but_the_first_length() -> None:

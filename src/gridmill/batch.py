@@ -151,9 +151,9 @@ class Env:
     def take_episodes(self) -> dict[str, npt.NDArray[Any]]:
         """Episodes finished since the last call, one entry per agent: where, how long, and every statistic."""
         heads, stats = self._batch.take_episodes()
-        names = ("world", "agent", "game", "episode", "length", "short_first")
+        names = ("world", "agent", "game", "episode", "length", "desynced")
         taken: dict[str, npt.NDArray[Any]] = {name: heads[:, i] for i, name in enumerate(names)}
-        taken["short_first"] = taken["short_first"].astype(bool)
+        taken["desynced"] = taken["desynced"].astype(bool)
         for i, (name, integer) in enumerate(zip(self.stat_names, self._stat_is_int, strict=True)):
             taken[name] = stats[:, i].astype(np.int64) if integer else stats[:, i].copy()
         return taken

@@ -69,7 +69,7 @@ class GridmillPufferEnv(pufferlib.PufferEnv):  # type: ignore[misc]  # pufferlib
         if not (self.batch.terminals.any() or self.batch.truncations.any()):
             return []
         record = self.batch.take_episodes()
-        kept = ~record["short_first"]  # a desynchronised first episode is no fair sample
+        kept = ~record["desynced"]  # a desynchronised first episode is no fair sample
         if not kept.any():
             return []
         return [{name: float(values[kept].mean()) for name, values in record.items() if name not in RECORD_KEYS}]

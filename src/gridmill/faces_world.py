@@ -20,7 +20,7 @@ from gridmill.grid.game import Game
 
 RENDER_MODES = ("ansi", "rgb_array")
 RENDER_FPS = 10
-RECORD_KEYS = ("world", "agent", "game", "episode", "short_first")
+RECORD_KEYS = ("world", "agent", "game", "episode", "desynced")
 
 
 def any_game(game: AnyGame | str, sizes: Mapping[str, Any]) -> AnyGame:

@@ -16,7 +16,7 @@ from gridmill.games import AnyGame
 from gridmill.grid.plant import Plant
 from gridmill.prospector.config import ProspectorConfig
 
-HEADS = ("world", "agent", "game", "episode", "short_first")  # which episode it was; the rest of a record is figures
+HEADS = ("world", "agent", "game", "episode", "desynced")  # which episode it was; the rest of a record is figures
 HELD = "cogs/aligned.junction.held"  # junctions, summed over ticks
 BESIDE = {
     "arena": ("battery.get", "ore.get"),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gridmill.batch import Env
 from gridmill.env import ProspectorBatchEnv
 
-NOT_METRICS = ("world", "agent", "game", "episode", "short_first")
+NOT_METRICS = ("world", "agent", "game", "episode", "desynced")
 
 
 @dataclass

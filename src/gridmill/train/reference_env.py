@@ -64,7 +64,7 @@ class ReferenceBatch:
         }
         self.returns = np.zeros(rows)
         self.lengths, self.episodes = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-        self.short_first = np.zeros(rows, np.bool_)
+        self.desynced = np.zeros(rows, np.bool_)
         self.steps = [0] * self.lanes
         self.finished: list[tuple[tuple[int, int], list[int], list[float]]] = []  # step and world, head, figures
 
@@ -86,7 +86,7 @@ class ReferenceBatch:
         for i, world in enumerate(self.worlds):
             world.reset((self.seed + i) % 2**64 if fresh else None)
             self.episodes[i] = 0 if fresh else self.episodes[i] + 1
-            self.short_first[i] = False
+            self.desynced[i] = False
             if fresh and self.desync:
                 self._shorten(i, world)
             self._begin(i, world)
@@ -133,10 +133,10 @@ class ReferenceBatch:
             return
         self._row("final_obs")[i] = observe(world)
         figures = info(world) | {"node_context": 0.0 if world.at_station else 1.0}
-        head = [i, 0, 0, int(self.episodes[i]), int(self.lengths[i]), int(self.short_first[i])]
+        head = [i, 0, 0, int(self.episodes[i]), int(self.lengths[i]), int(self.desynced[i])]
         self.finished.append(((step, i), head, [self.returns[i], world.ticks, *map(float, figures.values())]))
         self.episodes[i] += 1
-        self.short_first[i] = False
+        self.desynced[i] = False
         world.reset()
         self._begin(i, world)
 
@@ -154,7 +154,7 @@ class ReferenceBatch:
         full, count = math.ceil(world.config.time_max), len(self.worlds)
         limit = 1 + (2 * (full - 1) * (i + 1) + count) // (2 * count)
         if limit < full:
-            world.tick_limit, self.short_first[i] = float(limit), True
+            world.tick_limit, self.desynced[i] = float(limit), True
 
     def take_episodes(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         taken, self.finished = sorted(self.finished), []
@@ -195,7 +195,7 @@ class ReferenceBatch:
             "returns": self.returns,
             "lengths": self.lengths,
             "episodes": self.episodes,
-            "short_first": self.short_first,
+            "short_first": self.desynced,  # as states saved earlier name it
         }
 
     def _state(self) -> dict[str, NDArray[Any]]:

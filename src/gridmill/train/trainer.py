@@ -137,7 +137,7 @@ class Trainer:
 
     def _statistics(self, episodes: dict[str, Any]) -> dict[str, float]:
         """Means of the finished agent-episodes; those cut short at the start of a run tell nothing and are left out."""
-        whole = ~episodes["short_first"]
+        whole = ~episodes["desynced"]
         count = int(np.count_nonzero(whole))
         if count == 0:
             return {"episodes": 0}
