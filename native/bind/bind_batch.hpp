@@ -10,7 +10,7 @@
 
 #include <memory>
 
-#include "bind/outside.hpp"
+#include "bind/gil.hpp"
 #include "bind/to_value.hpp"
 #include "core/batch.hpp"
 
@@ -108,7 +108,7 @@ nb::tuple take_episodes(Batch<G>& batch) {
   std::vector<std::int64_t> columns;
   for (const auto& h : heads)
     for (const std::int64_t value : {std::int64_t{h.world}, std::int64_t{h.agent}, std::int64_t{h.program},
-                                     std::int64_t{h.episode}, std::int64_t{h.length}, std::int64_t{h.short_first}})
+                                     std::int64_t{h.episode}, std::int64_t{h.length}, std::int64_t{h.desynced}})
       columns.push_back(value);
   return nb::make_tuple(owned_array(std::move(columns), {heads.size(), 6}),
                         owned_array(std::move(stats), {heads.size(), batch.worlds().stats.size()}));
@@ -117,7 +117,7 @@ nb::tuple take_episodes(Batch<G>& batch) {
 template <class G>
 nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
   using B = Batch<G>;
-  using Release = nb::call_guard<OutsideCall>;
+  using Release = nb::call_guard<ReleaseGil>;
   return nb::class_<B>(m, name)
       .def(
           "__init__",

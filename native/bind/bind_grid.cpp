@@ -1,10 +1,10 @@
 // What only the grid's batch offers to Python: names, views of observations and worlds, shadow validation,
 // schema.
 #include "bind/bind_batch.hpp"
-#include "bind/rooms.hpp"
+#include "bind/bindings.hpp"
 #include "grid/batch.hpp"
+#include "grid/observe/views.hpp"
 #include "grid/schema.hpp"
-#include "grid/views.hpp"
 
 namespace gridmill {
 
@@ -96,7 +96,7 @@ nb::dict seen_world(GridBatch& batch, std::int64_t world) {
           inventory[tick.program.config.resources[r].c_str()] = held;
       nb::dict shown;
       shown["inventory"] = inventory;
-      teams[tick.program.words->teams[tick.program.collectives.teams[team].word].c_str()] = shown;
+      teams[tick.program.vocabulary->teams[tick.program.collectives.teams[team].batch_id].c_str()] = shown;
     }
     out["collectives"] = teams;
     return out;
@@ -106,7 +106,7 @@ nb::dict seen_world(GridBatch& batch, std::int64_t world) {
 nb::ndarray<nb::numpy, std::uint8_t> dense_view(GridBatch& batch) {
   return batch.look(0, [&batch](auto& tick) {
     const auto& program = tick.program;
-    const std::size_t channels = grid::dense_channels(batch.worlds().words).size(), rows = batch.buffers()->rows;
+    const std::size_t channels = grid::dense_channels(batch.worlds().vocabulary).size(), rows = batch.buffers()->rows;
     const auto height = static_cast<std::size_t>(program.window.height),
                width = static_cast<std::size_t>(program.window.width);
     std::vector<std::uint8_t> out(rows * channels * height * width);
@@ -122,16 +122,16 @@ void bind_grid(nb::module_& m) {
       .def("features",
            [](const GridBatch& b) {
              nb::list out;
-             for (const auto& f : b.worlds().words.features) out.append(nb::make_tuple(f.name, f.normalizer));
+             for (const auto& f : b.worlds().vocabulary.features) out.append(nb::make_tuple(f.name, f.normalizer));
              return out;
            })
-      .def("actions", [](const GridBatch& b) { return b.worlds().words.action_names(); })
-      .def("tags", [](const GridBatch& b) { return b.worlds().words.tags; })
-      .def("vibes", [](const GridBatch& b) { return b.worlds().words.vibes; })
+      .def("actions", [](const GridBatch& b) { return b.worlds().vocabulary.action_names(); })
+      .def("tags", [](const GridBatch& b) { return b.worlds().vocabulary.tags; })
+      .def("vibes", [](const GridBatch& b) { return b.worlds().vocabulary.vibes; })
       .def("num_tokens", [](const GridBatch& b) { return b.worlds().program(0).config.observation.num_tokens; })
       .def(
           "worst_tokens",
-          [](const GridBatch& b, std::int32_t game) { return b.worlds().program(game).slots.worst_tokens; },
+          [](const GridBatch& b, std::int32_t game) { return b.worlds().program(game).token_cache.worst_tokens; },
           nb::arg("game"))
       .def("window",
            [](const GridBatch& b) {
@@ -140,7 +140,7 @@ void bind_grid(nb::module_& m) {
       .def("validation", &validation_report)
       .def("inspect", &seen_world, nb::arg("world"))
       .def("dense", &dense_view)
-      .def("dense_channels", [](const GridBatch& b) { return grid::dense_channels(b.worlds().words); })
+      .def("dense_channels", [](const GridBatch& b) { return grid::dense_channels(b.worlds().vocabulary); })
       .def(
           "describe_row",
           [](GridBatch& b, std::int64_t row) {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "bind/rooms.hpp"
+#include "bind/bindings.hpp"
 #include "learn/kernels.hpp"
 #include "learn/layers.hpp"
 #include "learn/visible_agents.hpp"
@@ -97,27 +97,27 @@ learn::ScanShape scan_shape(const Bytes2& start, std::size_t time, std::size_t r
 using Floats1 = Cpu<const float, nb::ndim<1>>;
 using Out1 = Cpu<float, nb::ndim<1>>;
 
-void pack(const Floats2& matrix, bool turned, const Out1& panels) {
-  const std::size_t inner = matrix.shape(turned ? 1 : 0), columns = matrix.shape(turned ? 0 : 1);
-  expect_size("panels", panels.size(), inner * learn::padded(columns));
-  learn::pack(matrix.data(), matrix.shape(0), matrix.shape(1), turned, panels.data());
+void pack(const Floats2& matrix, bool transposed, const Out1& packed) {
+  const std::size_t inner = matrix.shape(transposed ? 1 : 0), columns = matrix.shape(transposed ? 0 : 1);
+  expect_size("packed", packed.size(), inner * learn::padded(columns));
+  learn::pack(matrix.data(), matrix.shape(0), matrix.shape(1), transposed, packed.data());
 }
 
 // With `last` (and d_last) the last output lies there and `out` holds the others.
-void dense_forward(const Floats2& x, const Floats1& turned, const Floats1& bias, bool relu, const Out2& out,
+void dense_forward(const Floats2& x, const Floats1& transposed, const Floats1& bias, bool relu, const Out2& out,
                    const std::optional<Out1>& last) {
   const learn::DenseShape shape{x.shape(0), x.shape(1), bias.size(), relu};
   if (shape.outputs == 0) throw std::invalid_argument("bias: expected at least one output");
   if (last && relu) throw std::invalid_argument("relu: expected none for outputs with a last one of their own");
-  expect_size("panels", turned.size(), shape.inputs * learn::padded(shape.outputs));
+  expect_size("packed", transposed.size(), shape.inputs * learn::padded(shape.outputs));
   expect_size("out", out.size(), shape.rows * (shape.outputs - (last ? 1 : 0)));
   if (last) expect_size("last", last->size(), shape.rows);
-  learn::best_layers().dense_forward(shape, x.data(), turned.data(), bias.data(), out.data(),
+  learn::best_layers().dense_forward(shape, x.data(), transposed.data(), bias.data(), out.data(),
                                      last ? last->data() : nullptr);
 }
 
 void dense_backward(const Floats2& x, const std::optional<Floats2>& out, const Floats2& d_out,
-                    const std::optional<Floats1>& d_last, const std::optional<Floats1>& straight,
+                    const std::optional<Floats1>& d_last, const std::optional<Floats1>& packed,
                     const std::optional<Out2>& d_x, const Out2& d_weight, const Out1& d_bias) {
   const learn::DenseShape shape{x.shape(0), x.shape(1), d_bias.size(), out.has_value()};
   if (shape.outputs == 0) throw std::invalid_argument("d_bias: expected at least one output");
@@ -127,11 +127,11 @@ void dense_backward(const Floats2& x, const std::optional<Floats2>& out, const F
   if (d_last) expect_size("d_last", d_last->size(), shape.rows);
   if (out) expect_size("out", out->size(), d_out.size());
   if (d_x) {
-    expect_size("panels", straight ? straight->size() : 0, shape.outputs * learn::padded(shape.inputs));
+    expect_size("packed", packed ? packed->size() : 0, shape.outputs * learn::padded(shape.inputs));
     expect_size("d_x", d_x->size(), x.size());
   }
   learn::best_layers().dense_backward(shape, x.data(), out ? out->data() : nullptr, d_out.data(),
-                                      d_last ? d_last->data() : nullptr, straight ? straight->data() : nullptr,
+                                      d_last ? d_last->data() : nullptr, packed ? packed->data() : nullptr,
                                       d_x ? d_x->data() : nullptr, d_weight.data(), d_bias.data());
 }
 
@@ -202,34 +202,33 @@ void bind_learn(nb::module_& m) {
       nb::arg("start"), nb::arg("gates"), nb::arg("h0"), nb::arg("h"), nb::arg("d_h"), nb::arg("d_gates").noconvert(),
       nb::arg("d_h0").noconvert(), Free());
   m.def("fast_products", [] { return &learn::best_layers() == &learn::kWideLayers; });
-  m.def("pack", &pack, nb::arg("matrix"), nb::arg("turned"), nb::arg("panels").noconvert(), Free());
-  m.def("dense_forward", &dense_forward, nb::arg("x"), nb::arg("turned"), nb::arg("bias"), nb::arg("relu"),
+  m.def("pack", &pack, nb::arg("matrix"), nb::arg("transposed"), nb::arg("packed").noconvert(), Free());
+  m.def("dense_forward", &dense_forward, nb::arg("x"), nb::arg("transposed"), nb::arg("bias"), nb::arg("relu"),
         nb::arg("out").noconvert(), nb::arg("last").noconvert().none(), Free());
   m.def("dense_backward", &dense_backward, nb::arg("x"), nb::arg("out").none(), nb::arg("d_out"),
-        nb::arg("d_last").none(), nb::arg("straight").none(), nb::arg("d_x").noconvert().none(),
+        nb::arg("d_last").none(), nb::arg("packed").none(), nb::arg("d_x").noconvert().none(),
         nb::arg("d_weight").noconvert(), nb::arg("d_bias").noconvert(), Free());
   m.def(
       "lstm_forward",
-      [](const Bytes2& start, const Floats1& turned, const Out3& gates, const Out3& h, const Out3& cell) {
+      [](const Bytes2& start, const Floats1& transposed, const Out3& gates, const Out3& h, const Out3& cell) {
         const learn::LstmShape shape = lstm_shape(start, h.shape(2), gates.size(), cell.size());
-        expect_size("panels", turned.size(), shape.hidden * learn::padded(4 * shape.hidden));
+        expect_size("packed", transposed.size(), shape.hidden * learn::padded(4 * shape.hidden));
         expect_size("h", h.size(), cell.size());
-        learn::best_layers().lstm_forward(shape, turned.data(), gates.data(), h.data(), cell.data());
+        learn::best_layers().lstm_forward(shape, transposed.data(), gates.data(), h.data(), cell.data());
       },
-      nb::arg("start"), nb::arg("turned"), nb::arg("gates").noconvert(), nb::arg("h").noconvert(),
+      nb::arg("start"), nb::arg("transposed"), nb::arg("gates").noconvert(), nb::arg("h").noconvert(),
       nb::arg("cell").noconvert(), Free());
   m.def(
       "lstm_backward",
-      [](const Bytes2& start, const Floats1& straight, const Floats3& gates, const Floats3& cell, const Floats3& d_h,
+      [](const Bytes2& start, const Floats1& packed, const Floats3& gates, const Floats3& cell, const Floats3& d_h,
          const Out3& d_gates) {
         const learn::LstmShape shape = lstm_shape(start, d_h.shape(2), gates.size(), cell.size());
-        expect_size("panels", straight.size(), 4 * shape.hidden * learn::padded(shape.hidden));
+        expect_size("packed", packed.size(), 4 * shape.hidden * learn::padded(shape.hidden));
         expect_size("d_gates", d_gates.size(), gates.size());
         expect_size("d_h", 4 * d_h.size(), gates.size());
-        learn::best_layers().lstm_backward(shape, straight.data(), gates.data(), cell.data(), d_h.data(),
-                                           d_gates.data());
+        learn::best_layers().lstm_backward(shape, packed.data(), gates.data(), cell.data(), d_h.data(), d_gates.data());
       },
-      nb::arg("start"), nb::arg("straight"), nb::arg("gates"), nb::arg("cell"), nb::arg("d_h"),
+      nb::arg("start"), nb::arg("packed"), nb::arg("gates"), nb::arg("cell"), nb::arg("d_h"),
       nb::arg("d_gates").noconvert(), Free());
   m.def(
       "sample_actions",

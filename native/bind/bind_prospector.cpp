@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "bind/bind_batch.hpp"
-#include "bind/rooms.hpp"
+#include "bind/bindings.hpp"
 #include "prospector/batch.hpp"
 #include "prospector/bots.hpp"
 

@@ -1,4 +1,4 @@
-// The extension module gridmill._native: the rooms' parts and facts about the build.
+// The extension module gridmill._native: the folders' bindings and facts about the build.
 #include <nanobind/nanobind.h>
 
 #include <cstdlib>
@@ -7,8 +7,8 @@
 
 #include "bind/allocations.hpp"
 #include "bind/bind_batch.hpp"
-#include "bind/outside.hpp"
-#include "bind/rooms.hpp"
+#include "bind/bindings.hpp"
+#include "bind/gil.hpp"
 #include "core/batch.hpp"
 #include "core/isa.hpp"
 #include "corridor/corridor.hpp"
@@ -59,8 +59,8 @@ NB_MODULE(_native, m) {
   bind_prospector(m);
   bind_batch<corridor::Corridor>(m, "CorridorBatch");
   bind_learn(m);
-  m.def("leave", &leave);
-  nb::module_::import_("atexit").attr("register")(m.attr("leave"));
+  m.def("shutdown", &shutdown);
+  nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));
   m.def("allocations", &allocation_count, "heap allocations made by the engine since it was loaded");
   m.def("memcpy_limit", &memcpy_limit, nb::arg("rows"), nb::arg("bytes"), nb::arg("seconds"),
         nb::call_guard<nb::gil_scoped_release>());

@@ -21,13 +21,13 @@ std::string text_of(nb::handle object) {
 }  // namespace
 
 Value to_value(nb::handle object, int depth) {
-  if (depth > 64) refuse("$", "expected a config at most 64 levels deep, got more");
+  if (depth > 64) fail_at("$", "expected a config at most 64 levels deep, got more");
   if (object.is_none()) return {};
   if (nb::isinstance<nb::bool_>(object)) return {nb::cast<bool>(object)};
   if (nb::isinstance<nb::int_>(object)) {
     int overflow = 0;
     const long long number = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
-    if (overflow != 0) refuse("$", "expected an int of at most 64 bits, got a larger one");
+    if (overflow != 0) fail_at("$", "expected an int of at most 64 bits, got a larger one");
     return {static_cast<std::int64_t>(number)};
   }
   if (nb::isinstance<nb::float_>(object)) return {nb::cast<double>(object)};

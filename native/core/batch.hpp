@@ -1,4 +1,4 @@
-// Batch<Game>: N worlds of one kind of game, stepped by a crew of threads, lane by lane.
+// Batch<Game>: N worlds of one kind of game, stepped by a pool of threads, lane by lane.
 // It owns the order of calls, auto-reset, episode records, timing and errors; Worlds owns the memory, the game knows
 // one world. Python's door (bind/) and the native tests call it; it calls no Python and prints nothing.
 #pragma once
@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "core/batch_options.hpp"
-#include "core/crew.hpp"
 #include "core/episodes.hpp"
 #include "core/fork.hpp"
 #include "core/game.hpp"
 #include "core/phases.hpp"
+#include "core/thread_pool.hpp"
 #include "core/worlds.hpp"
 
 namespace gridmill {
@@ -37,13 +37,13 @@ class Batch {
     for (int i = 0; i < options_.threads; ++i)
       workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size()));
     for (const auto& program : worlds_.programs) prepare(*program);
-    crew_ =
-        std::make_unique<Crew>(options_.threads, options_.lanes, (lane_worlds_ + chunk_ - 1) / chunk_,
-                               [this](int worker, int lane, std::uint32_t chunk) { run_chunk(worker, lane, chunk); });
+    pool_ = std::make_unique<ThreadPool>(
+        options_.threads, options_.lanes, (lane_worlds_ + chunk_ - 1) / chunk_,
+        [this](int worker, int lane, std::uint32_t chunk) { run_chunk(worker, lane, chunk); });
   }
 
   ~Batch() {
-    if (crew_ && forked()) crew_->abandon();
+    if (pool_ && forked()) pool_->abandon();
   }
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
@@ -72,7 +72,7 @@ class Batch {
     require_ready();
     state.in_flight = true;
     if (options_.profiling) state.sent_at = clock_mark();
-    crew_->send(lane);
+    pool_->send(lane);
   }
 
   void recv(int lane) {
@@ -81,7 +81,7 @@ class Batch {
     const std::string name = std::to_string(lane);
     if (!state.in_flight)
       throw UsageError("recv(" + name + "): nothing was sent to this lane; call send(" + name + ") first");
-    crew_->recv(lane);
+    pool_->recv(lane);
     state.in_flight = false;
     collect(lane);
     if (options_.profiling) {
@@ -120,11 +120,11 @@ class Batch {
   // Joins the threads and frees the worlds; arrays someone holds stay readable.
   void close() {
     const Call call(*this, true);
-    if (crew_ == nullptr) return;
-    if (forked()) crew_->abandon();
+    if (pool_ == nullptr) return;
+    if (forked()) pool_->abandon();
     for (int lane = 0; lane < options_.lanes && !forked(); ++lane)
-      if (lane_state(lane).in_flight) crew_->recv(lane);
-    crew_.reset();
+      if (lane_state(lane).in_flight) pool_->recv(lane);
+    pool_.reset();
     worlds_.free();
     log_.clear();
   }
@@ -233,7 +233,7 @@ class Batch {
     if (worlds_.buffers == nullptr) throw UsageError("this env is closed");
     return worlds_.buffers;
   }
-  bool closed() const { return crew_ == nullptr; }
+  bool closed() const { return pool_ == nullptr; }
 
  private:
   struct WorkerState {
@@ -256,16 +256,16 @@ class Batch {
     explicit Call(Batch& batch, bool closing = false) : batch_(batch) {
       if (batch_.busy_.exchange(true, std::memory_order_acquire))
         throw UsageError("this env is being used by another thread; one thread at a time");
-      if (!closing && batch_.crew_ == nullptr) leave("this env is closed");
+      if (!closing && batch_.pool_ == nullptr) reject("this env is closed");
       if (!closing && batch_.forked())
-        leave("this env was made before fork(); its threads do not exist in this process: make a new one here");
+        reject("this env was made before fork(); its threads do not exist in this process: make a new one here");
     }
     ~Call() { batch_.busy_.store(false, std::memory_order_release); }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
    private:
-    [[noreturn]] void leave(const char* why) {
+    [[noreturn]] void reject(const char* why) {
       batch_.busy_.store(false, std::memory_order_release);
       throw UsageError(why);
     }
@@ -322,8 +322,8 @@ class Batch {
   // ---- the work of one chunk
 
   void run_all_lanes() {
-    for (int lane = 0; lane < options_.lanes; ++lane) crew_->send(lane);
-    for (int lane = 0; lane < options_.lanes; ++lane) crew_->recv(lane);
+    for (int lane = 0; lane < options_.lanes; ++lane) pool_->send(lane);
+    for (int lane = 0; lane < options_.lanes; ++lane) pool_->recv(lane);
   }
 
   void run_chunk(int worker, int lane, std::uint32_t chunk) {
@@ -401,7 +401,7 @@ class Batch {
     const std::size_t at = ended.stats.size();
     ended.stats.resize(at + shape.num_agents * worlds_.stats.size());
     G::record(tick, ended.stats.data() + at);
-    ended.heads.push_back({0, world, 0, h.key.episode, h.tick, h.program, h.short_first != 0});
+    ended.heads.push_back({0, world, 0, h.key.episode, h.tick, h.program, h.desynced != 0});
     start_episode(world, state, false);
   }
 
@@ -413,7 +413,7 @@ class Batch {
     const Program& program = worlds_.program(next.program);
     next.next_program = -1;
     next.tick = 0;
-    next.ended = next.failed = next.short_first = 0;
+    next.ended = next.failed = next.desynced = 0;
     next.max_steps = G::max_steps(program);
     if (options_.desync_episodes && from_reset && fresh_) shorten(program, world, next);
     worlds_.header(world) = next;
@@ -437,7 +437,7 @@ class Batch {
         options_.min_first_episode >= 0 ? options_.min_first_episode : G::min_first_episode(program);
     const std::int64_t least = std::min(std::max<std::int64_t>(asked, 1), full);
     next.max_steps = static_cast<std::uint32_t>(least + (2 * (full - least) * (world + 1) + n) / (2 * n));
-    next.short_first = next.max_steps < full;
+    next.desynced = next.max_steps < full;
   }
 
   // On the caller's thread.
@@ -467,7 +467,7 @@ class Batch {
   std::uint32_t forks_;
   std::array<bool, kPhases> used_phases_{};  // by any game: a phase nobody uses needs no clock
   StepTimes<kPhases> times_;
-  std::unique_ptr<Crew> crew_;  // last: its threads must end before what they use
+  std::unique_ptr<ThreadPool> pool_;  // last: its threads must end before what they use
 };
 
 }  // namespace gridmill

@@ -15,7 +15,7 @@ struct EpisodeHead {
   std::uint64_t step = 0;  // the lane's step count when it ended; orders records the same for any lanes
   std::uint32_t world = 0, agent = 0, episode = 0, length = 0;
   std::int32_t program = 0;
-  bool short_first = false;
+  bool desynced = false;
 };
 
 // Episodes that ended in a step, until they are gathered; grows to the most that ever end at once.

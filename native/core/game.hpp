@@ -25,7 +25,7 @@ struct WorldHeader {
   std::int32_t program = 0;        // the game this episode plays
   std::int32_t next_program = -1;  // taken at the next reset; -1 keeps the current one
   std::uint8_t ended = 0;          // set by the game in the tick that ends the episode
-  std::uint8_t short_first = 0;    // this episode was shortened by desync_episodes
+  std::uint8_t desynced = 0;       // this episode was shortened by desync_episodes
   std::uint8_t failed = 0;         // an exception left this world half way through a tick
   std::uint8_t padding[5] = {};
 };
@@ -71,7 +71,7 @@ struct Phase {
 };
 
 template <class G>
-concept Game = requires(Tick<G>& tick, const typename G::Program& program, const typename G::Vocabulary& words,
+concept Game = requires(Tick<G>& tick, const typename G::Program& program, const typename G::Vocabulary& vocabulary,
                         const std::vector<Value>& games, double* record, std::size_t index) {
   // Made of a program and a world's state at the beginning of a tick.
   requires std::is_constructible_v<typename G::View, const typename G::Program&, std::byte*>;
@@ -79,14 +79,14 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   { G::empty_obs } -> std::convertible_to<typename G::Obs>;
   // What a config may hold: the schema that tests compare with the Python model.
   { G::schema() } -> std::same_as<Value>;
-  // The words all games of one batch share (features, actions, stats); built from all of them.
+  // The vocabulary all games of one batch share (features, actions, stats); built from all of them.
   { G::vocabulary(games) } -> std::same_as<typename G::Vocabulary>;
-  // Immutable and complete: every name resolved, everything validated. `words` outlives it.
-  { G::compile(words, games[index]) } -> std::same_as<typename G::Program>;
+  // Immutable and complete: every name resolved, everything validated. `vocabulary` outlives it.
+  { G::compile(vocabulary, games[index]) } -> std::same_as<typename G::Program>;
   { G::shape(program) } -> std::same_as<Shape>;
-  { G::stats(words) } -> std::same_as<StatTable>;
-  // All words as text: a saved state holds ids, so it fits only a batch with the same words.
-  { G::words_text(words) } -> std::same_as<std::string>;
+  { G::stats(vocabulary) } -> std::same_as<StatTable>;
+  // All of it as text: a saved state holds ids, so it fits only a batch with the same vocabulary.
+  { G::vocabulary_text(vocabulary) } -> std::same_as<std::string>;
   // Size of the game's part of a world block, and of its front that is saved and hashed. What lies behind that front
   // follows from it: zeros, as a restored world has them, must mean that it is not known yet.
   { G::state_bytes(program) } -> std::same_as<std::size_t>;

@@ -85,11 +85,11 @@ std::string Value::describe() const {
   return std::visit(show, data);
 }
 
-void refuse(const std::string& path, const std::string& what) {
+void fail_at(const std::string& path, const std::string& what) {
   throw std::invalid_argument(one_line(what) + " - at `" + one_line(path) + "`");
 }
 
-void refuse_type(const std::string& path, const std::string& expected, const Value& got) {
+void fail_type(const std::string& path, const std::string& expected, const Value& got) {
   throw TypeMismatch(one_line("expected " + expected + ", got " + got.describe()) + " - at `" + one_line(path) + "`");
 }
 
@@ -106,9 +106,9 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
 
 std::int64_t decode_int(const Value& value, const std::string& path, const Allowed& allowed) {
   const auto* number = std::get_if<std::int64_t>(&value.data);
-  if (number == nullptr) refuse_type(path, range_text("int", allowed), value);
+  if (number == nullptr) fail_type(path, range_text("int", allowed), value);
   if (static_cast<double>(*number) < allowed.low || static_cast<double>(*number) > allowed.high)
-    refuse(path, "expected " + range_text("int", allowed) + ", got " + value.describe());
+    fail_at(path, "expected " + range_text("int", allowed) + ", got " + value.describe());
   return *number;
 }
 
@@ -116,48 +116,48 @@ double decode_number(const Value& value, const std::string& path, const Allowed&
   double number = 0;
   if (const auto* i = std::get_if<std::int64_t>(&value.data)) number = static_cast<double>(*i);
   else if (const auto* d = std::get_if<double>(&value.data)) number = *d;
-  else refuse_type(path, range_text("number", allowed), value);
+  else fail_type(path, range_text("number", allowed), value);
   if (!std::isfinite(number) || number < allowed.low || number > allowed.high)
-    refuse(path, "expected " + range_text("finite number", allowed) + ", got " + value.describe());
+    fail_at(path, "expected " + range_text("finite number", allowed) + ", got " + value.describe());
   return number;
 }
 
 std::string decode_text(const Value& value, const std::string& path, const Allowed& allowed) {
   const auto* text = std::get_if<std::string>(&value.data);
-  if (text == nullptr) refuse_type(path, "text", value);
+  if (text == nullptr) fail_type(path, "text", value);
   if (!allowed.chooses(*text)) {
     std::string list;
     for (const auto choice : allowed.choices)
       if (!choice.empty()) list += (list.empty() ? "`" : ", `") + std::string(choice) + "`";
-    refuse(path, "expected one of " + list + ", got " + value.describe());
+    fail_at(path, "expected one of " + list + ", got " + value.describe());
   }
   return *text;
 }
 
 bool decode_bool(const Value& value, const std::string& path) {
   const auto* flag = std::get_if<bool>(&value.data);
-  if (flag == nullptr) refuse_type(path, "true or false", value);
+  if (flag == nullptr) fail_type(path, "true or false", value);
   return *flag;
 }
 
 const Value::List& expect_list(const Value& value, const std::string& path) {
   const auto* list = std::get_if<Value::List>(&value.data);
-  if (list == nullptr) refuse_type(path, "a list", value);
+  if (list == nullptr) fail_type(path, "a list", value);
   return *list;
 }
 
 const Value::Dict& expect_dict(const Value& value, const std::string& path) {
   const auto* dict = std::get_if<Value::Dict>(&value.data);
-  if (dict == nullptr) refuse_type(path, "a dict", value);
+  if (dict == nullptr) fail_type(path, "a dict", value);
   return *dict;
 }
 
-void refuse_field(const std::string& path, const std::string& name, std::vector<std::string> known) {
-  refuse(path, "unknown field `" + name + "`" + nearest(name, known));
+void fail_field(const std::string& path, const std::string& name, std::vector<std::string> known) {
+  fail_at(path, "unknown field `" + name + "`" + nearest(name, known));
 }
 
 void expect_given(const Value& value, const std::string& path, std::string_view name) {
-  if (value.find(name) == nullptr) refuse(path + "." + std::string(name), "expected a value, got nothing");
+  if (value.find(name) == nullptr) fail_at(path + "." + std::string(name), "expected a value, got nothing");
 }
 
 Value value_of(bool value) { return {value}; }

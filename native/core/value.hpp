@@ -34,8 +34,8 @@ struct TypeMismatch : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-[[noreturn]] void refuse(const std::string& path, const std::string& what);
-[[noreturn]] void refuse_type(const std::string& path, const std::string& expected, const Value& got);
+[[noreturn]] void fail_at(const std::string& path, const std::string& what);
+[[noreturn]] void fail_type(const std::string& path, const std::string& expected, const Value& got);
 // "; did you mean `x`?" or nothing.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
@@ -75,15 +75,15 @@ Field<S, T> field(std::string_view name, T S::* member, Allowed allowed, std::st
 }
 
 template <class T>
-concept Described = requires { T::template fields<T>(); };
+concept Reflected = requires { T::template fields<T>(); };
 
-// One of several described structs, told apart by the key "kind" (each has a static `kind`).
+// One of several reflected structs, told apart by the key "kind" (each has a static `kind`).
 template <class... Ts>
-using Choice = std::variant<Ts...>;
+using OneOf = std::variant<Ts...>;
 
 // A dict with string keys, in order of declaration.
 template <class T>
-using Named = std::vector<std::pair<std::string, T>>;
+using OrderedDict = std::vector<std::pair<std::string, T>>;
 
 namespace detail {
 template <class T>
@@ -91,17 +91,17 @@ inline constexpr bool is_vector = false;
 template <class T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 template <class T>
-inline constexpr bool is_named = false;
+inline constexpr bool is_ordered_dict = false;
 template <class T>
-inline constexpr bool is_named<Named<T>> = true;
+inline constexpr bool is_ordered_dict<OrderedDict<T>> = true;
 template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 template <class T>
-inline constexpr bool is_choice = false;
+inline constexpr bool is_one_of = false;
 template <class... Ts>
-inline constexpr bool is_choice<std::variant<Ts...>> = true;
+inline constexpr bool is_one_of<std::variant<Ts...>> = true;
 }  // namespace detail
 
 std::int64_t decode_int(const Value&, const std::string& path, const Allowed&);
@@ -123,7 +123,7 @@ bool allows(const Allowed& allowed, const T& value) {
 }
 
 // Everything that is the same for all structs is in value.cpp: what stays here is compiled for every field there is.
-[[noreturn]] void refuse_field(const std::string& path, const std::string& name, std::vector<std::string> known);
+[[noreturn]] void fail_field(const std::string& path, const std::string& name, std::vector<std::string> known);
 void expect_given(const Value& value, const std::string& path, std::string_view name);
 
 template <class T>
@@ -140,7 +140,7 @@ void decode_struct(T& out, const Value& value, const std::string& path, bool kin
       }
     };
     std::apply([&](const auto&... f) { (offer(f), ...); }, fields);
-    if (!taken) std::apply([&](const auto&... f) { refuse_field(path, name, {std::string(f.name)...}); }, fields);
+    if (!taken) std::apply([&](const auto&... f) { fail_field(path, name, {std::string(f.name)...}); }, fields);
   }
   // A field may be left out only if its default is a value it may have.
   const auto look = [&](const auto& f) {
@@ -150,11 +150,11 @@ void decode_struct(T& out, const Value& value, const std::string& path, bool kin
 }
 
 template <class... Ts>
-void decode_choice(std::variant<Ts...>& out, const Value& value, const std::string& path) {
+void decode_one_of(std::variant<Ts...>& out, const Value& value, const std::string& path) {
   expect_dict(value, path);
   const Value* kind = value.find("kind");
   const std::vector<std::string> known{std::string(Ts::kind)...};
-  if (kind == nullptr) refuse(path, "expected a `kind`");
+  if (kind == nullptr) fail_at(path, "expected a `kind`");
   const std::string name = decode_text(*kind, path + ".kind", {});
   bool taken = false;
   auto try_one = [&]<class T>(std::type_identity<T>) {
@@ -165,7 +165,7 @@ void decode_choice(std::variant<Ts...>& out, const Value& value, const std::stri
     taken = true;
   };
   (try_one(std::type_identity<Ts>{}), ...);
-  if (!taken) refuse(path + ".kind", "unknown kind `" + name + "`" + nearest(name, known));
+  if (!taken) fail_at(path + ".kind", "unknown kind `" + name + "`" + nearest(name, known));
 }
 
 template <class T>
@@ -187,7 +187,7 @@ void decode_into(T& out, const Value& value, const std::string& path, const Allo
     out.reset();
     if (std::holds_alternative<std::monostate>(value.data)) return;
     decode_into(out.emplace(), value, path, allowed);
-  } else if constexpr (detail::is_named<T>) {
+  } else if constexpr (detail::is_ordered_dict<T>) {
     out.clear();
     for (const auto& [name, item] : expect_dict(value, path)) {
       out.emplace_back(name, typename T::value_type::second_type{});
@@ -199,9 +199,9 @@ void decode_into(T& out, const Value& value, const std::string& path, const Allo
     out.resize(list.size());
     for (std::size_t i = 0; i < list.size(); ++i)
       decode_into(out[i], list[i], path + "[" + std::to_string(i) + "]", allowed);
-  } else if constexpr (detail::is_choice<T>) {
-    decode_choice(out, value, path);
-  } else if constexpr (Described<T>) {
+  } else if constexpr (detail::is_one_of<T>) {
+    decode_one_of(out, value, path);
+  } else if constexpr (Reflected<T>) {
     decode_struct(out, value, path, false);
   } else {
     T::decode(out, value, path);  // a type that knows better, e.g. a recursive one
@@ -215,26 +215,26 @@ T decode(const Value& value, const std::string& path = "$") {
   return out;
 }
 
-// Calls f with every described struct inside a config, outer ones first: how a game's words are collected.
+// Calls f with every reflected struct inside a config, outer ones first: how a game's vocabulary is collected.
 template <class T, class F>
 void walk(const T& item, const F& f) {
-  if constexpr (Described<T>) {
+  if constexpr (Reflected<T>) {
     f(item);
     std::apply([&](const auto&... each) { (walk(item.*(each.member), f), ...); }, T::template fields<T>());
-  } else if constexpr (detail::is_named<T>) {
+  } else if constexpr (detail::is_ordered_dict<T>) {
     for (const auto& [name, inner] : item) walk(inner, f);
   } else if constexpr (detail::is_vector<T>) {
     for (const auto& inner : item) walk(inner, f);
   } else if constexpr (detail::is_optional<T>) {
     if (item) walk(*item, f);
-  } else if constexpr (detail::is_choice<T>) {
+  } else if constexpr (detail::is_one_of<T>) {
     std::visit([&](const auto& inner) { walk(inner, f); }, item);
   } else if constexpr (requires { item.data; }) {
     walk(item.data, f);
   }
 }
 
-// The schema of a described struct: {field: [type, default, meaning]}, for the test that compares both sides.
+// The schema of a reflected struct: {field: [type, default, meaning]}, for the test that compares both sides.
 template <class T>
 Value schema_of(const T& defaults = T{});
 
@@ -252,10 +252,10 @@ void add_to_schema(Value::Dict& schema, std::string_view name, const T& value, s
   else if constexpr (std::is_floating_point_v<T>) add("float", value_of(value));
   else if constexpr (std::is_same_v<T, std::string>) add("str", value_of(value));
   else if constexpr (detail::is_optional<T>) add("optional", schema_of(typename T::value_type{}));
-  else if constexpr (detail::is_named<T>) add("dict", {});
+  else if constexpr (detail::is_ordered_dict<T>) add("dict", {});
   else if constexpr (detail::is_vector<T>) add("list", {});
-  else if constexpr (detail::is_choice<T>) add("choice", {});
-  else if constexpr (Described<T>) add("struct", schema_of(value));
+  else if constexpr (detail::is_one_of<T>) add("choice", {});
+  else if constexpr (Reflected<T>) add("struct", schema_of(value));
   else add("tree", {});
 }
 

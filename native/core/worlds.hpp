@@ -23,14 +23,14 @@ class Worlds {
   using Program = typename G::Program;
 
   Worlds(const std::vector<Value>& games, std::vector<std::string> names, std::uint32_t num_worlds, bool masks)
-      : words(G::vocabulary(games)), fingerprints(std::move(names)), count(num_worlds), with_masks(masks) {
-    for (const auto& game : games) programs.push_back(std::make_unique<Program>(G::compile(words, game)));
+      : vocabulary(G::vocabulary(games)), fingerprints(std::move(names)), count(num_worlds), with_masks(masks) {
+    for (const auto& game : games) programs.push_back(std::make_unique<Program>(G::compile(vocabulary, game)));
     shape = G::shape(*programs.front());
     for (const auto& program : programs) {
       check_shape(*program);
       stride = std::max(stride, stride_for(*program));
     }
-    stats = G::stats(words);
+    stats = G::stats(vocabulary);
     refuse_more_than_memory(stride);
     buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, masks, G::empty_obs);
     blocks = Pages(stride * count);
@@ -44,7 +44,7 @@ class Worlds {
   std::size_t bytes_per_world() const { return stride; }
 
   const Program& add(const Value& game, const std::string& fingerprint) {
-    auto program = std::make_unique<Program>(G::compile(words, game));
+    auto program = std::make_unique<Program>(G::compile(vocabulary, game));
     check_shape(*program);
     if (const std::size_t wider = stride_for(*program); wider > stride) {
       refuse_more_than_memory(wider);
@@ -104,7 +104,7 @@ class Worlds {
     out.put_bytes(kMagic, sizeof kMagic);
     out.put(static_cast<std::uint32_t>(chosen.size()));
     put_shape(out);
-    out.put(words_hash());
+    out.put(vocabulary_hash());
     out.put(static_cast<std::uint32_t>(fingerprints.size()));
     for (const auto& fingerprint : fingerprints) out.put_text(fingerprint);
     for (const auto w : chosen) {
@@ -131,7 +131,7 @@ class Worlds {
     put_shape(own);
     if (std::memcmp(in.view(own.bytes().size()), own.bytes().data(), own.bytes().size()) != 0)
       throw std::invalid_argument("restore: saved from a batch of other shapes (agents, obs, actions, masks)");
-    if (in.get<std::uint64_t>() != words_hash())
+    if (in.get<std::uint64_t>() != vocabulary_hash())
       throw std::invalid_argument(
           "restore: saved from a batch with another feature table; make it with the same games");
     if (saved_count != chosen.size() && saved_count != 1)
@@ -145,7 +145,7 @@ class Worlds {
       write_saved(saved[saved_count == 1 ? 0 : i], static_cast<std::uint32_t>(chosen[i]));
   }
 
-  typename G::Vocabulary words;
+  typename G::Vocabulary vocabulary;
   std::vector<std::unique_ptr<Program>> programs;
   std::vector<std::string> fingerprints;
   Shape shape;
@@ -200,8 +200,8 @@ class Worlds {
                                 ", this machine has " + mib(have) + "; lower num_worlds");
   }
 
-  std::uint64_t words_hash() const {
-    const std::string text = G::words_text(words);
+  std::uint64_t vocabulary_hash() const {
+    const std::string text = G::vocabulary_text(vocabulary);
     return hash_bytes(text.data(), text.size());
   }
 

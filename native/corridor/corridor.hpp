@@ -46,7 +46,7 @@ struct Corridor {
   static Program compile(const Vocabulary&, const Value& game) { return decode<Config>(game); }
   static Shape shape(const Program&) { return {1, {kObs}, kActions, ""}; }
   static StatTable stats(const Vocabulary&) { return {{"reward", false}, {"reached", true}}; }
-  static std::string words_text(const Vocabulary&) { return "corridor"; }
+  static std::string vocabulary_text(const Vocabulary&) { return "corridor"; }
   static std::size_t state_bytes(const Program&) { return sizeof(State); }
   static std::size_t saved_bytes(const Program&) { return sizeof(State); }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.max_steps); }

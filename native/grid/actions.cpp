@@ -7,7 +7,7 @@
 #include "grid/directions.hpp"
 #include "grid/grid.hpp"
 #include "grid/machines.hpp"
-#include "grid/places.hpp"
+#include "grid/occupancy.hpp"
 #include "grid/streams.hpp"
 
 namespace gridmill::grid {
@@ -24,28 +24,28 @@ void shuffle(std::uint16_t* order, std::uint32_t n, const WorldHeader& header) {
 }
 
 // One agent's turn: what it knows of the world, and how earnest the question is.
-struct Turn {
+struct ActionContext {
   const Program& p;
   World& w;
   const WorldHeader& header;
-  Purses& purses;
-  bool dry() const { return ask != Ask::apply; }
-  Ask ask = Ask::apply;
+  TrialInventories& trials;
+  bool dry() const { return mode != Mode::apply; }
+  Mode mode = Mode::apply;
 };
 
 // What a bump into an object with this code does: its rules, its machine, or nothing.
-bool use(const Turn& t, std::uint32_t agent, std::uint16_t code, const Type& type) {
-  Scene scene(t.p, t.w, t.header, t.purses, static_cast<std::int32_t>(agent), code - 1, t.ask);
-  if (!type.on_use.empty() && run_rules(type.on_use, type.use_all, scene)) return true;
+bool use(const ActionContext& t, std::uint32_t agent, std::uint16_t code, const Type& type) {
+  RuleContext context(t.p, t.w, t.header, t.trials, static_cast<std::int32_t>(agent), code - 1, t.mode);
+  if (!type.on_use.empty() && run_rules(type.on_use, type.use_all, context)) return true;
   if (type.converter >= 0) {
-    if (t.dry()) t.purses.empty(t.w);
-    return use_machine(scene);
+    if (t.dry()) t.trials.empty(t.w);
+    return use_machine(context);
   }
-  return type.assembler >= 0 && use_assembler(scene);
+  return type.assembler >= 0 && use_assembler(context);
 }
 
 // A move into something: use it, push it, or take a frozen agent's place.
-bool bump(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+bool bump(const ActionContext& t, std::uint32_t agent, const ActionEntry& entry) {
   const Program& p = t.p;
   World& w = t.w;
   const std::uint32_t row = w.row[agent] + static_cast<std::uint32_t>(entry.row);
@@ -80,7 +80,7 @@ std::int32_t agent_in_cone(const Program& p, const World& w, std::uint32_t agent
   return code != kEmpty && code <= p.num_agents ? code - 1 : -1;
 }
 
-bool attack(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+bool attack(const ActionContext& t, std::uint32_t agent, const ActionEntry& entry) {
   if (!can_pay(t.w.held(agent), t.p.actions.attack_cost)) return false;
   std::int32_t found = -1;
   for (std::int32_t k = entry.first; k <= entry.last && found < 0; ++k) found = agent_in_cone(t.p, t.w, agent, k);
@@ -93,7 +93,7 @@ bool attack(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
   return true;
 }
 
-bool swap_with_faced(const Turn& t, std::uint32_t agent) {
+bool swap_with_faced(const ActionContext& t, std::uint32_t agent) {
   const Direction& ahead = kDirections[t.w.facing[agent]];
   const std::int32_t row = t.w.row[agent] + ahead.row, column = t.w.column[agent] + ahead.column;
   if (!inside_map(t.p, row, column)) return false;
@@ -105,7 +105,7 @@ bool swap_with_faced(const Turn& t, std::uint32_t agent) {
 }
 
 // What is neither a plain step onto an empty cell nor nothing; true if it succeeded, or would.
-bool act_specially(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+bool act_specially(const ActionContext& t, std::uint32_t agent, const ActionEntry& entry) {
   switch (entry.kind) {
     case ActionKind::move:
       return bump(t, agent, entry);
@@ -125,11 +125,11 @@ bool act_specially(const Turn& t, std::uint32_t agent, const ActionEntry& entry)
 }
 
 // The same question without the deed; what a move or a use costs is paid before anything is handed over.
-bool would_succeed(const Turn& t, std::uint32_t agent, const ActionEntry& entry, Ask ask) {
+bool would_succeed(const ActionContext& t, std::uint32_t agent, const ActionEntry& entry, Mode mode) {
   if (entry.kind == ActionKind::move && !t.p.actions.move_cost.empty())
-    t.purses.start_paid(t.p, t.w, agent, t.p.actions.move_cost);
-  else t.purses.start_from(t.p, t.w);
-  return act_specially({t.p, t.w, t.header, t.purses, ask}, agent, entry);
+    t.trials.start_paid(t.p, t.w, agent, t.p.actions.move_cost);
+  else t.trials.start_from(t.p, t.w);
+  return act_specially({t.p, t.w, t.header, t.trials, mode}, agent, entry);
 }
 
 bool is_frozen(const Program& p, const World& w, std::uint32_t agent) {
@@ -138,7 +138,7 @@ bool is_frozen(const Program& p, const World& w, std::uint32_t agent) {
 
 // Noop, plain moves and invalid share one path without branches: an action that does not move has distance 0, and the
 // agent's own cell is never empty.
-void act(const Turn& t, std::uint32_t agent, std::int32_t action) {
+void act(const ActionContext& t, std::uint32_t agent, std::int32_t action) {
   const Program& p = t.p;
   World& w = t.w;
   const auto last = static_cast<std::uint32_t>(p.actions.entries.size()) - 1;
@@ -171,29 +171,29 @@ void act(const Turn& t, std::uint32_t agent, std::int32_t action) {
   if (success && costs) pay_costs(p, w, agent, p.actions.move_cost);
   if (!success && special && able && pays) {
     // What a use costs is paid before anything is handed over, and only if something would be.
-    success = !costs || would_succeed(t, agent, entry, Ask::now);
+    success = !costs || would_succeed(t, agent, entry, Mode::now);
     if (success && costs) pay_costs(p, w, agent, p.actions.move_cost);
     if (success) success = act_specially(t, agent, entry);
   }
-  w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
+  w.agent_counter(AgentCounter::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
   // An action of the batch that this game does not have counts as invalid, like an index out of range.
-  const std::uint32_t slot = entry.kind == ActionKind::invalid ? last : index;
-  w.count_outcome(agent, 2 * slot + success);
+  const std::uint32_t counted = entry.kind == ActionKind::invalid ? last : index;
+  w.count_action(agent, 2 * counted + success);
   w.last_action[agent] = static_cast<std::uint8_t>(success ? index : 0);
 }
 
 // Whether a move would succeed; what is free or inert is not asked further.
-bool may_move(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+bool may_move(const ActionContext& t, std::uint32_t agent, const ActionEntry& entry) {
   const Program& p = t.p;
   const auto target = static_cast<std::uint32_t>(static_cast<std::int32_t>(t.w.cell[agent]) + entry.delta);
   const std::uint16_t code = t.w.code_at(target);
   if (code == kEmpty) return true;
   if (!p.actions.interactive || code >= p.codes.count) return false;  // the last: outside the map
   if (code <= p.num_agents && is_frozen(p, t.w, code - 1u)) return true;
-  return !p.types[t.w.type_of(code)].inert && would_succeed(t, agent, entry, Ask::possible);
+  return !p.types[t.w.type_of(code)].inert && would_succeed(t, agent, entry, Mode::possible);
 }
 
-bool may_act(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
+bool may_act(const ActionContext& t, std::uint32_t agent, const ActionEntry& entry) {
   switch (entry.kind) {
     case ActionKind::noop:
     case ActionKind::change_vibe:
@@ -202,7 +202,7 @@ bool may_act(const Turn& t, std::uint32_t agent, const ActionEntry& entry) {
       return may_move(t, agent, entry);
     case ActionKind::attack:
     case ActionKind::swap:
-      return would_succeed(t, agent, entry, Ask::possible);
+      return would_succeed(t, agent, entry, Mode::possible);
     case ActionKind::invalid:
       break;
   }
@@ -224,7 +224,7 @@ void Grid::act_in_shuffled_order(T& tick) {
   std::uint16_t* order = tick.worker.order.data();
   const std::uint32_t n = p.num_agents;
   const std::int32_t* actions = tick.rows.actions;
-  const Turn turn{p, w, tick.header, tick.worker.rules.purses};
+  const ActionContext turn{p, w, tick.header, tick.worker.rules.trials};
   shuffle(order, n, tick.header);
   if (p.actions.has_attack)
     for (std::uint32_t i = 0; i < n; ++i)
@@ -238,8 +238,8 @@ void Grid::act_in_shuffled_order(T& tick) {
   ahead.ask_at_last();
 }
 
-void write_masks(const Program& p, World& w, const WorldHeader& header, Purses& purses, std::uint8_t* masks) {
-  const Turn turn{p, w, header, purses};
+void write_masks(const Program& p, World& w, const WorldHeader& header, TrialInventories& trials, std::uint8_t* masks) {
+  const ActionContext turn{p, w, header, trials};
   const std::size_t n = p.actions.entries.size() - 1;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent, masks += n) {
     const bool able = !is_frozen(p, w, agent), can_move = can_pay(w.held(agent), p.actions.move_cost);

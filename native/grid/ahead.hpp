@@ -58,7 +58,8 @@ class Ahead {
     const auto rows = static_cast<std::uint32_t>(p_.window.height);
     ask_for_bytes(next_ + l.occupied.offset + strip, 8 * rows);
     if (p_.codes.plain != 0) ask_for_bytes(next_ + l.plain.offset + strip, 8 * rows);
-    ask_for_bytes(next_ + l.slots.offset + p_.slots.at[agent + 1], std::size_t{1} << p_.slots.agent_shift);
+    ask_for_bytes(next_ + l.token_cache.offset + p_.token_cache.at[agent + 1],
+                  std::size_t{1} << p_.token_cache.agent_shift);
     const auto cell = l.cell.in(next_)[agent];
     const std::size_t bytes = p_.layout.narrow_grid ? 1 : 2;
     const auto up = static_cast<std::uint32_t>(p_.window.radius_rows) * p_.stride;

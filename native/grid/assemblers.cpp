@@ -1,7 +1,7 @@
 // Assemblers: a bump makes the first recipe that the agents on the eight cells around can make together, at once. What
 // it needs is drawn from all of them as evenly as possible; what it makes goes to the one that bumped.
-#include "grid/places.hpp"
-#include "grid/rules.hpp"
+#include "grid/occupancy.hpp"
+#include "grid/rules/rules.hpp"
 
 namespace gridmill::grid {
 namespace {
@@ -12,7 +12,7 @@ struct Around {
 };
 
 // The user first, then the others by index; who is frozen takes no part.
-Around agents_around(const Scene& s) {
+Around agents_around(const RuleContext& s) {
   Around around;
   const auto user = static_cast<std::uint32_t>(s.actor);
   for (std::int32_t down = -1; down <= 1; ++down)
@@ -36,7 +36,7 @@ struct Share {
   std::uint64_t outputs(std::uint64_t n) const { return n * passed / of; }
 };
 
-bool has_vibes(const Scene& s, const CompiledRecipe& recipe, const Around& around) {
+bool has_vibes(const RuleContext& s, const CompiledRecipe& recipe, const Around& around) {
   for (const auto& [vibe, wanted] : recipe.vibes) {
     std::uint32_t found = 0;
     for (std::uint32_t i = 0; i < around.count; ++i) found += s.w.vibe[around.agents[i]] == vibe;
@@ -45,7 +45,7 @@ bool has_vibes(const Scene& s, const CompiledRecipe& recipe, const Around& aroun
   return true;
 }
 
-bool can_make(const Scene& s, const CompiledRecipe& recipe, const Around& around, const Share& share) {
+bool can_make(const RuleContext& s, const CompiledRecipe& recipe, const Around& around, const Share& share) {
   if (around.count < recipe.min_agents || !has_vibes(s, recipe, around)) return false;
   bool makes = false;
   for (std::uint32_t r = 0; r < s.p.num_resources; ++r) {
@@ -58,7 +58,7 @@ bool can_make(const Scene& s, const CompiledRecipe& recipe, const Around& around
 }
 
 // Everybody gives up to a common level, those who have more one unit beyond it, the user first.
-void draw_inputs(Scene& s, const Around& around, std::uint32_t resource, std::uint64_t needed) {
+void draw_inputs(RuleContext& s, const Around& around, std::uint32_t resource, std::uint64_t needed) {
   const auto held = [&](std::uint32_t i) -> std::uint64_t {
     return s.held(static_cast<std::int32_t>(around.agents[i]))[resource];
   };
@@ -78,12 +78,13 @@ void draw_inputs(Scene& s, const Around& around, std::uint32_t resource, std::ui
     }
     if (gives == 0) continue;
     s.change(static_cast<std::int32_t>(around.agents[i]), resource, -static_cast<std::int32_t>(gives));
-    if (!s.dry()) s.w.flow(around.agents[i], resource, Flow::put) += static_cast<std::uint32_t>(gives);
+    if (!s.dry())
+      s.w.resource_counter(around.agents[i], resource, ResourceCounter::put) += static_cast<std::uint32_t>(gives);
   }
 }
 
 // Of each output at least one unit must fit the user; what does not fit is lost.
-bool make(Scene& s, const CompiledRecipe& recipe, const Around& around, const Share& share) {
+bool make(RuleContext& s, const CompiledRecipe& recipe, const Around& around, const Share& share) {
   for (std::uint32_t r = 0; r < s.p.num_resources; ++r)
     if (const std::uint64_t needed = share.inputs(recipe.inputs[r])) draw_inputs(s, around, r, needed);
   for (std::uint32_t r = 0; r < s.p.num_resources; ++r) {
@@ -91,12 +92,14 @@ bool make(Scene& s, const CompiledRecipe& recipe, const Around& around, const Sh
     if (made == 0) continue;
     const std::int32_t got = s.change(s.actor, r, made);
     if (got <= 0) return false;
-    if (!s.dry()) s.w.flow(static_cast<std::uint32_t>(s.actor), r, Flow::get) += static_cast<std::uint32_t>(got);
+    if (!s.dry())
+      s.w.resource_counter(static_cast<std::uint32_t>(s.actor), r, ResourceCounter::get) +=
+          static_cast<std::uint32_t>(got);
   }
   return true;
 }
 
-void rest(Scene& s, const CompiledAssembler& assembler, std::uint32_t object) {
+void rest(RuleContext& s, const CompiledAssembler& assembler, std::uint32_t object) {
   ++s.w.conversions[object];
   s.w.mark_dirty(object);
   if (assembler.cooldown == 0) return;
@@ -106,7 +109,7 @@ void rest(Scene& s, const CompiledAssembler& assembler, std::uint32_t object) {
 
 }  // namespace
 
-bool use_assembler(Scene& s) {
+bool use_assembler(RuleContext& s) {
   const auto object = static_cast<std::uint32_t>(s.target);
   const CompiledAssembler& assembler =
       s.p.machines.assemblers[static_cast<std::size_t>(s.p.types[s.w.type[object]].assembler)];
@@ -116,12 +119,12 @@ bool use_assembler(Scene& s) {
   Share share;
   if (resting) share = {assembler.cooldown - (s.w.done_at[object] - s.tick()), assembler.cooldown};
   const Around around = agents_around(s);
-  if (!s.dry()) s.purses.start_from(s.p, s.w);
+  if (!s.dry()) s.trials.start_from(s.p, s.w);
   for (const CompiledRecipe& recipe : assembler.recipes) {
-    s.purses.empty(s.w);
+    s.trials.empty(s.w);
     if (!can_make(s, recipe, around, share)) continue;
-    Scene trial = s;
-    if (!s.dry()) trial.ask = Ask::now;
+    RuleContext trial = s;
+    if (!s.dry()) trial.mode = Mode::now;
     if (!make(trial, recipe, around, share)) continue;
     if (!s.dry()) {
       make(s, recipe, around, share);

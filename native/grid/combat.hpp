@@ -6,13 +6,13 @@
 namespace gridmill::grid {
 
 inline void land_hit(const Program& p, World& w, std::uint32_t agent, std::uint32_t target) {
-  ++w.tally(Tally::received)[target];
+  ++w.agent_counter(AgentCounter::received)[target];
   if (p.actions.armor >= 0 && w.held(target)[p.actions.armor] > 0) {
     change_amount(p, w, target, static_cast<std::uint32_t>(p.actions.armor), -1);
-    ++w.tally(Tally::blocked)[agent];
+    ++w.agent_counter(AgentCounter::blocked)[agent];
     return;
   }
-  ++w.tally(Tally::hit)[agent];
+  ++w.agent_counter(AgentCounter::hit)[agent];
   w.frozen[target] = p.actions.freeze_duration;
   w.mark_dirty(target);
   for (std::uint32_t r = 0; r < p.num_resources; ++r) {

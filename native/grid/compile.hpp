@@ -2,26 +2,28 @@
 // said beside them; all of them read what was compiled before.
 #pragma once
 
-#include "grid/mentions.hpp"
 #include "grid/program.hpp"
+#include "grid/rules/references.hpp"
 
 namespace gridmill::grid {
 
 constexpr std::size_t kNoLimits = 1;  // the place of the empty set among Program::limit_sets
 
 // compile_types.cpp
-std::vector<std::uint16_t> per_resource(const GameConfig& game, const Named<std::int64_t>& amounts, std::int64_t times);
-std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& game, const Named<std::int64_t>& amounts);
-void compile_types(Program& p, const Mentions& mentions);  // types, their limits and machines
+std::vector<std::uint16_t> per_resource(const GameConfig& game, const OrderedDict<std::int64_t>& amounts,
+                                        std::int64_t times);
+std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& game,
+                                                           const OrderedDict<std::int64_t>& amounts);
+void compile_types(Program& p, const References& references);  // types, their limits and machines
 // Tags that rules set or clear are bits of every object; the others stay with its type.
-Tags compile_tags(Program& p, const Mentions& mentions);
+Tags compile_tags(Program& p, const References& references);
 Collectives compile_collectives(Program& p);
 
 // compile_map.cpp: the map, its size, and room for the objects with state.
 void compile_map(Program& p);
 
 // compile_actions.cpp
-Actions compile_actions(const GameConfig& game, const Vocabulary& words, const Mentions& mentions,
+Actions compile_actions(const GameConfig& game, const Vocabulary& vocabulary, const References& references,
                         std::uint32_t stride);
 
 // compile_window.cpp
@@ -37,9 +39,9 @@ void compile_rules(Program& p);
 
 // compile_tokens.cpp
 Features compile_features(const Program& p);
-Codes compile_codes(Program& p, const Mentions& mentions);  // and those of types of terrain
-void write_plain_tokens(Program& p);                        // into the window
-Slots compile_slots(const Program& p);
+Codes compile_codes(Program& p, const References& references);  // and those of types of terrain
+void write_plain_tokens(Program& p);                            // into the window
+TokenCache compile_token_cache(const Program& p);
 
 // compile_layout.cpp
 Layout compile_layout(const Program& p);

@@ -7,7 +7,7 @@
 namespace gridmill::grid {
 namespace {
 
-bool has_action(const GameConfig& game, const Vocabulary& words, const Action& action) {
+bool has_action(const GameConfig& game, const Vocabulary& vocabulary, const Action& action) {
   switch (action.kind) {
     case ActionKind::noop:
       return true;
@@ -18,7 +18,7 @@ bool has_action(const GameConfig& game, const Vocabulary& words, const Action& a
              (game.attack->aim == "both" || (action.which == kNearest) == (game.attack->aim == "nearest"));
     case ActionKind::change_vibe:
       return game.vibes.size() > 1 &&
-             std::find(game.vibes.begin(), game.vibes.end(), words.vibes[action.which]) != game.vibes.end();
+             std::find(game.vibes.begin(), game.vibes.end(), vocabulary.vibes[action.which]) != game.vibes.end();
     case ActionKind::swap:
       return game.swap;
     case ActionKind::invalid:
@@ -52,14 +52,14 @@ bool is_interactive(const ObjectType& type) {
 
 }  // namespace
 
-Actions compile_actions(const GameConfig& game, const Vocabulary& words, const Mentions& mentions,
+Actions compile_actions(const GameConfig& game, const Vocabulary& vocabulary, const References& references,
                         std::uint32_t stride) {
   Actions actions;
-  for (const Action& action : words.actions)
-    actions.entries.push_back(has_action(game, words, action) ? compile_action(action, stride) : ActionEntry{});
+  for (const Action& action : vocabulary.actions)
+    actions.entries.push_back(has_action(game, vocabulary, action) ? compile_action(action, stride) : ActionEntry{});
   actions.entries.emplace_back();
-  actions.num_outcomes = static_cast<std::uint32_t>(2 * words.actions.size() + 1);
-  actions.can_freeze = mentions.freezes;
+  actions.num_counters = static_cast<std::uint32_t>(2 * vocabulary.actions.size() + 1);
+  actions.can_freeze = references.freezes;
   actions.move_cost = costs(game, game.move_cost);
   actions.shows_facing = game.attack.has_value() || game.swap;
   actions.interactive = actions.can_freeze || !actions.move_cost.empty() || !game.agent.on_use.empty() ||

@@ -7,18 +7,18 @@
 namespace gridmill::grid {
 
 Layout compile_layout(const Program& p) {
-  const Vocabulary& words = *p.words;
+  const Vocabulary& vocabulary = *p.vocabulary;
   StateSizes n;
   n.num_agents = p.num_agents;
   n.num_objects = p.num_objects;
   n.num_resources = p.num_resources;
   n.num_teams = p.collectives.teams.size();
   n.num_codes = p.codes.count;
-  n.num_names = words.names.size();
-  n.num_outcomes = p.actions.num_outcomes;
+  n.num_names = vocabulary.names.size();
+  n.num_action_counters = p.actions.num_counters;
   n.num_terms = p.rewards.terms.size();
-  n.num_extra_stats =
-      n.num_agents * words.agent_stats.size() + n.num_teams * words.team_stats.size() + words.game_stats.size();
+  n.num_extra_stats = n.num_agents * vocabulary.agent_stats.size() + n.num_teams * vocabulary.team_stats.size() +
+                      vocabulary.game_stats.size();
   n.height = p.height;
   n.width = p.width;
   n.num_cells = std::size_t{p.height + 2} * p.stride;
@@ -26,13 +26,13 @@ Layout compile_layout(const Program& p) {
   n.num_strips = ((p.width + 2 * static_cast<std::uint32_t>(p.window.radius_columns) - 1) >> 5) + 1;
   n.visited_tiles = (p.width + 7) / 8;
   n.visited_words = n.visited_tiles * ((p.height + 7) / 8);
-  n.slot_bytes =
-      ((n.num_agents + 1) << p.slots.agent_shift) + (std::size_t{p.codes.count - p.num_agents} << p.slots.shift);
+  n.token_cache_bytes = ((n.num_agents + 1) << p.token_cache.agent_shift) +
+                        (std::size_t{p.codes.count - p.num_agents} << p.token_cache.shift);
   n.num_areas = p.areas.list.size();
   n.areas_of_type = p.areas.most_of_type;
   n.reach_words = p.areas.reach_words;
   n.narrow_grid = p.codes.count < 255;
-  n.narrow_outcomes = p.config.max_steps <= 65'535;
+  n.narrow_action_counters = p.config.max_steps <= 65'535;
   n.can_freeze = p.actions.can_freeze;
   n.shows_facing = p.actions.shows_facing;
   n.has_clocks = p.machines.any;
@@ -72,9 +72,9 @@ Prefetch compile_prefetch(const Program& p) {
   };
   prefetch.small = l.hot <= small_bytes;
   if (prefetch.small) add(0, l.hot);
-  add(l.dirty.offset, l.slot_counts.offset + p.codes.count - l.dirty.offset);
-  add(l.outcomes.offset, n * p.actions.num_outcomes * (l.narrow_outcomes ? 2 : 4));
-  add(l.tallies.offset, n * kHotTallies * 8);
+  add(l.dirty.offset, l.token_counts.offset + p.codes.count - l.dirty.offset);
+  add(l.action_counters.offset, n * p.actions.num_counters * (l.narrow_action_counters ? 2 : 4));
+  add(l.agent_counters.offset, n * kHotAgentCounters * 8);
   add(l.touched.offset, (n + 63) / 64 * 8);
   if (p.actions.can_freeze) add(l.frozen.offset, n * 2);
   if (p.machines.any) add(l.running.offset, (p.num_objects + 63) / 64 * 8);
@@ -88,7 +88,7 @@ Prefetch compile_prefetch(const Program& p) {
   }
   if (!p.collectives.teams.empty()) {
     add(l.collective.offset, n);
-    add(l.team_counts.offset, l.team_flows.offset - l.team_counts.offset);
+    add(l.team_counts.offset, l.team_resource_counters.offset - l.team_counts.offset);
   }
   if (!p.areas.list.empty()) {
     add(l.num_sources.offset, 4);
@@ -102,7 +102,8 @@ Prefetch compile_prefetch(const Program& p) {
   }
   if (!busy.empty()) add(l.digit_places.offset, n * p.num_resources * 2);
   for (std::size_t agent = 0; agent < n; ++agent)
-    for (const std::uint16_t r : busy) add(l.flows.offset + (agent * p.num_resources + r) * kFlows * 8, kFlows * 8);
+    for (const std::uint16_t r : busy)
+      add(l.resource_counters.offset + (agent * p.num_resources + r) * kResourceCounters * 8, kResourceCounters * 8);
   prefetch.lines.assign(lines.begin(), lines.end());
   return prefetch;
 }

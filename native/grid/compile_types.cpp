@@ -5,7 +5,7 @@
 
 namespace gridmill::grid {
 
-std::vector<std::uint16_t> per_resource(const GameConfig& game, const Named<std::int64_t>& amounts,
+std::vector<std::uint16_t> per_resource(const GameConfig& game, const OrderedDict<std::int64_t>& amounts,
                                         std::int64_t times) {
   std::vector<std::uint16_t> out(game.resources.size());
   for (const auto& [name, n] : amounts) {
@@ -15,7 +15,8 @@ std::vector<std::uint16_t> per_resource(const GameConfig& game, const Named<std:
   return out;
 }
 
-std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& game, const Named<std::int64_t>& amounts) {
+std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& game,
+                                                           const OrderedDict<std::int64_t>& amounts) {
   std::vector<std::pair<std::uint16_t, std::uint16_t>> out;
   const auto all = per_resource(game, amounts, 1);
   for (std::size_t r = 0; r < all.size(); ++r)
@@ -25,12 +26,13 @@ std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& gam
 
 namespace {
 
-Type make_type(const std::string& name, const std::vector<std::string>& tags, const Named<std::int64_t>& inventory,
-               const std::string& vibe, const GameConfig& game, const Vocabulary& words) {
+Type make_type(const std::string& name, const std::vector<std::string>& tags,
+               const OrderedDict<std::int64_t>& inventory, const std::string& vibe, const GameConfig& game,
+               const Vocabulary& vocabulary) {
   Type type;
   type.name = name;
-  type.tags.push_back(words.tag("type:" + name));
-  for (const auto& tag : tags) type.tags.push_back(words.tag(tag));
+  type.tags.push_back(vocabulary.tag("type:" + name));
+  for (const auto& tag : tags) type.tags.push_back(vocabulary.tag(tag));
   std::sort(type.tags.begin(), type.tags.end());
   type.tags.erase(std::unique(type.tags.begin(), type.tags.end()), type.tags.end());
   type.inventory.assign(game.resources.size(), 0);
@@ -38,7 +40,7 @@ Type make_type(const std::string& name, const std::vector<std::string>& tags, co
     const auto at = std::find(game.resources.begin(), game.resources.end(), resource) - game.resources.begin();
     type.inventory[static_cast<std::size_t>(at)] = static_cast<std::uint16_t>(amount);
   }
-  type.vibe = words.vibe(vibe);
+  type.vibe = vocabulary.vibe(vibe);
   type.may_hold.assign(game.resources.size(), false);
   type.limits = kNoLimits;
   return type;
@@ -95,7 +97,7 @@ void compile_assembler(Program& p, Type& type, const Assembler& config) {
     recipe.inputs = per_resource(p.config, declared.inputs, 1);
     recipe.outputs = per_resource(p.config, declared.outputs, 1);
     for (const auto& name : declared.vibes) {
-      const std::uint8_t vibe = p.words->vibe(name);
+      const std::uint8_t vibe = p.vocabulary->vibe(name);
       const auto same =
           std::find_if(recipe.vibes.begin(), recipe.vibes.end(), [&](auto& v) { return v.first == vibe; });
       if (same == recipe.vibes.end()) recipe.vibes.emplace_back(vibe, 1);
@@ -129,36 +131,36 @@ void compile_machine(Program& p, Type& type, const ObjectType& object) {
 
 }  // namespace
 
-void compile_types(Program& p, const Mentions& mentions) {
+void compile_types(Program& p, const References& references) {
   add_limits(p, p.config.agent.limits);
   add_limits(p, {});  // kNoLimits
   for (const auto& [name, type] : p.config.objects) {
-    p.types.push_back(make_type(shown_name(name, type), type.tags, type.inventory, type.vibe, p.config, *p.words));
-    p.types.back().terrain = is_terrain(p.config, mentions, name, type);
+    p.types.push_back(make_type(shown_name(name, type), type.tags, type.inventory, type.vibe, p.config, *p.vocabulary));
+    p.types.back().terrain = is_terrain(p.config, references, name, type);
     compile_machine(p, p.types.back(), type);
   }
   p.agent_type = p.types.size();
   const AgentType& agent = p.config.agent;
-  p.types.push_back(make_type("agent", agent.tags, agent.inventory, agent.vibe, p.config, *p.words));
+  p.types.push_back(make_type("agent", agent.tags, agent.inventory, agent.vibe, p.config, *p.vocabulary));
   p.machines.any = !p.machines.converters.empty() || !p.machines.assemblers.empty();
 }
 
 // Tags that rules set or clear are bits of every object; the others belong to its type.
-Tags compile_tags(Program& p, const Mentions& mentions) {
+Tags compile_tags(Program& p, const References& references) {
   Tags tags;
   tags.bit_of.assign(256, -1);
-  const auto& names = mentions.changeable;
+  const auto& names = references.changeable;
   if (names.size() > 64)
-    refuse("$", "rules may set or clear at most 64 different tags, got " + std::to_string(names.size()));
+    fail_at("$", "rules may set or clear at most 64 different tags, got " + std::to_string(names.size()));
   for (const auto& name : names) {
-    const std::uint8_t tag = p.words->tag(name);
+    const std::uint8_t tag = p.vocabulary->tag(name);
     tags.bit_of[tag] = static_cast<std::int32_t>(tags.changeable.size());
     tags.changeable.push_back(tag);
   }
   for (Type& type : p.types) {
     for (const auto tag : type.tags) {
       type.tag_set.set(tag);
-      if (tags.bit_of[tag] >= 0) type.marks |= std::uint64_t{1} << tags.bit_of[tag];
+      if (tags.bit_of[tag] >= 0) type.tag_bits |= std::uint64_t{1} << tags.bit_of[tag];
     }
     std::erase_if(type.tags, [&](std::uint8_t tag) { return tags.bit_of[tag] >= 0; });
   }
@@ -167,7 +169,7 @@ Tags compile_tags(Program& p, const Mentions& mentions) {
 
 Collectives compile_collectives(Program& p) {
   Collectives out;
-  Named<Collective> teams = p.config.collectives;
+  OrderedDict<Collective> teams = p.config.collectives;
   std::sort(teams.begin(), teams.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const auto place = [](const auto& names, const std::string& name) {
     return static_cast<std::uint8_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
@@ -176,10 +178,11 @@ Collectives compile_collectives(Program& p) {
   for (const auto& [name, team] : teams) own.push_back(name);
   for (const auto& [name, team] : teams)
     out.teams.push_back({per_resource(p.config, team.inventory, 1),
-                         team.limits.empty() ? kNoLimits : add_limits(p, team.limits), place(p.words->teams, name)});
-  for (const auto& name : p.words->teams) {
+                         team.limits.empty() ? kNoLimits : add_limits(p, team.limits),
+                         place(p.vocabulary->teams, name)});
+  for (const auto& name : p.vocabulary->teams) {
     const auto at = std::find(own.begin(), own.end(), name);
-    out.of_word.push_back(at == own.end() ? -1 : static_cast<std::int32_t>(at - own.begin()));
+    out.by_batch_id.push_back(at == own.end() ? -1 : static_cast<std::int32_t>(at - own.begin()));
   }
   for (const auto& name : p.config.agent.collectives) out.of_agents.push_back(place(own, name));
   for (std::size_t t = 0; t < p.config.objects.size(); ++t)
@@ -187,14 +190,15 @@ Collectives compile_collectives(Program& p) {
       p.types[t].collective = place(own, name);
   if (teams.empty()) return out;
   const auto stat = [&](const std::string& name) {
-    const auto& names = p.words->agent_stats;
+    const auto& names = p.vocabulary->agent_stats;
     return static_cast<std::uint16_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin());
   };
-  for (const auto& name : p.words->names)
+  for (const auto& name : p.vocabulary->names)
     out.credit.push_back({stat(name + ".aligned_by_agent"), stat(name + ".scrambled_by_agent")});
   for (Type& type : p.types)
-    type.counted_as = static_cast<std::uint16_t>(
-        std::lower_bound(p.words->names.begin(), p.words->names.end(), type.name) - p.words->names.begin());
+    type.counted_as =
+        static_cast<std::uint16_t>(std::lower_bound(p.vocabulary->names.begin(), p.vocabulary->names.end(), type.name) -
+                                   p.vocabulary->names.begin());
   return out;
 }
 

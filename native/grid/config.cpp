@@ -11,19 +11,19 @@ void check_names(const std::vector<std::string>& names, const std::string& path)
   std::set<std::string> seen;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string at = path + "[" + std::to_string(i) + "]";
-    if (names[i].empty()) refuse(at, "expected a name, got nothing");
-    if (!seen.insert(names[i]).second) refuse(at, "`" + names[i] + "` is listed twice");
+    if (names[i].empty()) fail_at(at, "expected a name, got nothing");
+    if (!seen.insert(names[i]).second) fail_at(at, "`" + names[i] + "` is listed twice");
   }
 }
 
 void expect_known(const std::string& name, const std::vector<std::string>& known, const std::string& what,
                   const std::string& path) {
   if (std::find(known.begin(), known.end(), name) == known.end())
-    refuse(path, "unknown " + what + " `" + name + "`" + nearest(name, known));
+    fail_at(path, "unknown " + what + " `" + name + "`" + nearest(name, known));
 }
 
 template <class T>
-std::vector<std::string> keys(const Named<T>& named) {
+std::vector<std::string> keys(const OrderedDict<T>& named) {
   std::vector<std::string> names;
   for (const auto& [name, value] : named) names.push_back(name);
   return names;
@@ -37,7 +37,7 @@ void check_type(const Type& type, const GameConfig& game, const std::string& pat
   check_names(type.tags, path + ".tags");
 }
 
-void check_amounts(const Named<std::int64_t>& amounts, const GameConfig& game, const std::string& path) {
+void check_amounts(const OrderedDict<std::int64_t>& amounts, const GameConfig& game, const std::string& path) {
   for (const auto& [resource, amount] : amounts) expect_known(resource, game.resources, "resource", path);
 }
 
@@ -47,7 +47,7 @@ void check_limits(const std::vector<Limit>& limits, const GameConfig& game, cons
     const std::string at = path + "[" + std::to_string(i) + "]";
     for (const auto& resource : limits[i].resources) {
       expect_known(resource, game.resources, "resource", at + ".resources");
-      if (!limited.insert(resource).second) refuse(at + ".resources", "`" + resource + "` is limited twice");
+      if (!limited.insert(resource).second) fail_at(at + ".resources", "`" + resource + "` is limited twice");
     }
     check_amounts(limits[i].bonus, game, at + ".bonus");
   }
@@ -56,25 +56,25 @@ void check_limits(const std::vector<Limit>& limits, const GameConfig& game, cons
 void check_converter(const Converter& converter, const GameConfig& game, const std::string& path) {
   check_amounts(converter.inputs, game, path + ".inputs");
   check_amounts(converter.outputs, game, path + ".outputs");
-  if (converter.outputs.empty()) refuse(path + ".outputs", "expected at least one output, got none");
+  if (converter.outputs.empty()) fail_at(path + ".outputs", "expected at least one output, got none");
   for (const auto& [input, n] : converter.inputs)
     for (const auto& [output, m] : converter.outputs)
-      if (input == output) refuse(path + ".outputs", "`" + input + "` is an input and an output");
+      if (input == output) fail_at(path + ".outputs", "`" + input + "` is an input and an output");
 }
 
 void check_assembler(const Assembler& assembler, const GameConfig& game, const std::string& path) {
-  if (assembler.recipes.empty()) refuse(path + ".recipes", "expected at least one recipe, got none");
+  if (assembler.recipes.empty()) fail_at(path + ".recipes", "expected at least one recipe, got none");
   for (std::size_t i = 0; i < assembler.recipes.size(); ++i) {
     const Recipe& recipe = assembler.recipes[i];
     const std::string at = path + ".recipes[" + std::to_string(i) + "]";
     for (const auto& vibe : recipe.vibes) expect_known(vibe, game.vibes, "vibe", at + ".vibes");
     if (recipe.vibes.size() > 8)
-      refuse(at + ".vibes", "expected at most 8 vibes, got " + std::to_string(recipe.vibes.size()));
+      fail_at(at + ".vibes", "expected at most 8 vibes, got " + std::to_string(recipe.vibes.size()));
     check_amounts(recipe.inputs, game, at + ".inputs");
     check_amounts(recipe.outputs, game, at + ".outputs");
     std::int64_t made = 0;
     for (const auto& [resource, n] : recipe.outputs) made += n;
-    if (made == 0) refuse(at + ".outputs", "expected at least one output, got none");
+    if (made == 0) fail_at(at + ".outputs", "expected at least one output, got none");
   }
 }
 
@@ -86,7 +86,7 @@ void check_events(const GameConfig& game) {
     const std::string at = "$.events." + name + ".fallback";
     std::string next = event.fallback;
     for (std::size_t steps = 0; !next.empty(); ++steps) {
-      if (steps > known.size()) refuse(at, "the fallbacks of `" + name + "` run in a circle");
+      if (steps > known.size()) fail_at(at, "the fallbacks of `" + name + "` run in a circle");
       expect_known(next, known, "event", at);
       for (const auto& [other, later] : game.events)
         if (other == next) {
@@ -100,7 +100,7 @@ void check_events(const GameConfig& game) {
 void check_collectives(const GameConfig& game) {
   const std::vector<std::string> known = keys(game.collectives);
   check_names(known, "$.collectives");
-  if (known.size() > 254) refuse("$.collectives", "expected at most 254, got " + std::to_string(known.size()));
+  if (known.size() > 254) fail_at("$.collectives", "expected at most 254, got " + std::to_string(known.size()));
   for (const auto& [name, team] : game.collectives) {
     check_amounts(team.inventory, game, "$.collectives." + name + ".inventory");
     check_limits(team.limits, game, "$.collectives." + name + ".limits");
@@ -113,13 +113,13 @@ void check_collectives(const GameConfig& game) {
 }
 
 void check_odd(std::int32_t n, const std::string& path) {
-  if (n % 2 == 0) refuse(path, "expected an odd number, got " + std::to_string(n));
+  if (n % 2 == 0) fail_at(path, "expected an odd number, got " + std::to_string(n));
 }
 
 }  // namespace
 
 void check_value(const GameValue& value, const GameConfig& game, const std::string& path, int depth) {
-  if (depth > 8) refuse(path, "game values may be nested 8 deep, got more");
+  if (depth > 8) fail_at(path, "game values may be nested 8 deep, got more");
   std::visit(
       [&](const auto& item) {
         using T = std::decay_t<decltype(item)>;
@@ -128,10 +128,10 @@ void check_value(const GameValue& value, const GameConfig& game, const std::stri
         } else if constexpr (requires { item.values; }) {
           const std::size_t n = item.values.size();
           if (std::is_same_v<T, Ratio> && n != 2)
-            refuse(path + ".values", "a ratio takes 2 values, got " + std::to_string(n));
+            fail_at(path + ".values", "a ratio takes 2 values, got " + std::to_string(n));
           if (std::is_same_v<T, LogOnePlus> && n != 1)
-            refuse(path + ".values", "a log takes 1 value, got " + std::to_string(n));
-          if (n == 0 || n > 32) refuse(path + ".values", "expected 1 to 32 values, got " + std::to_string(n));
+            fail_at(path + ".values", "a log takes 1 value, got " + std::to_string(n));
+          if (n == 0 || n > 32) fail_at(path + ".values", "expected 1 to 32 values, got " + std::to_string(n));
           for (std::size_t i = 0; i < n; ++i)
             check_value(item.values[i], game, path + ".values[" + std::to_string(i) + "]", depth + 1);
         }
@@ -141,26 +141,26 @@ void check_value(const GameValue& value, const GameConfig& game, const std::stri
 
 void GameValue::decode(GameValue& out, const Value& value, const std::string& path) {
   // A hostile tree could be deep enough to exhaust the stack before check_value sees it.
-  if (std::count(path.begin(), path.end(), '[') > 20) refuse(path, "game values may be nested 8 deep, got more");
-  decode_choice(out.data, value, path);
+  if (std::count(path.begin(), path.end(), '[') > 20) fail_at(path, "game values may be nested 8 deep, got more");
+  decode_one_of(out.data, value, path);
 }
 
 void MapNode::decode(MapNode& out, const Value& value, const std::string& path) {
-  if (std::count(path.begin(), path.end(), '[') > 4) refuse(path, "maps may be nested 4 deep, got more");
-  decode_choice(out.data, value, path);
+  if (std::count(path.begin(), path.end(), '[') > 4) fail_at(path, "maps may be nested 4 deep, got more");
+  decode_one_of(out.data, value, path);
 }
 
 GameConfig decode_game(const Value& value) {
   GameConfig game = gridmill::decode<GameConfig>(value);
   if (game.moves != 0 && game.moves != 4 && game.moves != 8)
-    refuse("$.moves", "expected 0, 4 or 8, got " + std::to_string(game.moves));
+    fail_at("$.moves", "expected 0, 4 or 8, got " + std::to_string(game.moves));
   check_names(game.resources, "$.resources");
   check_names(game.vibes, "$.vibes");
   check_names(keys(game.objects), "$.objects");
   if (game.vibes.size() > 128)
-    refuse("$.vibes", "expected at most 128 vibes, got " + std::to_string(game.vibes.size()));
+    fail_at("$.vibes", "expected at most 128 vibes, got " + std::to_string(game.vibes.size()));
   if (game.resources.size() > 128)
-    refuse("$.resources", "expected at most 128 resources, got " + std::to_string(game.resources.size()));
+    fail_at("$.resources", "expected at most 128 resources, got " + std::to_string(game.resources.size()));
   check_type(game.agent, game, "$.agent");
   check_limits(game.agent.limits, game, "$.agent.limits");
   check_amounts(game.move_cost, game, "$.move_cost");
@@ -169,13 +169,13 @@ GameConfig decode_game(const Value& value) {
     if (!game.attack->armor.empty()) expect_known(game.attack->armor, game.resources, "resource", "$.attack.armor");
   }
   for (const auto& [name, type] : game.objects) {
-    if (name == "agent") refuse("$.objects", "`agent` is not an object type; agents are described by `$.agent`");
+    if (name == "agent") fail_at("$.objects", "`agent` is not an object type; agents are described by `$.agent`");
     check_type(type, game, "$.objects." + name);
     check_limits(type.limits, game, "$.objects." + name + ".limits");
     if (type.converter) check_converter(*type.converter, game, "$.objects." + name + ".converter");
     if (type.assembler) check_assembler(*type.assembler, game, "$.objects." + name + ".assembler");
     if (type.converter && type.assembler)
-      refuse("$.objects." + name + ".assembler", "an object is a converter or an assembler, got both");
+      fail_at("$.objects." + name + ".assembler", "an object is a converter or an assembler, got both");
     if (!type.counts_as.empty())
       expect_known(type.counts_as, keys(game.objects), "object type", "$.objects." + name + ".counts_as");
   }
@@ -184,9 +184,9 @@ GameConfig decode_game(const Value& value) {
   check_odd(game.observation.height, "$.observation.height");
   check_odd(game.observation.width, "$.observation.width");
   if (game.observation.window == "disc" && game.observation.height != game.observation.width)
-    refuse("$.observation.width", "a disc window is as wide as high: expected " +
-                                      std::to_string(game.observation.height) + ", got " +
-                                      std::to_string(game.observation.width));
+    fail_at("$.observation.width", "a disc window is as wide as high: expected " +
+                                       std::to_string(game.observation.height) + ", got " +
+                                       std::to_string(game.observation.width));
   for (std::size_t i = 0; i < game.rewards.size(); ++i)
     check_value(game.rewards[i].value, game, "$.rewards[" + std::to_string(i) + "].value", 1);
   std::vector<std::string> shown;

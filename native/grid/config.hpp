@@ -1,4 +1,4 @@
-// The native words of a grid game: what Python's `Game` looks like after it crossed as a plain tree.
+// The settings of a grid game: what Python's `Game` looks like after it crossed as a plain tree.
 // fields() is the only description here; tests/contracts/test_schema.py holds it equal to the Python models.
 #pragma once
 
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/value.hpp"
-#include "grid/effects.hpp"
-#include "grid/map_config.hpp"
-#include "grid/values.hpp"
+#include "grid/maps/config.hpp"
+#include "grid/rules/effects.hpp"
+#include "grid/rules/values.hpp"
 
 namespace gridmill::grid {
 
@@ -66,7 +66,7 @@ struct Observation {
 struct Limit {
   std::vector<std::string> resources;
   std::int64_t base = 65'535, max = 65'535;
-  Named<std::int64_t> bonus;
+  OrderedDict<std::int64_t> bonus;
   template <class Self>
   static auto fields() {
     return std::tuple{field("resources", &Self::resources, "what is limited together"),
@@ -78,7 +78,7 @@ struct Limit {
 
 struct AgentType {
   std::vector<std::string> tags;
-  Named<std::int64_t> inventory;
+  OrderedDict<std::int64_t> inventory;
   std::string vibe;
   std::vector<Limit> limits;
   std::vector<std::string> collectives;
@@ -100,7 +100,7 @@ struct AgentType {
 };
 
 struct Collective {
-  Named<std::int64_t> inventory;
+  OrderedDict<std::int64_t> inventory;
   std::vector<Limit> limits;
   template <class Self>
   static auto fields() {
@@ -113,7 +113,7 @@ struct Collective {
 struct Recipe {
   std::vector<std::string> vibes;
   std::int64_t min_agents = 1;
-  Named<std::int64_t> inputs, outputs;
+  OrderedDict<std::int64_t> inputs, outputs;
   template <class Self>
   static auto fields() {
     return std::tuple{field("vibes", &Self::vibes, "must be among the vibes of the agents around"),
@@ -138,7 +138,7 @@ struct Assembler {
 
 // A machine: takes inputs, and `cooldown` ticks after it started leaves outputs to be fetched.
 struct Converter {
-  Named<std::int64_t> inputs, outputs;
+  OrderedDict<std::int64_t> inputs, outputs;
   std::int64_t cooldown = 1, max_output = 5, max_input = 5, initial_resource_count = 0, max_conversions = -1;
   template <class Self>
   static auto fields() {
@@ -155,7 +155,7 @@ struct Converter {
 
 struct ObjectType {
   std::vector<std::string> tags;
-  Named<std::int64_t> inventory;
+  OrderedDict<std::int64_t> inventory;
   std::string vibe;
   std::vector<Limit> limits;
   std::string collective, counts_as;
@@ -186,7 +186,7 @@ struct ObjectType {
 
 // The laser: what a shot costs, what stops it, how long a hit freezes.
 struct Attack {
-  Named<std::int64_t> cost;
+  OrderedDict<std::int64_t> cost;
   std::string armor;
   std::int64_t freeze_duration = 10;
   std::string aim = "nearest";
@@ -209,13 +209,13 @@ struct GameConfig {
   std::vector<std::string> vibes;
   std::optional<Attack> attack;
   bool swap = false;
-  Named<std::int64_t> move_cost;
+  OrderedDict<std::int64_t> move_cost;
   AgentType agent;
-  Named<Collective> collectives;
-  Named<ObjectType> objects;
+  OrderedDict<Collective> collectives;
+  OrderedDict<ObjectType> objects;
   std::vector<Rule> on_tick;
-  Named<std::vector<Rule>> on_tag_added, on_tag_removed;
-  Named<Event> events;
+  OrderedDict<std::vector<Rule>> on_tag_added, on_tag_removed;
+  OrderedDict<Event> events;
   std::string territory = "nearest";
   std::int64_t spawn_room = 64;
   MapNode map;

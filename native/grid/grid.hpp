@@ -6,9 +6,9 @@
 
 #include "core/game.hpp"
 #include "core/tokens.hpp"
-#include "grid/maps.hpp"
+#include "grid/maps/maps.hpp"
 #include "grid/program.hpp"
-#include "grid/rules.hpp"
+#include "grid/rules/rules.hpp"
 #include "grid/schema.hpp"
 #include "grid/world.hpp"
 
@@ -58,10 +58,10 @@ struct Grid {
 
   static Value schema() { return game_schema(); }
   static Vocabulary vocabulary(const std::vector<Value>& games);
-  static Program compile(const Vocabulary& words, const Value& game) { return grid::compile(words, game); }
+  static Program compile(const Vocabulary& vocabulary, const Value& game) { return grid::compile(vocabulary, game); }
   static Shape shape(const Program& p);
-  static StatTable stats(const Vocabulary& words) { return words.stats(); }
-  static std::string words_text(const Vocabulary& words) { return words.text(); }
+  static StatTable stats(const Vocabulary& vocabulary) { return vocabulary.stats(); }
+  static std::string vocabulary_text(const Vocabulary& vocabulary) { return vocabulary.text(); }
   static std::size_t state_bytes(const Program& p) { return p.layout.bytes; }
   static std::size_t saved_bytes(const Program& p) { return p.layout.saved; }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.config.max_steps); }
@@ -94,7 +94,7 @@ struct Grid {
   static void record(const T& tick, double* out);
 };
 
-// emit.cpp: what an object shows, cached in its slot
+// object_tokens.cpp: what an object shows, in the cache of tokens
 void refresh_object(const Program& program, World& world, std::uint32_t object, std::uint32_t tick);
 void refresh_terrain(const Program& program, World& world);
 // observe.cpp: the observation phase
@@ -105,6 +105,7 @@ void observe_reference(const Program& program, const World& world, const WorldHe
 // rewards.cpp
 void start_terms(const Program& program, World& world);
 // actions.cpp
-void write_masks(const Program& program, World& world, const WorldHeader& header, Purses& purses, std::uint8_t* masks);
+void write_masks(const Program& program, World& world, const WorldHeader& header, TrialInventories& trials,
+                 std::uint8_t* masks);
 
 }  // namespace gridmill::grid

@@ -79,16 +79,16 @@ std::int32_t change_held(const LimitSet& limits, const std::uint16_t* held, std:
 inline void set_amount(const Program& p, World& w, std::uint32_t holder, std::uint32_t resource, std::uint32_t amount) {
   std::uint16_t& held = w.held(holder)[resource];
   if (holder < p.num_agents) {
-    if (amount > held) w.flow(holder, resource, Flow::gained) += amount - held;
-    else w.flow(holder, resource, Flow::lost) += held - amount;
+    if (amount > held) w.resource_counter(holder, resource, ResourceCounter::gained) += amount - held;
+    else w.resource_counter(holder, resource, ResourceCounter::lost) += held - amount;
     w.touched[holder >> 6] |= std::uint64_t{1} << (holder & 63);
     w.mark_amount(holder, resource);
   } else if (holder < p.num_objects) {
     w.mark_dirty(holder);
   } else if (amount > held) {
-    w.team_flow(holder - p.num_objects, resource, TeamFlow::deposited) += amount - held;
+    w.team_resource_counter(holder - p.num_objects, resource, TeamResourceCounter::deposited) += amount - held;
   } else {
-    w.team_flow(holder - p.num_objects, resource, TeamFlow::withdrawn) += held - amount;
+    w.team_resource_counter(holder - p.num_objects, resource, TeamResourceCounter::withdrawn) += held - amount;
   }
   held = static_cast<std::uint16_t>(amount);
 }

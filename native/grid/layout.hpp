@@ -34,15 +34,15 @@ struct StateArray {
 // What the sizes of the arrays hang on. Arrays that a game has no use for are empty.
 struct StateSizes {
   std::size_t num_agents = 0, num_objects = 0, num_resources = 0, num_teams = 0, num_codes = 0, num_names = 0;
-  std::size_t num_outcomes = 0, num_terms = 0, num_extra_stats = 0;
+  std::size_t num_action_counters = 0, num_terms = 0, num_extra_stats = 0;
   std::size_t height = 0, width = 0, num_cells = 0;    // cells of the padded grid
   std::uint32_t plane_rows = 0, num_strips = 0;        // of the occupancy bitmap
   std::uint32_t visited_words = 0, visited_tiles = 0;  // words of 8 x 8 cells, words per row of tiles
-  std::size_t slot_bytes = 0;
+  std::size_t token_cache_bytes = 0;
   std::size_t num_areas = 0, areas_of_type = 0, reach_words = 0;
   // Small numbers in few bytes: thousands of worlds are limited by memory, not by arithmetic.
-  bool narrow_grid = false;      // codes fit 8 bits
-  bool narrow_outcomes = false;  // counts of an episode fit 16 bits
+  bool narrow_grid = false;             // codes fit 8 bits
+  bool narrow_action_counters = false;  // counts of an episode fit 16 bits
   bool can_freeze = false, shows_facing = false, has_clocks = false, has_tag_bits = false, can_spawn = false;
   bool remembers_areas = false, has_plain = false;
 };
@@ -79,34 +79,35 @@ struct Layout : StateSizes {
   StateArray<std::uint8_t> last_action = next(num_agents);
   StateArray<std::uint8_t> reward_token = next(num_agents);
   StateArray<std::uint8_t> facing = next(num_agents);
-  StateArray<std::uint8_t> slot_counts = next(num_codes);
+  StateArray<std::uint8_t> token_counts = next(num_codes);
   StateArray<std::uint64_t> occupied = next(1 + std::size_t{num_strips} * plane_rows + 16);  // vectors read 16 rows
-  StateArray<std::uint8_t> slots{take(slot_bytes + 32, 1, 16)};  // copies read up to 31 bytes beyond a slot
+  StateArray<std::uint8_t> token_cache{take(token_cache_bytes + 32, 1, 16)};  // copies read up to 31 bytes too far
   StateArray<std::uint8_t> grid{take(num_cells, narrow_grid ? 1 : 2, narrow_grid ? 1 : 2)};
-  StateArray<std::uint16_t> outcomes{take(num_agents * num_outcomes, narrow_outcomes ? 2 : 4, narrow_outcomes ? 2 : 4)};
+  StateArray<std::uint16_t> action_counters{
+      take(num_agents * num_action_counters, narrow_action_counters ? 2 : 4, narrow_action_counters ? 2 : 4)};
   StateArray<std::uint16_t> frozen = next(can_freeze ? num_agents : 0);
   StateArray<std::uint16_t> facing_byte = next(shows_facing ? num_agents : 0);
   StateArray<std::uint64_t> touched = next((num_agents + 63) / 64);
   StateArray<std::uint32_t> done_at = next(has_clocks ? num_objects : 0);
   StateArray<std::uint64_t> running = next(has_clocks ? (num_objects + 63) / 64 : 0);
   StateArray<std::uint16_t> converting_byte = next(has_clocks ? num_objects : 0);
-  StateArray<std::uint64_t> tallies = next(num_agents * kTallies);
-  std::size_t hot = tallies.offset + num_agents * kHotTallies * 8;  // end of what every tick touches
+  StateArray<std::uint64_t> agent_counters = next(num_agents * kAgentCounters);
+  std::size_t hot = agent_counters.offset + num_agents * kHotAgentCounters * 8;  // end of what every tick touches
   StateArray<std::uint64_t> visited = next(num_agents * visited_words);
-  StateArray<std::uint64_t> flows = next(num_agents * num_resources * kFlows);
+  StateArray<std::uint64_t> resource_counters = next(num_agents * num_resources * kResourceCounters);
   StateArray<std::uint32_t> conversions = next(has_clocks ? num_objects : 0);
   StateArray<double> reward_sum = next(num_agents);
   StateArray<double> term_state = next(num_agents * num_terms * 2);
   StateArray<std::uint16_t> type = next(num_objects);
   StateArray<std::uint16_t> inventory = next((num_objects + num_teams) * num_resources);
   StateArray<std::uint8_t> collective = next(num_teams == 0 ? 0 : num_objects);
-  StateArray<std::uint64_t> marks = next(has_tag_bits ? num_objects : 0);
+  StateArray<std::uint64_t> tag_bits = next(has_tag_bits ? num_objects : 0);
   StateArray<std::uint32_t> freed_at = next(can_spawn ? num_objects : 0);
   StateArray<std::uint64_t> inside = next(remembers_areas ? num_agents * ((num_objects * areas_of_type + 63) / 64) : 0);
   StateArray<std::uint32_t> num_sources = next(num_areas == 0 ? 0 : 1);
   StateArray<AreaSource> sources = next(num_objects * areas_of_type);
   StateArray<std::uint64_t> team_counts = next(num_teams * num_names * kTeamCounts);
-  StateArray<std::uint64_t> team_flows = next(num_teams * num_resources * kTeamFlows);
+  StateArray<std::uint64_t> team_resource_counters = next(num_teams * num_resources * kTeamResourceCounters);
   StateArray<double> extra_stats = next(num_extra_stats);
   StateArray<std::uint8_t> vibe = next(num_objects);
   StateArray<std::uint8_t> group = next(num_agents);
@@ -115,7 +116,7 @@ struct Layout : StateSizes {
   std::size_t saved = whole_lines();
   // What follows from the above.
   StateArray<std::uint64_t> plain_known = next(has_plain ? 1 : 0);
-  StateArray<std::uint64_t> plain = next(has_plain ? slots.offset / 8 - occupied.offset / 8 : 0);
+  StateArray<std::uint64_t> plain = next(has_plain ? token_cache.offset / 8 - occupied.offset / 8 : 0);
   StateArray<std::uint64_t> changes = next(num_agents);
   StateArray<std::uint8_t> digit_places = next(num_agents * num_resources * 2);
   StateArray<AreaReach> reach = next(num_areas == 0 ? 0 : 1);

@@ -39,7 +39,7 @@ void advance_machines(const Program& p, World& w, std::uint32_t tick) {
       if (w.done_at[object] != tick) {
         // The ticks left are shown; everything else about the object stays, so only that byte changes.
         const std::uint32_t remaining = std::min<std::uint32_t>(255, w.done_at[object] - tick);
-        w.slot(object + 1)[w.converting_byte[object]] = static_cast<std::uint8_t>(remaining);
+        w.cached_tokens(object + 1)[w.converting_byte[object]] = static_cast<std::uint8_t>(remaining);
         continue;
       }
       w.running[word] &= ~(std::uint64_t{1} << (object & 63));
@@ -54,7 +54,7 @@ void advance_machines(const Program& p, World& w, std::uint32_t tick) {
     }
 }
 
-bool use_machine(Scene& s) {
+bool use_machine(RuleContext& s) {
   const Program& p = s.p;
   World& w = s.w;
   const auto agent = static_cast<std::uint32_t>(s.actor), object = static_cast<std::uint32_t>(s.target);
@@ -69,7 +69,7 @@ bool use_machine(Scene& s) {
     if (s.dry() || fits == 0) continue;
     its[r] = static_cast<std::uint16_t>(its[r] - fits);
     change_amount(p, w, agent, r, static_cast<std::int32_t>(fits));
-    w.flow(agent, r, Flow::get) += fits;
+    w.resource_counter(agent, r, ResourceCounter::get) += fits;
   }
   for (std::uint32_t r = 0; r < p.num_resources; ++r) {
     if (!machine.inputs[r] || its[r] >= machine.store[r]) continue;
@@ -78,7 +78,7 @@ bool use_machine(Scene& s) {
     if (s.dry() || given == 0) continue;
     its[r] = static_cast<std::uint16_t>(its[r] + given);
     change_amount(p, w, agent, r, -static_cast<std::int32_t>(given));
-    w.flow(agent, r, Flow::put) += given;
+    w.resource_counter(agent, r, ResourceCounter::put) += given;
   }
   if (s.dry() || moved == 0) return moved > 0;
   w.mark_dirty(object);

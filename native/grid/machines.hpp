@@ -3,7 +3,7 @@
 // over.
 #pragma once
 
-#include "grid/rules.hpp"
+#include "grid/rules/rules.hpp"
 
 namespace gridmill::grid {
 
@@ -13,6 +13,6 @@ void try_start(const Program& program, World& world, std::uint32_t object, std::
 void advance_machines(const Program& program, World& world, std::uint32_t tick);
 // One bump of the actor into the target: takes all outputs that fit, then gives inputs; true if a unit moved (or
 // would).
-bool use_machine(Scene& scene);
+bool use_machine(RuleContext& context);
 
 }  // namespace gridmill::grid

@@ -4,16 +4,16 @@
 #include <algorithm>
 
 #include "grid/compile.hpp"
-#include "grid/maps.hpp"
-#include "grid/rules.hpp"
+#include "grid/maps/maps.hpp"
+#include "grid/rules/rules.hpp"
 
 namespace gridmill::grid {
 namespace {
 
 // Objects that rules may add stand unused at first.
-void make_room_to_spawn(Program& p, const Mentions& mentions) {
+void make_room_to_spawn(Program& p, const References& references) {
   for (std::size_t t = 0; t < p.config.objects.size(); ++t)
-    if (mentions.spawned.contains(p.config.objects[t].first)) {
+    if (references.spawned.contains(p.config.objects[t].first)) {
       p.rules.can_spawn = true;
       p.map.placed[t] += static_cast<std::uint64_t>(p.config.spawn_room);
     }
@@ -47,30 +47,30 @@ void compile_reach(Program& p) {
 
 }  // namespace
 
-Program compile(const Vocabulary& words, const Value& game) {
+Program compile(const Vocabulary& vocabulary, const Value& game) {
   Program p;
   p.config = decode_game(game);
-  expect_covered(words, p.config);
-  const Mentions mentions = mentions_of(p.config);
-  p.words = &words;
+  expect_covered(vocabulary, p.config);
+  const References references = references_of(p.config);
+  p.vocabulary = &vocabulary;
   p.num_agents = static_cast<std::uint32_t>(p.config.num_agents);
   p.num_resources = static_cast<std::uint32_t>(p.config.resources.size());
-  for (const auto& name : words.resources) {
+  for (const auto& name : vocabulary.resources) {
     const auto at = std::find(p.config.resources.begin(), p.config.resources.end(), name);
-    p.resource_of_word.push_back(
+    p.resource_by_batch_id.push_back(
         at == p.config.resources.end() ? -1 : static_cast<std::int32_t>(at - p.config.resources.begin()));
   }
-  compile_types(p, mentions);
-  p.tags = compile_tags(p, mentions);
+  compile_types(p, references);
+  p.tags = compile_tags(p, references);
   p.collectives = compile_collectives(p);
   compile_map(p);
-  make_room_to_spawn(p, mentions);
+  make_room_to_spawn(p, references);
   p.stride = p.width + 2;
-  p.actions = compile_actions(p.config, words, mentions, p.stride);
+  p.actions = compile_actions(p.config, vocabulary, references, p.stride);
   p.window = compile_window(p.config.observation, p.stride);
   p.features = compile_features(p);
   compile_rules(p);
-  p.codes = compile_codes(p, mentions);
+  p.codes = compile_codes(p, references);
   write_plain_tokens(p);
   compile_reach(p);
   p.rewards = compile_rewards(p);
@@ -78,7 +78,7 @@ Program compile(const Vocabulary& words, const Value& game) {
   p.drop_on_overflow = p.config.observation.overflow != "error";
   for (Type& type : p.types)
     type.inert = type.on_use.empty() && type.converter < 0 && type.assembler < 0 && !type.pushable;
-  p.slots = compile_slots(p);
+  p.token_cache = compile_token_cache(p);
   p.layout = compile_layout(p);
   p.prefetch = compile_prefetch(p);
   list_event_ticks(p);

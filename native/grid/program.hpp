@@ -9,10 +9,10 @@
 
 #include "grid/config.hpp"
 #include "grid/layout.hpp"
-#include "grid/map_layer.hpp"
-#include "grid/ops.hpp"
+#include "grid/maps/layer.hpp"
+#include "grid/observe/window.hpp"
+#include "grid/rules/ops.hpp"
 #include "grid/vocabulary.hpp"
-#include "grid/window.hpp"
 
 namespace gridmill::grid {
 
@@ -29,9 +29,9 @@ struct ActionEntry {
 struct ValueOp {
   enum Code : std::uint8_t {
     inventory,
-    outcome,
-    tally,
-    flow,
+    action_counter,
+    agent_counter,
+    resource_counter,
     reward_sum,
     agent_stat,
     team_stat,
@@ -46,7 +46,7 @@ struct ValueOp {
     log_one_plus
   };
   Code code;
-  std::uint16_t arg = 0;  // resource, outcome, tally, flow, statistic, tag, or how many operands
+  std::uint16_t arg = 0;  // resource, counter, statistic, tag, or how many operands
   double number = 0;
   std::uint8_t whose = 0;           // inventory: place in kHolders, or kNamed
   std::uint16_t team = 0xFFFF;      // a collective by name; 0xFFFF: the actor's own, or whatever
@@ -130,7 +130,7 @@ struct CompiledEvent {
 struct CompiledCollective {
   std::vector<std::uint16_t> inventory;
   std::size_t limits = 0;  // index into Program::limit_sets
-  std::uint8_t word = 0;   // its id in the batch
+  std::uint8_t batch_id = 0;
 };
 constexpr std::uint8_t kNeutral = 255;  // belongs to no collective
 
@@ -142,7 +142,7 @@ struct Type {
   std::string name;
   std::vector<std::uint8_t> tags;  // ids, ascending, without those that rules set or clear
   std::bitset<256> tag_set;        // all tags it starts with
-  std::uint64_t marks = 0;         // bits: the changeable tags it starts with
+  std::uint64_t tag_bits = 0;      // bits: the changeable tags it starts with
   std::size_t limits = 0;          // index into Program::limit_sets
   std::uint8_t collective = kNeutral;
   std::uint16_t counted_as = 0;  // which `aligned.<name>` it counts for
@@ -197,7 +197,7 @@ struct ShownValue {
 
 struct Actions {
   std::vector<ActionEntry> entries;  // one per action of the batch, and a last one for invalid indices
-  std::uint32_t num_outcomes = 0;
+  std::uint32_t num_counters = 0;    // failed and success of each, and invalid
   std::vector<std::pair<std::uint16_t, std::uint16_t>> move_cost, attack_cost;
   std::int32_t armor = -1;
   std::uint16_t freeze_duration = 0;
@@ -222,7 +222,7 @@ struct Tags {
 struct Collectives {
   std::vector<CompiledCollective> teams;             // by name, ascending
   std::vector<std::uint8_t> of_agents;               // by group, counted round
-  std::vector<std::int32_t> of_word;                 // per collective of the batch: this game's, or -1
+  std::vector<std::int32_t> by_batch_id;             // per collective of the batch: this game's, or -1
   std::vector<std::array<std::uint16_t, 2>> credit;  // name -> agent statistics of aligning and scrambling it
 };
 
@@ -270,10 +270,11 @@ struct Codes {
   std::uint16_t plain = 0;
 };
 
-// Slots are as wide as the richest agent, or the richest of all others, rounded to a power of two.
-struct Slots {
+// Ready tokens of every code. As much room for each as the richest agent needs, or the richest of all others, rounded
+// to a power of two.
+struct TokenCache {
   std::uint32_t agent_shift = 4, shift = 4;
-  std::vector<std::uint32_t> at;  // per code: where its slot begins, from the first slot
+  std::vector<std::uint32_t> at;  // per code: where its tokens begin
   bool wide = false;              // agents begin with more than five tokens, or others may have many
   std::size_t worst_tokens = 0;   // most tokens one row could need
 };
@@ -300,13 +301,13 @@ struct Prefetch {
 
 struct Program {
   GameConfig config;
-  const Vocabulary* words = nullptr;
+  const Vocabulary* vocabulary = nullptr;
   std::vector<Type> types;  // by declaration; the last one is the agent's
   std::size_t agent_type = 0;
   std::vector<LimitSet> limit_sets;  // the first is the agents', the second has no limits
   std::uint32_t num_agents = 0, num_objects = 0, num_resources = 0;  // room for objects with state, agents first
   std::uint32_t height = 0, width = 0, stride = 0;                   // stride of the padded grid
-  std::vector<std::int32_t> resource_of_word;                        // per resource of the batch: this game's, or -1
+  std::vector<std::int32_t> resource_by_batch_id;                    // per resource of the batch: this game's, or -1
   bool truncates = true;                                             // the time limit is a truncation
   bool drop_on_overflow = true;
   Actions actions;
@@ -318,7 +319,7 @@ struct Program {
   Events events;
   Map map;
   Codes codes;
-  Slots slots;
+  TokenCache token_cache;
   Window window;
   Features features;
   Rewards rewards;
@@ -326,6 +327,6 @@ struct Program {
   Prefetch prefetch;
 };
 
-Program compile(const Vocabulary& words, const Value& game);
+Program compile(const Vocabulary& vocabulary, const Value& game);
 
 }  // namespace gridmill::grid

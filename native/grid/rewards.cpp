@@ -98,33 +98,34 @@ void Grid::pay(T& tick) {
 
 namespace {
 
-std::int32_t team_of(const ValueOp& op, const Eyes& eyes) {
+std::int32_t team_of(const ValueOp& op, const ValueContext& viewer) {
   if (op.team != 0xFFFF) return op.team;
-  const std::uint8_t team = eyes.actor < 0 ? kNeutral : eyes.w.collective_of(static_cast<std::uint32_t>(eyes.actor));
+  const std::uint8_t team =
+      viewer.actor < 0 ? kNeutral : viewer.w.collective_of(static_cast<std::uint32_t>(viewer.actor));
   return team == kNeutral ? -1 : team;
 }
 
 // In a rule that is only tried, as it would be.
-const std::uint16_t* held_by(std::int32_t holder, const Eyes& eyes) {
-  return eyes.scene ? eyes.scene->held(holder) : eyes.w.held(static_cast<std::uint32_t>(holder));
+const std::uint16_t* held_by(std::int32_t holder, const ValueContext& viewer) {
+  return viewer.rule ? viewer.rule->held(holder) : viewer.w.held(static_cast<std::uint32_t>(holder));
 }
 
-double amount_seen(const ValueOp& op, const Eyes& eyes) {
-  std::int32_t holder = op.whose == 0 ? eyes.actor : eyes.target;
+double amount_seen(const ValueOp& op, const ValueContext& viewer) {
+  std::int32_t holder = op.whose == 0 ? viewer.actor : viewer.target;
   if (op.whose == kNamed) {
-    const std::int32_t team = team_of(op, eyes);
-    holder = team < 0 ? -1 : static_cast<std::int32_t>(eyes.p.num_objects) + team;
+    const std::int32_t team = team_of(op, viewer);
+    holder = team < 0 ? -1 : static_cast<std::int32_t>(viewer.p.num_objects) + team;
   }
   if (holder < 0) return 0;
-  return held_by(holder, eyes)[op.arg];
+  return held_by(holder, viewer)[op.arg];
 }
 
-double counted(const ValueOp& op, const Eyes& eyes) {
+double counted(const ValueOp& op, const ValueContext& viewer) {
   double sum = 0;
-  for (std::uint32_t object = 0; object < eyes.p.num_objects; ++object) {
-    if (!eyes.w.on_map(object) || !eyes.w.has_tag(object, op.arg)) continue;
-    if (op.team != 0xFFFF && eyes.w.collective_of(object) != op.team) continue;
-    sum += op.resource == 0xFFFF ? 1 : held_by(static_cast<std::int32_t>(object), eyes)[op.resource];
+  for (std::uint32_t object = 0; object < viewer.p.num_objects; ++object) {
+    if (!viewer.w.on_map(object) || !viewer.w.has_tag(object, op.arg)) continue;
+    if (op.team != 0xFFFF && viewer.w.collective_of(object) != op.team) continue;
+    sum += op.resource == 0xFFFF ? 1 : held_by(static_cast<std::int32_t>(object), viewer)[op.resource];
   }
   return sum;
 }
@@ -134,12 +135,13 @@ double agents_own(const ValueOp& op, const Program& p, const World& w, std::int3
   if (actor < 0 || actor >= static_cast<std::int32_t>(p.num_agents)) return 0;
   const auto agent = static_cast<std::uint32_t>(actor);
   switch (op.code) {
-    case ValueOp::outcome:
-      return w.outcome(agent, op.arg);
-    case ValueOp::tally:
-      return static_cast<double>(w.tallies[std::size_t{op.arg} * p.num_agents + agent]);
-    case ValueOp::flow:
-      return static_cast<double>(w.flows[std::size_t{agent} * p.num_resources * kFlows + op.arg]);
+    case ValueOp::action_counter:
+      return w.action_counter(agent, op.arg);
+    case ValueOp::agent_counter:
+      return static_cast<double>(w.agent_counters[std::size_t{op.arg} * p.num_agents + agent]);
+    case ValueOp::resource_counter:
+      return static_cast<double>(
+          w.resource_counters[std::size_t{agent} * p.num_resources * kResourceCounters + op.arg]);
     case ValueOp::reward_sum:
       return w.reward_sum[agent];
     default:
@@ -147,28 +149,28 @@ double agents_own(const ValueOp& op, const Program& p, const World& w, std::int3
   }
 }
 
-double teams_own(const ValueOp& op, const Eyes& eyes) {
-  const std::int32_t team = team_of(op, eyes);
-  return team < 0 ? 0 : team_stat(eyes.p, eyes.w, static_cast<std::size_t>(team), op.arg);
+double teams_own(const ValueOp& op, const ValueContext& viewer) {
+  const std::int32_t team = team_of(op, viewer);
+  return team < 0 ? 0 : team_stat(viewer.p, viewer.w, static_cast<std::size_t>(team), op.arg);
 }
 
-double leaf(const ValueOp& op, const Eyes& eyes) {
+double leaf(const ValueOp& op, const ValueContext& viewer) {
   switch (op.code) {
     case ValueOp::inventory:
-      return amount_seen(op, eyes);
+      return amount_seen(op, viewer);
     case ValueOp::team_stat:
-      return teams_own(op, eyes);
+      return teams_own(op, viewer);
     case ValueOp::game_stat:
-      return eyes.w.game_stats()[op.arg];
+      return viewer.w.game_stats()[op.arg];
     case ValueOp::count:
-      return counted(op, eyes);
+      return counted(op, viewer);
     case ValueOp::index:
-      return eyes.actor >= 0 && eyes.actor < static_cast<std::int32_t>(eyes.p.num_agents) &&
-             eyes.actor % op.arg == op.number;
+      return viewer.actor >= 0 && viewer.actor < static_cast<std::int32_t>(viewer.p.num_agents) &&
+             viewer.actor % op.arg == op.number;
     case ValueOp::constant:
       return op.number;
     default:
-      return agents_own(op, eyes.p, eyes.w, eyes.actor);
+      return agents_own(op, viewer.p, viewer.w, viewer.actor);
   }
 }
 
@@ -192,8 +194,8 @@ double combined(const ValueOp& op, const double* operands) {
 
 }  // namespace
 
-double evaluate(const CompiledValue& value, const Eyes& eyes) {
-  if (value.size() == 1) return leaf(value[0], eyes);
+double evaluate(const CompiledValue& value, const ValueContext& viewer) {
+  if (value.size() == 1) return leaf(value[0], viewer);
   double stack[kValueStack];
   std::size_t top = 0;
   for (const ValueOp& op : value) {
@@ -201,7 +203,7 @@ double evaluate(const CompiledValue& value, const Eyes& eyes) {
       top -= op.arg;
       stack[top] = combined(op, stack + top);
     } else {
-      stack[top] = leaf(op, eyes);
+      stack[top] = leaf(op, viewer);
     }
     ++top;
   }

@@ -10,7 +10,7 @@ Value game_schema() { return schema_of(GameConfig{}); }
 
 Value kinds_schema() {
   Value::Dict out;
-  const auto add = [&out]<class... Ts>(std::type_identity<Choice<Ts...>>) {
+  const auto add = [&out]<class... Ts>(std::type_identity<OneOf<Ts...>>) {
     (out.emplace_back(std::string(Ts::kind), schema_of(Ts{})), ...);
   };
   add(std::type_identity<decltype(GameValue::data)>{});

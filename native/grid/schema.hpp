@@ -1,4 +1,4 @@
-// The words of a grid game as trees, from the same fields() that decode it. A struct is {name: [type, default,
+// The settings of a grid game as trees, from the same fields() that decode it. A struct is {name: [type, default,
 // meaning]}.
 #pragma once
 

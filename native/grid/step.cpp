@@ -26,7 +26,7 @@ void Grid::advance(T& tick) {
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     if (w.frozen[agent] == 0) continue;
     --w.frozen[agent];
-    ++w.tally(Tally::frozen)[agent];
+    ++w.agent_counter(AgentCounter::frozen)[agent];
     w.mark_dirty(agent);
   }
 }
@@ -68,7 +68,7 @@ void Grid::reset(T& tick) {
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     w.facing[agent] = kSouth;
     w.reward_token[agent] = 128;
-    w.tally(Tally::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
+    w.agent_counter(AgentCounter::visited)[agent] += w.visit(agent, w.row[agent], w.column[agent]);
   }
   for (std::uint32_t object = p.num_agents; object < p.num_objects; ++object)
     if (w.on_map(object) && p.types[w.type[object]].converter >= 0) try_start(p, w, object, 0);
@@ -85,29 +85,32 @@ Shape Grid::shape(const Program& p) {
   const Observation& o = p.config.observation;
   return {p.num_agents,
           {static_cast<std::size_t>(o.num_tokens), 3},
-          p.words->actions.size(),
+          p.vocabulary->actions.size(),
           std::to_string(o.height) + "x" + std::to_string(o.width) + " " + o.window};
 }
 
-// In the order of Vocabulary::stats(): reward, two per action, invalid, the tallies, amounts, what rules add to; then
-// what all agents of the world share: every collective's statistics, and the game's.
+// In the order of Vocabulary::stats(): reward, two per action, invalid, the counters of agents and resources, amounts,
+// what rules add to; then what all agents of the world share: every collective's statistics, and the game's.
 void Grid::record(const T& tick, double* out) {
   const Program& p = tick.program;
   const World& w = tick.view;
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     *out++ = w.reward_sum[agent];
-    for (std::uint32_t i = 0; i < p.actions.num_outcomes; ++i) *out++ = w.outcome(agent, i);
-    for (std::size_t i = 0; i < kTallies; ++i) *out++ = static_cast<double>(w.tallies[i * p.num_agents + agent]);
-    for (const auto r : p.resource_of_word)
-      for (std::size_t f = 0; f < kFlows; ++f)
-        *out++ = r < 0 ? 0 : static_cast<double>(w.flow(agent, static_cast<std::uint32_t>(r), static_cast<Flow>(f)));
-    for (const auto r : p.resource_of_word) *out++ = r < 0 ? 0 : w.held(agent)[r];
-    out = std::copy_n(w.agent_stats(agent), p.words->agent_stats.size(), out);
-    const std::size_t per_team = p.words->num_team_stats();
-    for (const auto team : p.collectives.of_word)
+    for (std::uint32_t i = 0; i < p.actions.num_counters; ++i) *out++ = w.action_counter(agent, i);
+    for (std::size_t i = 0; i < kAgentCounters; ++i)
+      *out++ = static_cast<double>(w.agent_counters[i * p.num_agents + agent]);
+    for (const auto r : p.resource_by_batch_id)
+      for (std::size_t f = 0; f < kResourceCounters; ++f)
+        *out++ = r < 0 ? 0
+                       : static_cast<double>(
+                             w.resource_counter(agent, static_cast<std::uint32_t>(r), static_cast<ResourceCounter>(f)));
+    for (const auto r : p.resource_by_batch_id) *out++ = r < 0 ? 0 : w.held(agent)[r];
+    out = std::copy_n(w.agent_stats(agent), p.vocabulary->agent_stats.size(), out);
+    const std::size_t per_team = p.vocabulary->num_team_stats();
+    for (const auto team : p.collectives.by_batch_id)
       for (std::size_t i = 0; i < per_team; ++i)
         *out++ = team < 0 ? 0 : team_stat(p, w, static_cast<std::size_t>(team), i);
-    out = std::copy_n(w.game_stats(), p.words->game_stats.size(), out);
+    out = std::copy_n(w.game_stats(), p.vocabulary->game_stats.size(), out);
   }
 }
 

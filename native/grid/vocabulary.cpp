@@ -1,4 +1,4 @@
-// See vocabulary.hpp. words_of() says which words one game needs; the table is the union.
+// See vocabulary.hpp. needs_of() says what one game needs; the table is the union.
 #include "grid/vocabulary.hpp"
 
 #include <algorithm>
@@ -6,12 +6,12 @@
 #include <set>
 
 #include "grid/directions.hpp"
-#include "grid/mentions.hpp"
+#include "grid/rules/references.hpp"
 
 namespace gridmill::grid {
 namespace {
 
-struct Words {
+struct Needs {
   std::map<std::string, double> features;
   std::set<std::string> tags, teams, names, agent_stats, team_stats, game_stats;
   std::size_t moves = 0;
@@ -19,38 +19,38 @@ struct Words {
 };
 
 // What rules add to, and who gets the credit for aligning and scrambling.
-void collect_stats(const GameConfig& game, const Mentions& mentions, Words& words) {
-  words.agent_stats = mentions.agent_stats;
-  words.team_stats = mentions.team_stats;
-  words.game_stats = mentions.game_stats;
+void collect_stats(const GameConfig& game, const References& references, Needs& vocabulary) {
+  vocabulary.agent_stats = references.agent_stats;
+  vocabulary.team_stats = references.team_stats;
+  vocabulary.game_stats = references.game_stats;
   if (game.collectives.empty()) return;
-  words.names.insert("agent");
+  vocabulary.names.insert("agent");
   for (const auto& [name, type] : game.objects)
-    if (!is_terrain(game, mentions, name, type)) words.names.insert(shown_name(name, type));
-  for (const auto& [name, team] : game.collectives) words.teams.insert(name);
-  if (!mentions.aligns) return;
-  for (const auto& name : words.names)
-    words.agent_stats.insert({name + ".aligned_by_agent", name + ".scrambled_by_agent"});
+    if (!is_terrain(game, references, name, type)) vocabulary.names.insert(shown_name(name, type));
+  for (const auto& [name, team] : game.collectives) vocabulary.teams.insert(name);
+  if (!references.aligns) return;
+  for (const auto& name : vocabulary.names)
+    vocabulary.agent_stats.insert({name + ".aligned_by_agent", name + ".scrambled_by_agent"});
 }
 
-Words words_of(const GameConfig& game) {
-  const Mentions mentions = mentions_of(game);
-  Words words;
-  auto& f = words.features;
+Needs needs_of(const GameConfig& game) {
+  const References references = references_of(game);
+  Needs vocabulary;
+  auto& f = vocabulary.features;
   f = {{"episode_progress", 255}, {"last_action", 255}, {"last_reward", 255}, {"tag", 255},
        {"agent:group", 255},      {"agent:id", 255}};
   if (game.observation.local_position)
     for (const auto direction : kCompass) f["lp:" + std::string(direction)] = 255;
   if (game.vibes.size() > 1) f["vibe"] = 255;
   const auto add = [&f](const std::string& name, const std::string& path) {
-    if (!f.emplace(name, 255).second) refuse(path, "`" + name + "` is already the name of another feature");
+    if (!f.emplace(name, 255).second) fail_at(path, "`" + name + "` is already the name of another feature");
   };
   for (std::size_t i = 0; i < game.resources.size(); ++i) {
     const std::string name = "inv:" + game.resources[i], path = "$.resources[" + std::to_string(i) + "]";
     add(name, path);
     if (needs_two_digits(game, game.resources[i])) add(name + ":p1", path);
   }
-  if (mentions.freezes) f["agent:frozen"] = 255;
+  if (references.freezes) f["agent:frozen"] = 255;
   if (game.attack || game.swap) f["agent:facing"] = 3;
   for (const auto& [name, type] : game.objects) {
     if (type.converter || (type.assembler && type.assembler->cooldown > 0)) f["converting"] = 255;
@@ -64,14 +64,14 @@ Words words_of(const GameConfig& game) {
     if (value.digits == 2) add(value.name + ":p1", path);
   }
   const auto tags = tags_of(game);
-  words.tags.insert(tags.begin(), tags.end());
-  collect_stats(game, mentions, words);
-  words.moves = static_cast<std::size_t>(game.moves);
-  words.vibes = game.vibes.size() > 1;
-  words.attack_cells = game.attack && game.attack->aim != "nearest";
-  words.attack_nearest = game.attack && game.attack->aim != "cells";
-  words.swap = game.swap;
-  return words;
+  vocabulary.tags.insert(tags.begin(), tags.end());
+  collect_stats(game, references, vocabulary);
+  vocabulary.moves = static_cast<std::size_t>(game.moves);
+  vocabulary.vibes = game.vibes.size() > 1;
+  vocabulary.attack_cells = game.attack && game.attack->aim != "nearest";
+  vocabulary.attack_nearest = game.attack && game.attack->aim != "cells";
+  vocabulary.swap = game.swap;
+  return vocabulary;
 }
 
 std::uint8_t position(const std::vector<std::string>& names, const std::string& name) {
@@ -84,18 +84,19 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<Action> list_actions(const Words& words, const std::vector<std::string>& vibes) {
+std::vector<Action> list_actions(const Needs& vocabulary, const std::vector<std::string>& vibes) {
   std::vector<Action> actions{{"noop", ActionKind::noop}};
   const auto add = [&actions](const std::string& name, ActionKind kind, std::size_t which) {
     actions.push_back({name, kind, static_cast<std::uint8_t>(which)});
   };
-  for (std::size_t d = 0; d < words.moves; ++d) add("move_" + std::string(kDirections[d].name), ActionKind::move, d);
-  for (std::size_t k = 0; k < kConeCells && words.attack_cells; ++k)
+  for (std::size_t d = 0; d < vocabulary.moves; ++d)
+    add("move_" + std::string(kDirections[d].name), ActionKind::move, d);
+  for (std::size_t k = 0; k < kConeCells && vocabulary.attack_cells; ++k)
     add("attack_" + std::to_string(k), ActionKind::attack, k);
-  if (words.attack_nearest) add("attack_nearest", ActionKind::attack, kNearest);
-  for (std::size_t v = 0; v < vibes.size() && words.vibes; ++v)
+  if (vocabulary.attack_nearest) add("attack_nearest", ActionKind::attack, kNearest);
+  for (std::size_t v = 0; v < vibes.size() && vocabulary.vibes; ++v)
     add("change_vibe_" + vibes[v], ActionKind::change_vibe, v);
-  if (words.swap) add("swap", ActionKind::swap, 0);
+  if (vocabulary.swap) add("swap", ActionKind::swap, 0);
   return actions;
 }
 
@@ -112,7 +113,7 @@ std::vector<std::string> tags_of(const GameConfig& game) {
     tags.insert("type:" + shown_name(name, type));
     tags.insert(type.tags.begin(), type.tags.end());
   }
-  tags.merge(mentions_of(game).changeable);
+  tags.merge(references_of(game).changeable);
   return {tags.begin(), tags.end()};
 }
 
@@ -128,7 +129,7 @@ std::int64_t limit_for(const std::vector<Limit>& limits, const std::string& reso
 }  // namespace
 
 bool needs_two_digits(const GameConfig& game, const std::string& resource) {
-  const auto amount = [&](const Named<std::int64_t>& amounts) {
+  const auto amount = [&](const OrderedDict<std::int64_t>& amounts) {
     for (const auto& [name, n] : amounts)
       if (name == resource) return n;
     return std::int64_t{0};
@@ -182,9 +183,9 @@ StatTable Vocabulary::stats() const {
     table.push_back({"action." + action.name + ".success"});
   }
   table.push_back({"action.invalid"});
-  for (const char* name : kTallyNames) table.push_back({name});
+  for (const char* name : kAgentCounterNames) table.push_back({name});
   for (const auto& resource : resources)
-    for (const char* flow : kFlowNames) table.push_back({resource + "." + flow});
+    for (const char* resource_counter : kResourceCounterNames) table.push_back({resource + "." + resource_counter});
   for (const auto& resource : resources) table.push_back({resource + ".amount"});
   for (const auto& name : agent_stats) table.push_back({name, false});
   for (const auto& team : teams)
@@ -198,7 +199,7 @@ std::vector<std::string> Vocabulary::stats_of_team() const {
   for (const auto& name : names)
     for (const char* count : kTeamCountNames) all.push_back("aligned." + name + count);
   for (const auto& resource : resources) {
-    for (const char* flow : kTeamFlowNames) all.push_back(resource + "." + flow);
+    for (const char* resource_counter : kTeamResourceCounterNames) all.push_back(resource + "." + resource_counter);
     all.push_back(resource + ".amount");
   }
   all.insert(all.end(), team_stats.begin(), team_stats.end());
@@ -206,12 +207,12 @@ std::vector<std::string> Vocabulary::stats_of_team() const {
 }
 
 Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
-  Vocabulary words;
+  Vocabulary vocabulary;
   std::map<std::string, double> features;
   std::set<std::string> tags, resources, teams, names, agent_stats, team_stats, game_stats;
-  Words all;
+  Needs all;
   for (const auto& game : games) {
-    const Words own = words_of(game);
+    const Needs own = needs_of(game);
     features.insert(own.features.begin(), own.features.end());
     tags.insert(own.tags.begin(), own.tags.end());
     resources.insert(game.resources.begin(), game.resources.end());
@@ -226,72 +227,74 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
     all.attack_nearest = all.attack_nearest || own.attack_nearest;
     all.swap = all.swap || own.swap;
     for (const auto& vibe : game.vibes)
-      if (std::find(words.vibes.begin(), words.vibes.end(), vibe) == words.vibes.end()) words.vibes.push_back(vibe);
-    if (!game.vibes.empty() && game.vibes.front() != words.vibes.front())
-      refuse("$.vibes[0]", "games of one batch must share their first vibe: expected `" + words.vibes.front() +
-                               "`, got `" + game.vibes.front() + "`");
+      if (std::find(vocabulary.vibes.begin(), vocabulary.vibes.end(), vibe) == vocabulary.vibes.end())
+        vocabulary.vibes.push_back(vibe);
+    if (!game.vibes.empty() && game.vibes.front() != vocabulary.vibes.front())
+      fail_at("$.vibes[0]", "games of one batch must share their first vibe: expected `" + vocabulary.vibes.front() +
+                                "`, got `" + game.vibes.front() + "`");
   }
-  for (const auto& [name, normalizer] : features) words.features.push_back({name, normalizer});
-  words.tags.assign(tags.begin(), tags.end());
-  words.resources.assign(resources.begin(), resources.end());
-  words.teams.assign(teams.begin(), teams.end());
-  words.names.assign(names.begin(), names.end());
-  words.agent_stats.assign(agent_stats.begin(), agent_stats.end());
-  words.team_stats.assign(team_stats.begin(), team_stats.end());
-  words.game_stats.assign(game_stats.begin(), game_stats.end());
-  words.actions = list_actions(all, words.vibes);
+  for (const auto& [name, normalizer] : features) vocabulary.features.push_back({name, normalizer});
+  vocabulary.tags.assign(tags.begin(), tags.end());
+  vocabulary.resources.assign(resources.begin(), resources.end());
+  vocabulary.teams.assign(teams.begin(), teams.end());
+  vocabulary.names.assign(names.begin(), names.end());
+  vocabulary.agent_stats.assign(agent_stats.begin(), agent_stats.end());
+  vocabulary.team_stats.assign(team_stats.begin(), team_stats.end());
+  vocabulary.game_stats.assign(game_stats.begin(), game_stats.end());
+  vocabulary.actions = list_actions(all, vocabulary.vibes);
   std::set<std::string> stats;
-  for (const auto& stat : words.stats())
-    if (!stats.insert(stat.name).second) refuse("$", "`" + stat.name + "` is already the name of another statistic");
-  for (auto& f : words.features) {
-    if (f.name == "last_action") f.normalizer = std::max<double>(1, static_cast<double>(words.actions.size()) - 1);
-    if (f.name == "tag") f.normalizer = std::max<double>(1, static_cast<double>(words.tags.size()) - 1);
-    if (f.name == "collective") f.normalizer = std::max<double>(1, static_cast<double>(words.teams.size()) - 1);
-    if (f.name == "vibe") f.normalizer = std::max<double>(1, static_cast<double>(words.vibes.size()) - 1);
+  for (const auto& stat : vocabulary.stats())
+    if (!stats.insert(stat.name).second) fail_at("$", "`" + stat.name + "` is already the name of another statistic");
+  for (auto& f : vocabulary.features) {
+    if (f.name == "last_action") f.normalizer = std::max<double>(1, static_cast<double>(vocabulary.actions.size()) - 1);
+    if (f.name == "tag") f.normalizer = std::max<double>(1, static_cast<double>(vocabulary.tags.size()) - 1);
+    if (f.name == "collective") f.normalizer = std::max<double>(1, static_cast<double>(vocabulary.teams.size()) - 1);
+    if (f.name == "vibe") f.normalizer = std::max<double>(1, static_cast<double>(vocabulary.vibes.size()) - 1);
   }
   const auto limit = [](std::size_t n, std::size_t most, const char* what) {
-    if (n > most) refuse("$", "expected at most " + std::to_string(most) + " " + what + ", got " + std::to_string(n));
+    if (n > most) fail_at("$", "expected at most " + std::to_string(most) + " " + what + ", got " + std::to_string(n));
   };
-  limit(words.features.size(), 254, "features");
-  limit(words.tags.size(), 255, "tags");
-  limit(words.vibes.size(), 128, "vibes");
-  limit(words.actions.size(), 255, "actions");
-  limit(words.teams.size(), 254, "collectives");
-  return words;
+  limit(vocabulary.features.size(), 254, "features");
+  limit(vocabulary.tags.size(), 255, "tags");
+  limit(vocabulary.vibes.size(), 128, "vibes");
+  limit(vocabulary.actions.size(), 255, "actions");
+  limit(vocabulary.teams.size(), 254, "collectives");
+  return vocabulary;
 }
 
-void expect_covered(const Vocabulary& words, const GameConfig& game) {
-  const Words own = words_of(game);
+void expect_covered(const Vocabulary& vocabulary, const GameConfig& game) {
+  const Needs own = needs_of(game);
   std::vector<std::string> missing;
   for (const auto& [name, normalizer] : own.features)
-    if (words.feature(name) == kNoFeature) missing.push_back(name);
-  if (!missing.empty()) refuse("$", "this game would add features the batch does not have: " + listed(missing));
+    if (vocabulary.feature(name) == kNoFeature) missing.push_back(name);
+  if (!missing.empty()) fail_at("$", "this game would add features the batch does not have: " + listed(missing));
   for (const auto& tag : own.tags)
-    if (std::find(words.tags.begin(), words.tags.end(), tag) == words.tags.end()) missing.push_back(tag);
-  if (!missing.empty()) refuse("$", "this game would add tags the batch does not have: " + listed(missing));
-  const std::vector<std::string> actions = words.action_names();
+    if (std::find(vocabulary.tags.begin(), vocabulary.tags.end(), tag) == vocabulary.tags.end()) missing.push_back(tag);
+  if (!missing.empty()) fail_at("$", "this game would add tags the batch does not have: " + listed(missing));
+  const std::vector<std::string> actions = vocabulary.action_names();
   for (const auto& action : list_actions(own, game.vibes))
     if (std::find(actions.begin(), actions.end(), action.name) == actions.end()) missing.push_back(action.name);
-  if (!missing.empty()) refuse("$", "this game would add actions the batch does not have: " + listed(missing));
+  if (!missing.empty()) fail_at("$", "this game would add actions the batch does not have: " + listed(missing));
   const auto expect_in = [&missing](const std::set<std::string>& names, const std::vector<std::string>& known,
                                     const char* what) {
     for (const auto& name : names)
       if (!std::binary_search(known.begin(), known.end(), name)) missing.push_back(name);
     if (!missing.empty())
-      refuse("$", "this game would add " + std::string(what) + " the batch does not have: " + listed(missing));
+      fail_at("$", "this game would add " + std::string(what) + " the batch does not have: " + listed(missing));
   };
-  expect_in(own.teams, words.teams, "collectives");
-  expect_in({game.resources.begin(), game.resources.end()}, words.resources, "resources");
-  expect_in(own.names, words.names, "statistics of object types");
-  expect_in(own.agent_stats, words.agent_stats, "statistics of agents");
-  expect_in(own.team_stats, words.team_stats, "statistics of collectives");
-  expect_in(own.game_stats, words.game_stats, "statistics of the game");
+  expect_in(own.teams, vocabulary.teams, "collectives");
+  expect_in({game.resources.begin(), game.resources.end()}, vocabulary.resources, "resources");
+  expect_in(own.names, vocabulary.names, "statistics of object types");
+  expect_in(own.agent_stats, vocabulary.agent_stats, "statistics of agents");
+  expect_in(own.team_stats, vocabulary.team_stats, "statistics of collectives");
+  expect_in(own.game_stats, vocabulary.game_stats, "statistics of the game");
   for (const auto& vibe : game.vibes)
-    if (std::find(words.vibes.begin(), words.vibes.end(), vibe) == words.vibes.end()) missing.push_back(vibe);
-  if (!missing.empty()) refuse("$", "this game would add vibes the batch does not have: " + listed(missing));
-  if (!game.vibes.empty() && game.vibes.front() != words.vibes.front())
-    refuse("$.vibes[0]", "games of one batch must share their first vibe: expected `" + words.vibes.front() +
-                             "`, got `" + game.vibes.front() + "`");
+    if (std::find(vocabulary.vibes.begin(), vocabulary.vibes.end(), vibe) == vocabulary.vibes.end())
+      missing.push_back(vibe);
+  if (!missing.empty()) fail_at("$", "this game would add vibes the batch does not have: " + listed(missing));
+  if (!game.vibes.empty() && game.vibes.front() != vocabulary.vibes.front())
+    fail_at("$.vibes[0]", "games of one batch must share their first vibe: expected `" + vocabulary.vibes.front() +
+                              "`, got `" + game.vibes.front() + "`");
 }
 
 std::string Vocabulary::text() const {

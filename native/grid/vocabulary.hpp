@@ -1,4 +1,4 @@
-// The words all games of one batch share: features, actions, tags, vibes and statistics, as the union over
+// The names all games of one batch share: features, actions, tags, vibes and statistics, as the union over
 // the games the batch was made with. Ids belong to a batch; two batches never share a table.
 #pragma once
 
@@ -12,20 +12,22 @@
 
 namespace gridmill::grid {
 
-// What is counted per agent and episode beside the outcomes of actions, and per agent and resource.
-enum class Tally : std::uint8_t { visited, written, dropped, hit, blocked, received, frozen };
-constexpr std::array<const char*, 7> kTallyNames{"cell.visited",   "tokens_written",  "tokens_dropped", "attack.hit",
-                                                 "attack.blocked", "attack.received", "frozen.ticks"};
-enum class Flow : std::uint8_t { get, put, gained, lost };
-constexpr std::array<const char*, 4> kFlowNames{"get", "put", "gained", "lost"};
-constexpr std::size_t kTallies = kTallyNames.size(), kHotTallies = 3, kFlows = kFlowNames.size();
+// What is counted per agent and episode beside what became of actions, and per agent and resource.
+enum class AgentCounter : std::uint8_t { visited, written, dropped, hit, blocked, received, frozen };
+constexpr std::array<const char*, 7> kAgentCounterNames{"cell.visited", "tokens_written", "tokens_dropped",
+                                                        "attack.hit",   "attack.blocked", "attack.received",
+                                                        "frozen.ticks"};
+enum class ResourceCounter : std::uint8_t { get, put, gained, lost };
+constexpr std::array<const char*, 4> kResourceCounterNames{"get", "put", "gained", "lost"};
+constexpr std::size_t kAgentCounters = kAgentCounterNames.size(), kHotAgentCounters = 3,
+                      kResourceCounters = kResourceCounterNames.size();
 
 // What is counted per collective: members of every name, and what its store gets and gives.
 enum class TeamCount : std::uint8_t { now, gained, lost, held };
 constexpr std::array<const char*, 4> kTeamCountNames{"", ".gained", ".lost", ".held"};
-enum class TeamFlow : std::uint8_t { deposited, withdrawn };
-constexpr std::array<const char*, 2> kTeamFlowNames{"deposited", "withdrawn"};
-constexpr std::size_t kTeamCounts = kTeamCountNames.size(), kTeamFlows = kTeamFlowNames.size();
+enum class TeamResourceCounter : std::uint8_t { deposited, withdrawn };
+constexpr std::array<const char*, 2> kTeamResourceCounterNames{"deposited", "withdrawn"};
+constexpr std::size_t kTeamCounts = kTeamCountNames.size(), kTeamResourceCounters = kTeamResourceCounterNames.size();
 
 enum class ActionKind : std::uint8_t { noop, move, attack, change_vibe, swap, invalid };
 // An action of the batch. A game that lacks it takes it for an invalid one.
@@ -54,21 +56,21 @@ struct Vocabulary {
   std::vector<std::string> agent_stats, team_stats, game_stats;  // sorted; what rules add to
 
   std::uint8_t feature(const std::string& name) const;  // kNoFeature: no game of the batch shows it
-  // Of words that some game of the batch has; expect_covered() sees to it.
+  // Of names that some game of the batch has; expect_covered() sees to it.
   std::uint8_t tag(const std::string& name) const;
   std::uint8_t vibe(const std::string& name) const;  // empty: the first
   std::vector<std::string> action_names() const;
   StatTable stats() const;
   std::vector<std::string> stats_of_team() const;  // of one collective, in order
   std::size_t num_team_stats() const {
-    return names.size() * kTeamCounts + resources.size() * (kTeamFlows + 1) + team_stats.size();
+    return names.size() * kTeamCounts + resources.size() * (kTeamResourceCounters + 1) + team_stats.size();
   }
-  std::string text() const;  // all words in order: equal texts mean equal ids
+  std::string text() const;  // all names in order: equal texts mean equal ids
 };
 
 Vocabulary make_vocabulary(const std::vector<GameConfig>& games);
-// Refuses a game that needs words this vocabulary does not have.
-void expect_covered(const Vocabulary& words, const GameConfig& game);
+// Refuses a game that needs names this vocabulary does not have.
+void expect_covered(const Vocabulary& vocabulary, const GameConfig& game);
 
 std::vector<std::string> tags_of(const GameConfig& game);  // sorted
 std::string shown_name(const std::string& name, const ObjectType& type);

@@ -37,7 +37,7 @@ struct World {
   std::uint16_t* column = at(program.layout.column);
   std::uint8_t* vibe = at(program.layout.vibe);
   std::uint16_t* inventory = at(program.layout.inventory);  // [object][resource]
-  std::uint64_t* dirty = at(program.layout.dirty);          // bits: emission must be rebuilt before it is observed
+  std::uint64_t* dirty = at(program.layout.dirty);          // bits: its tokens must be rebuilt before it is observed
   // Per agent.
   std::uint8_t* group = at(program.layout.group);
   std::uint8_t* facing = at(program.layout.facing);
@@ -46,23 +46,25 @@ struct World {
   std::uint16_t* spawn_row = at(program.layout.spawn_row);
   std::uint16_t* spawn_column = at(program.layout.spawn_column);
   std::uint64_t* visited = at(program.layout.visited);
-  std::uint16_t* outcomes16 = at(program.layout.outcomes);  // [agent][outcome]; one of the two views is in use
-  std::uint32_t* outcomes32 = at(program.layout.outcomes.as<std::uint32_t>());
-  std::uint64_t* tallies = at(program.layout.tallies);          // [tally][agent]
-  std::uint64_t* flows = at(program.layout.flows);              // [agent][resource][flow]
-  std::uint16_t* frozen = at(program.layout.frozen);            // ticks left; only in games that can freeze
-  std::uint16_t* facing_byte = at(program.layout.facing_byte);  // where in its slot the direction is shown
+  std::uint16_t* action_counters16 =
+      at(program.layout.action_counters);  // [agent][counter]; one of the two views is in use
+  std::uint32_t* action_counters32 = at(program.layout.action_counters.as<std::uint32_t>());
+  std::uint64_t* agent_counters = at(program.layout.agent_counters);        // [counter][agent]
+  std::uint64_t* resource_counters = at(program.layout.resource_counters);  // [agent][resource][counter]
+  std::uint16_t* frozen = at(program.layout.frozen);                        // ticks left; only in games that can freeze
+  std::uint16_t* facing_byte = at(program.layout.facing_byte);  // where in its cached tokens the direction is shown
   std::uint64_t* touched = at(program.layout.touched);  // bits: its inventory changed in this tick, for the rewards
   double* reward_sum = at(program.layout.reward_sum);
   double* term_state = at(program.layout.term_state);  // [agent][term][2]: value before, running sum of rises
   // Machines, per object; only in games that have some.
-  std::uint32_t* done_at = at(program.layout.done_at);                  // the tick its outputs appear
-  std::uint32_t* conversions = at(program.layout.conversions);          // how many were started
-  std::uint64_t* running = at(program.layout.running);                  // bits: a conversion is under way
-  std::uint16_t* converting_byte = at(program.layout.converting_byte);  // where in its slot the ticks left are shown
+  std::uint32_t* done_at = at(program.layout.done_at);          // the tick its outputs appear
+  std::uint32_t* conversions = at(program.layout.conversions);  // how many were started
+  std::uint64_t* running = at(program.layout.running);          // bits: a conversion is under way
+  std::uint16_t* converting_byte =
+      at(program.layout.converting_byte);  // where in its cached tokens the ticks left are shown
   // Per code.
-  std::uint8_t* slots = at(program.layout.slots);  // what each code emits, location 0
-  std::uint8_t* slot_counts = at(program.layout.slot_counts);
+  std::uint8_t* token_cache = at(program.layout.token_cache);  // what each code shows, location 0
+  std::uint8_t* token_counts = at(program.layout.token_counts);
 
   std::uint32_t cell_at(std::uint32_t r, std::uint32_t c) const { return (r + 1) * program.stride + c + 1; }
 
@@ -107,10 +109,10 @@ struct World {
   // is going to be built again.
   void turn(std::uint32_t agent, std::uint8_t direction) {
     facing[agent] = direction;
-    if (program.actions.shows_facing) slot(agent + 1)[facing_byte[agent]] = direction;
+    if (program.actions.shows_facing) cached_tokens(agent + 1)[facing_byte[agent]] = direction;
   }
-  // What a code emits. Agents show more than most objects, so their slots are wider.
-  std::uint8_t* slot(std::uint32_t code) const { return slots + program.slots.at[code]; }
+  // What a code shows. Agents show more than most objects, so theirs have more room.
+  std::uint8_t* cached_tokens(std::uint32_t code) const { return token_cache + program.token_cache.at[code]; }
   bool is_dirty(std::uint32_t object) const { return (dirty[object >> 6] >> (object & 63) & 1) != 0; }
   // What an object shows has to be built anew.
   void mark_dirty(std::uint32_t object) {
@@ -130,20 +132,20 @@ struct World {
   static constexpr std::uint32_t kVibeChange = 63;
   // Per dirty agent: bits of the resources whose amounts changed, and of the vibe; none: anything may have.
   std::uint64_t* changes() const { return at(program.layout.changes); }
-  // Per resource of an agent: which tokens of its slot show the low and the high digit of its amount, or kNotShown.
+  // Per resource of an agent: which of its cached tokens show the low and the high digit of its amount, or kNotShown.
   // 0: not known; an agent's first token is never an amount.
   std::uint8_t* digit_places(std::uint32_t agent) const {
     return at(program.layout.digit_places) + std::size_t{agent} * program.num_resources * 2;
   }
 
-  void count_outcome(std::uint32_t agent, std::uint32_t outcome) {
-    const std::size_t at = std::size_t{agent} * program.actions.num_outcomes + outcome;
-    if (program.layout.narrow_outcomes) ++outcomes16[at];
-    else ++outcomes32[at];
+  void count_action(std::uint32_t agent, std::uint32_t action_counter) {
+    const std::size_t at = std::size_t{agent} * program.actions.num_counters + action_counter;
+    if (program.layout.narrow_action_counters) ++action_counters16[at];
+    else ++action_counters32[at];
   }
-  std::uint32_t outcome(std::uint32_t agent, std::uint32_t which) const {
-    const std::size_t at = std::size_t{agent} * program.actions.num_outcomes + which;
-    return program.layout.narrow_outcomes ? outcomes16[at] : outcomes32[at];
+  std::uint32_t action_counter(std::uint32_t agent, std::uint32_t which) const {
+    const std::size_t at = std::size_t{agent} * program.actions.num_counters + which;
+    return program.layout.narrow_action_counters ? action_counters16[at] : action_counters32[at];
   }
   // What an object holds; behind the objects come the collectives.
   std::uint16_t* held(std::uint32_t holder) const { return inventory + std::size_t{holder} * program.num_resources; }
@@ -155,10 +157,10 @@ struct World {
   std::uint8_t collective_of(std::uint32_t object) const {
     return program.collectives.teams.empty() ? kNeutral : collective()[object];
   }
-  std::uint64_t* marks() const { return at(program.layout.marks); }  // per object: changeable tags
+  std::uint64_t* tag_bits() const { return at(program.layout.tag_bits); }  // per object: changeable tags
   bool has_tag(std::uint32_t object, std::uint16_t tag) const {
     const std::int32_t mark = program.tags.bit_of[tag];
-    return mark < 0 ? program.types[type[object]].tag_set[tag] : (marks()[object] >> mark & 1) != 0;
+    return mark < 0 ? program.types[type[object]].tag_set[tag] : (tag_bits()[object] >> mark & 1) != 0;
   }
   std::uint32_t* freed_at() const { return at(program.layout.freed_at); }  // per object
   // Per agent: bits of the areas it is inside of, by object and place among its type's areas.
@@ -186,29 +188,32 @@ struct World {
     if (!program.areas.list.empty()) reach().known = 0;
   }
   std::uint64_t& team_count(std::size_t team, std::size_t name, TeamCount which) const {
-    return at(program.layout.team_counts)[(team * program.words->names.size() + name) * kTeamCounts +
+    return at(program.layout.team_counts)[(team * program.vocabulary->names.size() + name) * kTeamCounts +
                                           static_cast<std::size_t>(which)];
   }
-  std::uint64_t& team_flow(std::size_t team, std::size_t resource, TeamFlow which) const {
-    return at(program.layout.team_flows)[(team * program.num_resources + resource) * kTeamFlows +
-                                         static_cast<std::size_t>(which)];
+  std::uint64_t& team_resource_counter(std::size_t team, std::size_t resource, TeamResourceCounter which) const {
+    return at(program.layout.team_resource_counters)[(team * program.num_resources + resource) * kTeamResourceCounters +
+                                                     static_cast<std::size_t>(which)];
   }
   // Statistics that rules add to: those of agents, then of collectives, then the game's.
   double* agent_stats(std::size_t agent) const {
-    return at(program.layout.extra_stats) + agent * program.words->agent_stats.size();
+    return at(program.layout.extra_stats) + agent * program.vocabulary->agent_stats.size();
   }
   double* team_stats(std::size_t team) const {
-    return agent_stats(program.num_agents) + team * program.words->team_stats.size();
+    return agent_stats(program.num_agents) + team * program.vocabulary->team_stats.size();
   }
   double* game_stats() const { return team_stats(program.collectives.teams.size()); }
-  std::uint64_t& flow(std::uint32_t agent, std::uint32_t resource, Flow which) const {
-    return flows[(std::size_t{agent} * program.num_resources + resource) * kFlows + static_cast<std::size_t>(which)];
+  std::uint64_t& resource_counter(std::uint32_t agent, std::uint32_t resource, ResourceCounter which) const {
+    return resource_counters[(std::size_t{agent} * program.num_resources + resource) * kResourceCounters +
+                             static_cast<std::size_t>(which)];
   }
   // The type of what a code of the grid stands for.
   std::size_t type_of(std::uint16_t code) const {
     return code <= program.num_objects ? type[code - 1] : program.codes.terrain[code - program.num_objects - 1];
   }
-  std::uint64_t* tally(Tally which) const { return tallies + static_cast<std::size_t>(which) * program.num_agents; }
+  std::uint64_t* agent_counter(AgentCounter which) const {
+    return agent_counters + static_cast<std::size_t>(which) * program.num_agents;
+  }
 
   std::uint64_t* visited_word(std::uint32_t agent, std::uint32_t r, std::uint32_t c) const {
     return visited + std::size_t{agent} * program.layout.visited_words + (r >> 3) * program.layout.visited_tiles +

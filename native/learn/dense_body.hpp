@@ -12,16 +12,16 @@ struct alignas(64) CacheLine {
   float at[kWidth];
 };
 
-void dense_forward(const DenseShape& s, const float* x, const float* turned, const float* bias, float* out,
+void dense_forward(const DenseShape& s, const float* x, const float* transposed, const float* bias, float* out,
                    float* last) {
   if (!last)
-    return times_panels(s.rows, {x, s.inputs, 1}, turned, s.inputs, s.outputs, {bias, 0, out, s.outputs, s.relu});
+    return times_panels(s.rows, {x, s.inputs, 1}, transposed, s.inputs, s.outputs, {bias, 0, out, s.outputs, s.relu});
   const std::size_t others = s.outputs - 1;
   std::vector<CacheLine> lines(kTogether * padded(s.outputs) / kWidth);
   float* const both = lines.data()->at;
   for (std::size_t first = 0; first < s.rows; first += kTogether) {
     const std::size_t rows = std::min(kTogether, s.rows - first);
-    times_panels(rows, {x + first * s.inputs, s.inputs, 1}, turned, s.inputs, s.outputs,
+    times_panels(rows, {x + first * s.inputs, s.inputs, 1}, transposed, s.inputs, s.outputs,
                  {bias, 0, both, s.outputs, s.relu});
     for (std::size_t n = 0; n < rows; ++n) {
       std::copy_n(both + n * s.outputs, others, out + (first + n) * others);
@@ -64,7 +64,7 @@ void add_weight_gradient(const DenseShape& s, const float* d, std::size_t apart,
 }
 
 void dense_backward(const DenseShape& s, const float* x, const float* out, const float* d_out, const float* d_last,
-                    const float* straight, float* d_x, float* d_weight, float* d_bias) {
+                    const float* packed, float* d_x, float* d_weight, float* d_bias) {
   const std::size_t given = s.outputs - (d_last ? 1 : 0);
   const std::size_t apart = padded(s.outputs) + kWidth;  // a column's numbers fall into different sets of the cache
   std::vector<CacheLine> lines((kBlockRows * (apart + kPanel) + s.outputs * padded(s.inputs)) / kWidth);
@@ -79,7 +79,7 @@ void dense_backward(const DenseShape& s, const float* x, const float* out, const
       if (d_last) through(1, d_last + first + n, d + n * apart + given, d_bias + given);
     }
     if (d_x)
-      times_panels(block.rows, {d, apart, 1}, straight, s.outputs, s.inputs,
+      times_panels(block.rows, {d, apart, 1}, packed, s.outputs, s.inputs,
                    {nullptr, 0, d_x + first * s.inputs, s.inputs, false});
     add_weight_gradient(block, d, apart, x + first * s.inputs, strip, sums);
   }

@@ -41,7 +41,7 @@ GRIDMILL_ROW backward_row(std::size_t hidden, const float* __restrict i, const f
 
 // ---- along time
 
-void lstm_forward(const LstmShape& s, const float* turned, float* gates, float* h, float* cell) {
+void lstm_forward(const LstmShape& s, const float* transposed, float* gates, float* h, float* cell) {
   const std::size_t size = s.hidden, step = s.rows * size;
   const std::vector<float> nothing(size, 0.0f);
   std::vector<float> kept;  // h before a step in which some rows begin anew
@@ -55,7 +55,7 @@ void lstm_forward(const LstmShape& s, const float* turned, float* gates, float* 
       before = kept.data();
     }
     float* row = gates + 4 * t * step;
-    times_panels(s.rows, {before, size, 1}, turned, size, 4 * size, {row, 4 * size, row, 4 * size, false});
+    times_panels(s.rows, {before, size, 1}, transposed, size, 4 * size, {row, 4 * size, row, 4 * size, false});
     for (std::size_t n = 0; n < s.rows; ++n, row += 4 * size) {
       const std::size_t at = t * step + n * size;
       forward_row(size, row, row + size, row + 2 * size, row + 3 * size, start[n] ? nothing.data() : cell + at,
@@ -64,7 +64,7 @@ void lstm_forward(const LstmShape& s, const float* turned, float* gates, float* 
   }
 }
 
-void lstm_backward(const LstmShape& s, const float* straight, const float* gates, const float* cell, const float* d_h,
+void lstm_backward(const LstmShape& s, const float* packed, const float* gates, const float* cell, const float* d_h,
                    float* d_gates) {
   const std::size_t size = s.hidden, step = s.rows * size;
   const std::vector<float> nothing(size, 0.0f);
@@ -80,7 +80,7 @@ void lstm_backward(const LstmShape& s, const float* straight, const float* gates
                    d_row + size, d_row + 2 * size, d_row + 3 * size);
     }
     if (t == 0) break;
-    times_panels(s.rows, {d_gates + 4 * t * step, 4 * size, 1}, straight, 4 * size, size,
+    times_panels(s.rows, {d_gates + 4 * t * step, 4 * size, 1}, packed, 4 * size, size,
                  {nullptr, 0, d_later.data(), size, false});
     for (std::size_t n = 0; n < s.rows; ++n)
       if (start[n]) {

@@ -1,5 +1,5 @@
-// Products of rows with panels (layers.hpp), kept in registers tile by tile. Included by files that are compiled once
-// per instruction set; kRows is theirs: how many rows of a product a tile has.
+// Products of rows with packed matrices (layers.hpp), kept in registers tile by tile. Included by files that are
+// compiled once per instruction set; kRows is theirs: how many rows of a product a tile has.
 #pragma once
 
 #include <array>
@@ -121,7 +121,7 @@ inline void times_panel(std::size_t rows, const Factor& a, const float* panel, s
 // order of additions is the same whatever the parts.
 constexpr std::size_t kTogether = 192, kDeep = 160;
 
-inline void times_panels(std::size_t rows, const Factor& a, const float* panels, std::size_t inner, std::size_t columns,
+inline void times_panels(std::size_t rows, const Factor& a, const float* packed, std::size_t inner, std::size_t columns,
                          const Result& result) {
   const std::size_t parts = std::max((inner + kDeep - 1) / kDeep, std::size_t{1});
   for (std::size_t r = 0; r < rows; r += kTogether)
@@ -133,7 +133,7 @@ inline void times_panels(std::size_t rows, const Factor& a, const float* panels,
         const Result here{part > 0 ? whole.out : whole.start, part > 0 ? whole.out_row : whole.start_row, whole.out,
                           whole.out_row, result.relu && part + 1 == parts};
         times_panel(std::min(kTogether, rows - r), {a.from(r).at + k * a.step, a.row, a.step},
-                    panels + first * inner + k * padded(there), end - k, here, there);
+                    packed + first * inner + k * padded(there), end - k, here, there);
       }
 }
 

@@ -1,4 +1,4 @@
-// The native words of a game of Prospector: every constant a field. fields() is the only description here;
+// The settings of a game of Prospector: every constant a field. fields() is the only description here;
 // tests/contracts/test_prospector_schema.py holds it equal to the Python model.
 #pragma once
 

@@ -29,8 +29,8 @@ Program compile(const Value& tree) {
   const Config config = decode<Config>(tree);
   const auto ordered = [](const char* name, const Commodity& c) {
     if (c.low > c.high)
-      refuse(std::string("$.commodities.") + name + ".low",
-             "expected low <= high, got " + Value{c.low}.describe() + " > " + Value{c.high}.describe());
+      fail_at(std::string("$.commodities.") + name + ".low",
+              "expected low <= high, got " + Value{c.low}.describe() + " > " + Value{c.high}.describe());
   };
   std::apply([&](const auto&... f) { (ordered(f.name.data(), config.commodities.*(f.member)), ...); },
              Commodities::fields<Commodities>());
@@ -149,7 +149,7 @@ void Prospector::trade(T& tick) {
 
 void Prospector::pay(T& tick) {
   State& s = state(tick);
-  settle(tick.program, s, tick.header.short_first ? std::int64_t{tick.header.max_steps} : -1);
+  settle(tick.program, s, tick.header.desynced ? std::int64_t{tick.header.max_steps} : -1);
   *tick.rows.rewards = static_cast<float>(s.reward);
   *tick.rows.terminals = s.terminated != 0;
   *tick.rows.truncations = s.truncated != 0;

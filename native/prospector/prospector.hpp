@@ -29,7 +29,7 @@ struct Prospector {
   static Program compile(const Vocabulary&, const Value& game) { return prospector::compile(game); }
   static Shape shape(const Program&) { return {1, {kObs}, kActions, ""}; }
   static StatTable stats(const Vocabulary&);
-  static std::string words_text(const Vocabulary&) { return "prospector"; }
+  static std::string vocabulary_text(const Vocabulary&) { return "prospector"; }
   static std::size_t state_bytes(const Program&) { return sizeof(State); }
   static std::size_t saved_bytes(const Program&) { return sizeof(State); }
   static std::uint32_t max_steps(const Program& p);

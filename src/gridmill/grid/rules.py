@@ -9,7 +9,7 @@ areas    actor: the object the area surrounds, target: the agent inside
 events   actor: nobody, target: the object chosen
 on_tag   actor and target: the object whose tag changed
 
-The native side is `native/grid/conditions.hpp` and `effects.hpp`; a test holds the two equal.
+The native side is `native/grid/rules/conditions.hpp` and `effects.hpp`; a test holds the two equal.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ TEST(batch_desynchronises_only_the_first_episode) {
   for (const auto& head : heads) {
     if (head.episode == 0) first[head.world] = head.length;
     else CHECK_EQ(head.length, 10u);
-    CHECK_EQ(head.short_first, head.episode == 0 && head.length < 10);
+    CHECK_EQ(head.desynced, head.episode == 0 && head.length < 10);
   }
   const std::uint32_t expected[] = {4, 6, 8, 10};
   for (int w = 0; w < 4; ++w) CHECK_EQ(first[w], expected[w]);

@@ -34,8 +34,8 @@ struct Outer {
   double weight = 0.5;
   std::string mode = "a";
   Inner inner;
-  std::vector<Choice<Push, Give>> then;
-  Named<std::uint8_t> amounts;
+  std::vector<OneOf<Push, Give>> then;
+  OrderedDict<std::uint8_t> amounts;
   template <class Self>
   static auto fields() {
     return std::tuple{field("on", &Self::on, "on"),

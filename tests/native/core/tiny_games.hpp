@@ -50,7 +50,7 @@ struct Tiny {
   static Program compile(const Vocabulary&, const Value& game) { return decode<Settings>(game); }
   static Shape shape(const Program& p) { return {static_cast<std::size_t>(p.agents), {2}, 3, ""}; }
   static StatTable stats(const Vocabulary&) { return {{"reward", false}, {"place", true}}; }
-  static std::string words_text(const Vocabulary&) { return ""; }
+  static std::string vocabulary_text(const Vocabulary&) { return ""; }
   static std::size_t state_bytes(const Program&) { return sizeof(State); }
   static std::size_t saved_bytes(const Program&) { return sizeof(State); }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.length); }

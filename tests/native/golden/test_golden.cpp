@@ -64,7 +64,7 @@ void add_episodes(Sha256& sha, Batch<G>& batch) {
   put("game", "int64", [&](std::size_t i) { return std::int64_t{heads[i].program}; });
   put("episode", "int64", [&](std::size_t i) { return std::int64_t{heads[i].episode}; });
   put("length", "int64", [&](std::size_t i) { return std::int64_t{heads[i].length}; });
-  put("short_first", "bool", [&](std::size_t i) { return heads[i].short_first; });
+  put("short_first", "bool", [&](std::size_t i) { return heads[i].desynced; });  // the name it has in the hashes
   const StatTable& table = batch.worlds().stats;
   for (std::size_t s = 0; s < table.size(); ++s) {
     const auto stat = [&, s](std::size_t i) { return stats[i * table.size() + s]; };
@@ -110,12 +110,13 @@ std::string played(const Value& config, std::uint64_t seed, std::int64_t steps, 
 std::string grid_hash(const Value& file, std::uint64_t seed) {
   const Value& config = at(file, "config");
   const auto names = [](const Batch<grid::Grid>& batch) {
-    const auto& words = batch.worlds().words;
+    const auto& vocabulary = batch.worlds().vocabulary;
     std::size_t id = 0;
-    const std::string features = listed(words.features, [&](const grid::Feature& feature) {
+    const std::string features = listed(vocabulary.features, [&](const grid::Feature& feature) {
       return written({std::to_string(id++), quoted(feature.name), repr(feature.normalizer)});
     });
-    return written({listed(words.action_names(), quoted), listed(words.tags, quoted), features, names_of_stats(batch)});
+    return written(
+        {listed(vocabulary.action_names(), quoted), listed(vocabulary.tags, quoted), features, names_of_stats(batch)});
   };
   const std::int64_t max_steps = std::get<std::int64_t>(at(config, "max_steps").data);
   return played<grid::Grid>(config, seed, max_steps + 1, [](Sha256&, auto&) {}, names);

@@ -173,8 +173,8 @@ TEST(observe_walls_in_runs_equal_reference) {
 TEST(observe_walled_games_have_runs) {  // or the test above would be about something else
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Value game = walled_game(seed);
-    const Vocabulary words = Grid::vocabulary({game});
-    CHECK(Grid::compile(words, game).codes.plain != 0);
+    const Vocabulary vocabulary = Grid::vocabulary({game});
+    CHECK(Grid::compile(vocabulary, game).codes.plain != 0);
   }
 }
 
@@ -193,8 +193,8 @@ TEST(window_disc_sizes) {
               {"objects", dict({{"wall", dict({})}})},
               {"map", dict({{"kind", text("scatter")}})},
               {"observation", dict({{"window", text("disc")}, {"height", number(side)}, {"width", number(side)}})}});
-    const Vocabulary words = Grid::vocabulary({game});
-    CHECK_EQ(static_cast<int>(Grid::compile(words, game).window.num_ranks), cells);
+    const Vocabulary vocabulary = Grid::vocabulary({game});
+    CHECK_EQ(static_cast<int>(Grid::compile(vocabulary, game).window.num_ranks), cells);
   }
 }
 

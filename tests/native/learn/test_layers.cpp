@@ -20,9 +20,9 @@ constexpr std::size_t kOdd = 37;
 // The most this CPU can, also where GRIDMILL_ISA caps what is in force.
 const Layers& widest_layers() { return isa_of_cpu() >= Isa::avx512_base ? kWideLayers : kPortableLayers; }
 
-std::vector<float> panels(const std::vector<float>& matrix, std::size_t rows, std::size_t columns, bool turned) {
-  std::vector<float> packed((turned ? columns : rows) * padded(turned ? rows : columns), 9.0f);
-  pack(matrix.data(), rows, columns, turned, packed.data());
+std::vector<float> packed_of(const std::vector<float>& matrix, std::size_t rows, std::size_t columns, bool transposed) {
+  std::vector<float> packed((transposed ? columns : rows) * padded(transposed ? rows : columns), 9.0f);
+  pack(matrix.data(), rows, columns, transposed, packed.data());
   return packed;
 }
 
@@ -48,10 +48,10 @@ struct Dense {
     const DenseShape shape{rows, inputs, outputs, relu};
     Arrays found{std::vector<float>(d.size()), std::vector<float>(rows), std::vector<float>(x.size(), 9.0f),
                  std::vector<float>(weight.size(), 9.0f), std::vector<float>(outputs, 9.0f)};
-    form.dense_forward(shape, x.data(), panels(weight, outputs, inputs, true).data(), bias.data(), found[0].data(),
+    form.dense_forward(shape, x.data(), packed_of(weight, outputs, inputs, true).data(), bias.data(), found[0].data(),
                        last ? found[1].data() : nullptr);
     form.dense_backward(shape, x.data(), found[0].data(), d.data(), last ? d_last.data() : nullptr,
-                        panels(weight, outputs, inputs, false).data(), found[2].data(), found[3].data(),
+                        packed_of(weight, outputs, inputs, false).data(), found[2].data(), found[3].data(),
                         found[4].data());
     return found;
   }
@@ -103,11 +103,12 @@ void compare_lstms(std::size_t hidden, std::size_t rows, float scale) {
   const LstmShape shape{kTime, rows, hidden, start.data()};
   const auto weight = numbers(4 * hidden * hidden, 18, 0.3f), gates = numbers(4 * kTime * step, 11, scale);
   const auto first = numbers((kTime + 1) * step, 12), d_h = numbers(kTime * step, 13);
-  const auto turned = panels(weight, 4 * hidden, hidden, true), straight = panels(weight, 4 * hidden, hidden, false);
+  const auto transposed = packed_of(weight, 4 * hidden, hidden, true),
+             packed = packed_of(weight, 4 * hidden, hidden, false);
   const auto work = [&](const Layers& form) {
     Arrays found{gates, first, first, std::vector<float>(4 * kTime * step)};
-    form.lstm_forward(shape, turned.data(), found[0].data(), found[1].data(), found[2].data());
-    form.lstm_backward(shape, straight.data(), found[0].data(), found[2].data(), d_h.data(), found[3].data());
+    form.lstm_forward(shape, transposed.data(), found[0].data(), found[1].data(), found[2].data());
+    form.lstm_backward(shape, packed.data(), found[0].data(), found[2].data(), d_h.data(), found[3].data());
     return found;
   };
   const Arrays portable = work(kPortableLayers), here = work(widest_layers());
@@ -119,14 +120,14 @@ void compare_lstm_rows(const Layers& form, std::size_t hidden) {
   constexpr std::size_t kRows = 9;
   const std::vector<std::uint8_t> start(kRows, 0);
   const auto weight = numbers(4 * hidden * hidden, 18, 0.3f), gates = numbers(4 * kRows * hidden, 11);
-  const auto first = numbers(2 * kRows * hidden, 12), turned = panels(weight, 4 * hidden, hidden, true);
+  const auto first = numbers(2 * kRows * hidden, 12), transposed = packed_of(weight, 4 * hidden, hidden, true);
   Arrays all{gates, first, first};
-  form.lstm_forward({1, kRows, hidden, start.data()}, turned.data(), all[0].data(), all[1].data(), all[2].data());
+  form.lstm_forward({1, kRows, hidden, start.data()}, transposed.data(), all[0].data(), all[1].data(), all[2].data());
   for (std::size_t n = 0; n < kRows; ++n) {
     auto own_gates = part(gates, n * 4 * hidden, 4 * hidden), h = part(first, n * hidden, hidden), cell = h;
     h.resize(2 * hidden);
     cell.resize(2 * hidden);
-    form.lstm_forward({1, 1, hidden, start.data()}, turned.data(), own_gates.data(), h.data(), cell.data());
+    form.lstm_forward({1, 1, hidden, start.data()}, transposed.data(), own_gates.data(), h.data(), cell.data());
     CHECK(same(own_gates, part(all[0], n * 4 * hidden, 4 * hidden)));
     CHECK(same(part(h, hidden, hidden), part(all[1], (kRows + n) * hidden, hidden)));
   }
@@ -135,11 +136,11 @@ void compare_lstm_rows(const Layers& form, std::size_t hidden) {
 void compare_dense_rows(const Layers& form, std::size_t inputs, std::size_t outputs) {
   constexpr std::size_t kRows = 200;
   const auto x = numbers(kRows * inputs, 1), weight = numbers(outputs * inputs, 2), bias = numbers(outputs, 3);
-  const auto turned = panels(weight, outputs, inputs, true);
+  const auto transposed = packed_of(weight, outputs, inputs, true);
   std::vector<float> all(kRows * outputs), one(outputs);
-  form.dense_forward({kRows, inputs, outputs, true}, x.data(), turned.data(), bias.data(), all.data(), nullptr);
+  form.dense_forward({kRows, inputs, outputs, true}, x.data(), transposed.data(), bias.data(), all.data(), nullptr);
   for (std::size_t n = 0; n < kRows; ++n) {
-    form.dense_forward({1, inputs, outputs, true}, x.data() + n * inputs, turned.data(), bias.data(), one.data(),
+    form.dense_forward({1, inputs, outputs, true}, x.data() + n * inputs, transposed.data(), bias.data(), one.data(),
                        nullptr);
     CHECK(same(one, part(all, n * outputs, outputs)));
   }

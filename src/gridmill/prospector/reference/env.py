@@ -188,7 +188,7 @@ class ReferenceBatch:
             "returns": self.returns,
             "lengths": self.lengths,
             "episodes": self.episodes,
-            "desynced": self.desynced,
+            "short_first": self.desynced,  # as states saved earlier name it
         }
 
     def _state(self) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,116 @@
+// See views.hpp.
+#include "grid/observe/views.hpp"
+
+#include <cstring>
+
+#include "core/tokens.hpp"
+#include "grid/directions.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+std::string value_in_words(const Vocabulary& vocabulary, const std::string& feature, int value) {
+  const auto at = [value](const std::vector<std::string>& names) {
+    return value < static_cast<int>(names.size()) ? names[static_cast<std::size_t>(value)] : std::to_string(value);
+  };
+  if (feature == "tag") return at(vocabulary.tags);
+  if (feature == "vibe") return at(vocabulary.vibes);
+  if (feature == "collective") return at(vocabulary.teams);
+  if (feature == "last_action") return at(vocabulary.action_names());
+  return std::to_string(value);
+}
+
+}  // namespace
+
+std::vector<NamedToken> describe_row(const Program& p, const std::uint8_t* row) {
+  std::vector<NamedToken> tokens;
+  for (std::int32_t i = 0; i < p.config.observation.num_tokens; ++i, row += 3) {
+    if (row[0] == kNoToken) break;
+    NamedToken token;
+    if (row[0] != kGlobalLocation) {
+      token.row = (row[0] >> 4) - p.window.radius_rows;
+      token.column = (row[0] & 15) - p.window.radius_columns;
+    }
+    token.feature = row[1] < p.vocabulary->features.size() ? p.vocabulary->features[row[1]].name
+                                                           : "feature " + std::to_string(row[1]);
+    token.value = row[2];
+    token.text = value_in_words(*p.vocabulary, token.feature, row[2]);
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+std::vector<std::string> dense_channels(const Vocabulary& vocabulary) {
+  std::vector<std::string> names;
+  for (const auto& feature : vocabulary.features) names.push_back(feature.name);
+  for (const auto& tag : vocabulary.tags) names.push_back("tag:" + tag);
+  return names;
+}
+
+void write_dense(const Program& p, const std::uint8_t* rows, std::size_t num_rows, std::uint8_t* out) {
+  const std::size_t features = p.vocabulary->features.size(), channels = features + p.vocabulary->tags.size();
+  const auto height = static_cast<std::size_t>(p.window.height), width = static_cast<std::size_t>(p.window.width);
+  const std::size_t plane = height * width;
+  const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);
+  std::memset(out, 0, num_rows * channels * plane);
+  for (std::size_t row = 0; row < num_rows; ++row, rows += tokens * 3, out += channels * plane)
+    for (std::size_t i = 0; i < tokens && rows[3 * i] != kNoToken; ++i) {
+      const std::uint8_t location = rows[3 * i], feature = rows[3 * i + 1], value = rows[3 * i + 2];
+      // Rows are memory that Python can write to: whatever is no token of this window is passed over.
+      if (feature >= features) continue;
+      if (location == kGlobalLocation) {
+        std::memset(out + feature * plane, value, plane);
+        continue;
+      }
+      if (std::size_t{location} >> 4 >= height || (location & 15u) >= width) continue;
+      const std::size_t cell = (location >> 4) * width + (location & 15);
+      out[feature * plane + cell] = value;
+      if (feature == p.features.tag && features + value < channels) out[(features + value) * plane + cell] = 1;
+    }
+}
+
+namespace {
+
+void look_at_object(const Program& p, const World& w, std::uint32_t object, std::uint32_t tick, SeenObject& seen) {
+  if (!p.vocabulary->vibes.empty()) seen.vibe = p.vocabulary->vibes[w.vibe[object]];
+  for (std::uint32_t i = 0; i < p.num_resources; ++i)
+    if (const int held = w.held(object)[i]) seen.inventory.emplace_back(p.config.resources[i], held);
+  if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
+    seen.collective = p.vocabulary->teams[p.collectives.teams[team].batch_id];
+  const Type& type = p.types[w.type[object]];
+  if (p.machines.any && (w.running[object / 64] >> (object % 64) & 1))
+    seen.converting = static_cast<int>(w.done_at[object] - tick);
+  if (type.assembler >= 0)
+    if (const auto most = p.machines.assemblers[static_cast<std::size_t>(type.assembler)].max_uses; most >= 0)
+      seen.uses = static_cast<int>(most - w.conversions[object]);
+  if (object >= p.num_agents) return;
+  seen.agent = static_cast<int>(object);
+  seen.group = w.group[object];
+  seen.facing = kDirections[w.facing[object]].name;
+  if (p.actions.can_freeze) seen.frozen = w.frozen[object];
+}
+
+}  // namespace
+
+std::vector<SeenObject> inspect_world(const Program& p, const World& w, std::uint32_t tick) {
+  std::vector<SeenObject> objects;
+  for (std::uint32_t r = 0; r < p.height; ++r)
+    for (std::uint32_t c = 0; c < p.width; ++c) {
+      const std::uint16_t code = w.code_at(w.cell_at(r, c));
+      if (code == kEmpty) continue;
+      SeenObject seen;
+      seen.row = static_cast<int>(r);
+      seen.column = static_cast<int>(c);
+      const Type& type = p.types[w.type_of(code)];
+      seen.type = type.name;
+      const bool has_state = code <= p.num_objects;
+      if (has_state) look_at_object(p, w, code - 1u, tick, seen);
+      else if (!p.vocabulary->vibes.empty()) seen.vibe = p.vocabulary->vibes[0];
+      for (std::uint16_t tag = 0; tag < p.vocabulary->tags.size(); ++tag)
+        if (has_state ? w.has_tag(code - 1u, tag) : type.tag_set[tag]) seen.tags.push_back(p.vocabulary->tags[tag]);
+      objects.push_back(std::move(seen));
+    }
+  return objects;
+}
+
+}  // namespace gridmill::grid

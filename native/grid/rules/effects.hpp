@@ -1,0 +1,272 @@
+// Effects: what a rule does. Each is declared by fields() and knows how to compile itself to one Op; effects.cpp holds
+// the deeds. A new one costs a struct here, its two functions there, and its model in rules.py.
+#pragma once
+
+#include "grid/directions.hpp"
+#include "grid/rules/conditions.hpp"
+
+namespace gridmill::grid {
+
+struct Give {
+  static constexpr std::string_view kind = "give";
+  std::string who = "actor";
+  OrderedDict<std::int64_t> amounts;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kHolders), "who gets them"),
+                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> units, as far as they fit")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Take {
+  static constexpr std::string_view kind = "take";
+  std::string who = "actor";
+  OrderedDict<std::int64_t> amounts;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kHolders), "who loses them"),
+                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> units, or what there is")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Transfer {
+  static constexpr std::string_view kind = "transfer";
+  std::string source = "target", to = "actor";
+  OrderedDict<std::int64_t> amounts;
+  bool remove_empty = false;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("source", &Self::source, one_of(kHolders), "who gives"),
+                      field("to", &Self::to, one_of(kHolders), "who gets"),
+                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> units at most"),
+                      field("remove_empty", &Self::remove_empty, "the source goes when it holds nothing more")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Clear {
+  static constexpr std::string_view kind = "clear";
+  std::string who = "actor";
+  std::vector<std::string> resources;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kHolders), "who loses them"),
+                      field("resources", &Self::resources, "all of these; empty: everything")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Add {
+  static constexpr std::string_view kind = "add";
+  std::string who = "actor", resource;
+  GameValue value;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kHolders), "who gets it"),
+                      field("resource", &Self::resource, "of what"),
+                      field("value", &Self::value, "how much, rounded; negative takes")};
+  }
+  Op compile(Compiler&) const;
+};
+struct SetTag {
+  static constexpr std::string_view kind = "set_tag";
+  std::string who = "target", tag;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who bears it"), field("tag", &Self::tag, "the tag")};
+  }
+  Op compile(Compiler&) const;
+};
+struct ClearTag {
+  static constexpr std::string_view kind = "clear_tag";
+  std::string who = "target", tag;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who no longer bears it"),
+                      field("tag", &Self::tag, "the tag")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Align {
+  static constexpr std::string_view kind = "align";
+  std::string who = "target", to;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who joins"),
+                      field("to", &Self::to, "the collective; empty: the actor's")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Unalign {
+  static constexpr std::string_view kind = "unalign";
+  std::string who = "target";
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who leaves")};
+  }
+  Op compile(Compiler&) const;
+};
+struct ChangeVibe {
+  static constexpr std::string_view kind = "change_vibe";
+  std::string who = "target", vibe;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "whose vibe"),
+                      field("vibe", &Self::vibe, "the new one")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Freeze {
+  static constexpr std::string_view kind = "freeze";
+  std::string who = "target";
+  std::int64_t ticks = 10;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "which agent"),
+                      field("ticks", &Self::ticks, between(1, 65'535), "for how long")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Move {
+  static constexpr std::string_view kind = "move";
+  std::string who = "target", direction;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who moves"),
+                      field("direction", &Self::direction, one_of(kCompass), "where to")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Push {
+  static constexpr std::string_view kind = "push";
+  std::int64_t distance = 1;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("distance", &Self::distance, between(1, 4096), "cells at most, away from the actor")};
+  }
+  Op compile(Compiler&) const;
+};
+struct SwapPlaces {
+  static constexpr std::string_view kind = "swap_places";
+  template <class Self>
+  static auto fields() {
+    return std::tuple{};
+  }
+  Op compile(Compiler&) const;
+};
+struct Relocate {
+  static constexpr std::string_view kind = "relocate";
+  std::string who = "target", to = "random";
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who is moved"),
+                      field("to", &Self::to, one_of({"random", "start"}), "a random cell, or where it started")};
+  }
+  Op compile(Compiler&) const;
+};
+struct SpawnObject {
+  static constexpr std::string_view kind = "spawn";
+  std::string object, near = "target";
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("object", &Self::object, "the type of the new object"),
+                      field("near", &Self::near, one_of(kSomeone), "in its cell if that is free, or beside it")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Remove {
+  static constexpr std::string_view kind = "remove";
+  std::string who = "target";
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "which object goes")};
+  }
+  Op compile(Compiler&) const;
+};
+struct Strike {
+  static constexpr std::string_view kind = "strike";
+  template <class Self>
+  static auto fields() {
+    return std::tuple{};
+  }
+  Op compile(Compiler&) const;
+};
+struct AddStat {
+  static constexpr std::string_view kind = "add_stat";
+  std::string of = "actor", name;
+  double amount = 1;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("of", &Self::of, one_of({"actor", "target", "collective", "game"}), "whose statistic"),
+                      field("name", &Self::name, "its name"), field("amount", &Self::amount, "what is added")};
+  }
+  Op compile(Compiler&) const;
+};
+
+struct Effect {
+  OneOf<Give, Take, Transfer, Clear, Add, SetTag, ClearTag, Align, Unalign, ChangeVibe, Freeze, Move, Push, SwapPlaces,
+        Relocate, SpawnObject, Remove, Strike, AddStat>
+      data;
+  static void decode(Effect& out, const Value& value, const std::string& path) { decode_one_of(out.data, value, path); }
+};
+
+// ---- where rules stand
+
+struct Rule {
+  std::string name;
+  std::vector<Condition> when;
+  std::vector<Effect> then;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("name", &Self::name, "for people"), field("when", &Self::when, "all of these hold"),
+                      field("then", &Self::then, "what happens, in order")};
+  }
+};
+
+struct Area {
+  std::int64_t radius = 1;
+  std::string metric = "chebyshev", affects = "all";
+  std::vector<Condition> when;
+  OrderedDict<std::int64_t> changes, enter, exit;
+  std::vector<Rule> rules, on_enter, on_exit;
+  bool territory = false;
+  template <class Self>
+  static auto fields() {
+    const auto change = between(-65'535, 65'535);
+    return std::tuple{field("radius", &Self::radius, between(0, 4096), "cells it reaches"),
+                      field("metric", &Self::metric, one_of(kMetrics), "how it is measured"),
+                      field("affects", &Self::affects, one_of({"friend", "enemy", "all", "self"}), "which agents"),
+                      field("when", &Self::when, "all of these hold"),
+                      field("changes", &Self::changes, change, "resource -> units per tick inside"),
+                      field("enter", &Self::enter, change, "resource -> units on entering"),
+                      field("exit", &Self::exit, change, "resource -> units on leaving"),
+                      field("rules", &Self::rules, "run in every tick inside"),
+                      field("on_enter", &Self::on_enter, "run on entering"),
+                      field("on_exit", &Self::on_exit, "run on leaving"),
+                      field("territory", &Self::territory, "acts only where its collective holds the ground")};
+  }
+};
+
+struct Event {
+  std::vector<std::int64_t> at;
+  std::int64_t every = 0, start = 0, until = 1'000'000'000;
+  std::string targets;
+  std::vector<Condition> when;
+  std::vector<Effect> then;
+  std::int64_t max_targets = 0;
+  std::string fallback;
+  std::int64_t priority = 0;
+  template <class Self>
+  static auto fields() {
+    return std::tuple{field("at", &Self::at, between(0, 1e9), "ticks at which it happens"),
+                      field("every", &Self::every, between(0, 1e9), "and every so many ticks; 0: not"),
+                      field("start", &Self::start, between(0, 1e9), "the first of these"),
+                      field("until", &Self::until, between(0, 1e9), "the last tick of these"),
+                      field("targets", &Self::targets, "tag of what it happens to; empty: to nobody"),
+                      field("when", &Self::when, "which of them"),
+                      field("then", &Self::then, "what happens, in order"),
+                      field("max_targets", &Self::max_targets, between(0, 65'535), "drawn by lot; 0: all"),
+                      field("fallback", &Self::fallback, "event that runs instead if it happened to none"),
+                      field("priority", &Self::priority, between(-1e6, 1e6), "higher first in one tick")};
+  }
+};
+
+}  // namespace gridmill::grid
