@@ -23,7 +23,7 @@ OLD_PYTHON = (
     r"\bHands\(", r"\bdeeds\b", r"\bDeed\b", r"\bPlant\b", r"\bOutlook\b", r"\bfirst_pay\b", r"\bfirst_change\b",
     r"\bwording\b", r"\bshort_first\b", r"\bfaces\b", r"\bown_code\b(?!_in)", r"\bgridmill\.arithmetic\b",
     r"\bdifferences\.py\b", r"\bJudge\b", r"\bSight\b", r"\bsight_share\b", r"(\.|def )meet\(", r"class (Box|Vector)\b",
-    r"\bHeld\b", r"\.hold\(", r"\bround_\b", r"numbers that are none", r"go on with", r"asked for were", r"Called by",
+    r"\bHeld\b", r"\bround_\b", r"numbers that are none", r"go on with", r"asked for were", r"Called by",
 )  # fmt: skip
 # What is told or read of older versions must name them.
 TELLS = {"policy/config.py", "run.py", "prospector/reference/env.py"}
