@@ -1,6 +1,6 @@
 // Batch<Game>: N worlds of one kind of game, stepped by a pool of threads, lane by lane.
 // It owns the order of calls, auto-reset, episode records, timing and errors; Worlds owns the memory, the game knows
-// one world. Python's door (bind/) and the native tests call it; it calls no Python and prints nothing.
+// one world. It calls no Python and prints nothing.
 #pragma once
 
 #include <atomic>
