@@ -448,9 +448,10 @@ class Batch {
     const auto index = static_cast<std::size_t>(lane);
     const std::uint64_t step = lanes_[index].steps++;
     const std::size_t agents = worlds_.shape.num_agents;
-    for (auto& ended : lanes_[index].ended) log_.gather(ended, agents);
-    log_.add_gathered(step, agents);
-    for (auto& ended : lanes_[index].ended) ended.clear();
+    for (auto& ended : lanes_[index].ended) {
+      log_.add(ended, step, agents);
+      ended.clear();
+    }
   }
 
   void gather_times(int lane) {

@@ -46,23 +46,18 @@ class EpisodeLog {
     std::copy_n(stats, num_stats_, stats_.begin() + static_cast<std::ptrdiff_t>(at * num_stats_));
   }
 
-  // What ended in one step of a lane is gathered from one worker after the other and then added in the order of worlds,
-  // so that records do not depend on who did the work. `ended` must stay until then.
-  void gather(const EndedEpisodes& ended, std::size_t agents) {
-    for (std::size_t i = 0; i < ended.heads.size(); ++i)
-      gathered_.emplace_back(ended.heads[i], ended.stats.data() + i * agents * num_stats_);
-  }
-  void add_gathered(std::uint64_t step, std::size_t agents) {
-    std::sort(gathered_.begin(), gathered_.end(),
-              [](const auto& a, const auto& b) { return a.first.world < b.first.world; });
-    for (auto& [head, stats] : gathered_) {
+  // What ended in one step of a chunk of worlds; chunks come in the order of their worlds, so that records do not
+  // depend on who did the work.
+  void add(const EndedEpisodes& ended, std::uint64_t step, std::size_t agents) {
+    const double* stats = ended.stats.data();
+    for (EpisodeHead head : ended.heads) {
       head.step = step;
       for (std::size_t agent = 0; agent < agents; ++agent) {
         head.agent = static_cast<std::uint32_t>(agent);
-        add(head, stats + agent * num_stats_);
+        add(head, stats);
+        stats += num_stats_;
       }
     }
-    gathered_.clear();
   }
 
   // Moves everything out, ordered by (step, world, agent); stats as rows of num_stats numbers.
@@ -95,7 +90,6 @@ class EpisodeLog {
   std::uint64_t dropped_ = 0;
   std::vector<EpisodeHead> heads_;
   std::vector<double> stats_;
-  std::vector<std::pair<EpisodeHead, const double*>> gathered_;
 };
 
 }  // namespace gridmill
