@@ -36,10 +36,10 @@ struct Portable {
       }
   }
 
-  static inline std::uint32_t gather(const std::uint8_t* table, const std::uint64_t* seen, std::uint32_t vocabulary,
+  static inline std::uint32_t gather(const std::uint8_t* table, const std::uint64_t* seen, std::uint32_t words,
                                      std::uint8_t* out) {
     std::uint32_t count = 0;
-    for (std::uint32_t word = 0; word < vocabulary; ++word)
+    for (std::uint32_t word = 0; word < words; ++word)
       for (std::uint64_t left = seen[word]; left != 0; left &= left - 1)
         out[count++] = table[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(left))];
     return count;

@@ -79,10 +79,10 @@ struct Avx2 {
       seen[word] = half(64 * word) | std::uint64_t{half(64 * word + 32)} << 32;
   }
 
-  static inline std::uint32_t gather(const std::uint8_t* table, const std::uint64_t* seen, std::uint32_t vocabulary,
+  static inline std::uint32_t gather(const std::uint8_t* table, const std::uint64_t* seen, std::uint32_t words,
                                      std::uint8_t* out) {
     std::uint32_t count = 0;
-    for (std::uint32_t word = 0; word < vocabulary; ++word) {
+    for (std::uint32_t word = 0; word < words; ++word) {
       std::uint64_t left = seen[word];
       const std::uint8_t* const of_word = table + 64 * word;
 #pragma GCC unroll 8

@@ -52,10 +52,10 @@ struct Avx512 {
     }
   }
 
-  static inline std::uint32_t gather(const std::uint8_t* table, const std::uint64_t* seen, std::uint32_t vocabulary,
+  static inline std::uint32_t gather(const std::uint8_t* table, const std::uint64_t* seen, std::uint32_t words,
                                      std::uint8_t* out) {
     std::uint32_t count = 0;
-    for (std::uint32_t word = 0; word < vocabulary; ++word) {
+    for (std::uint32_t word = 0; word < words; ++word) {
       // What lies behind the chosen bytes does not matter; zeros there come out wrong in the emulator if all are
       // chosen.
       const __m512i bytes = _mm512_load_si512(table + 64 * word);

@@ -58,7 +58,7 @@ class AreaPhase {
     const AreaSource* list = w_.sources();
     const std::uint32_t all = w_.num_sources();
     // There is room for all sources the map can have; there are often far fewer, and only their words are looked at.
-    const std::uint32_t vocabulary = std::min((all + 63) / 64, p_.areas.reach_words);
+    const std::uint32_t words = std::min((all + 63) / 64, p_.areas.reach_words);
     for (std::uint32_t r = 0; r < p_.height; ++r) std::fill_n(w_.reach_row(r), vocabulary, 0);
     for (std::uint32_t c = 0; c < p_.width; ++c) std::fill_n(w_.reach_column(c), vocabulary, 0);
     for (std::size_t team = 0; team <= p_.collectives.teams.size(); ++team)
