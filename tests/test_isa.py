@@ -32,7 +32,11 @@ def played() -> str:
 
 
 def child(word: str, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GRIDMILL_ISA": word, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {
+        **os.environ,
+        "GRIDMILL_ISA": word,
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
+    }
     return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, timeout=300)
 
 

@@ -1,6 +1,6 @@
 // Batch<Game>: N worlds of one kind of game, stepped by a pool of threads, lane by lane.
 // It owns the order of calls, auto-reset, episode records, timing and errors; Worlds owns the memory, the game knows
-// one world. Python's door (bind/) and the native tests call it; it calls no Python and prints nothing.
+// one world. It calls no Python and prints nothing.
 #pragma once
 
 #include <atomic>
@@ -37,8 +37,10 @@ class Batch {
     for (int i = 0; i < options_.threads; ++i)
       workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size()));
     for (const auto& program : worlds_.programs) prepare(*program);
+    const std::uint32_t chunks = (lane_worlds_ + chunk_ - 1) / chunk_;
+    for (auto& lane : lanes_) lane.ended.resize(chunks);
     pool_ = std::make_unique<ThreadPool>(
-        options_.threads, options_.lanes, (lane_worlds_ + chunk_ - 1) / chunk_,
+        options_.threads, options_.lanes, chunks,
         [this](int worker, int lane, std::uint32_t chunk) { run_chunk(worker, lane, chunk); });
   }
 
@@ -237,17 +239,18 @@ class Batch {
 
  private:
   struct WorkerState {
-    WorkerState(ObserveOptions options, std::size_t lanes) : game(options), marks(lanes), ended(lanes) {}
+    WorkerState(ObserveOptions options, std::size_t lanes) : game(options), marks(lanes) {}
     typename G::Worker game;
     // Per lane: another lane may be in flight while one is read.
     std::vector<PhaseMarks<kPhases>> marks;
-    std::vector<EndedEpisodes> ended;
   };
   struct LaneState {
     bool in_flight = false;
     std::uint64_t steps = 0;
     std::int64_t sent_at = 0;
     std::optional<WorldFault> fault;  // the workers' while the lane is in flight
+    // By chunk, not by worker: what a list must hold does not depend on who ran it, so it stops growing.
+    std::vector<EndedEpisodes> ended;
   };
 
   // Entry to every public call: one caller at a time, not after close, not in a forked child.
@@ -397,7 +400,7 @@ class Batch {
     const Shape& shape = worlds_.shape;
     std::memcpy(tick.rows.final_obs, tick.rows.obs, shape.num_agents * shape.obs_size() * sizeof(Obs));
     const WorldHeader& h = tick.header;
-    EndedEpisodes& ended = state.ended[world / lane_worlds_];
+    EndedEpisodes& ended = lanes_[world / lane_worlds_].ended[world % lane_worlds_ / chunk_];
     const std::size_t at = ended.stats.size();
     ended.stats.resize(at + shape.num_agents * worlds_.stats.size());
     G::record(tick, ended.stats.data() + at);
@@ -445,9 +448,9 @@ class Batch {
     const auto index = static_cast<std::size_t>(lane);
     const std::uint64_t step = lanes_[index].steps++;
     const std::size_t agents = worlds_.shape.num_agents;
-    for (const auto& worker : workers_) log_.gather(worker->ended[index], agents);
+    for (auto& ended : lanes_[index].ended) log_.gather(ended, agents);
     log_.add_gathered(step, agents);
-    for (const auto& worker : workers_) worker->ended[index].clear();
+    for (auto& ended : lanes_[index].ended) ended.clear();
   }
 
   void gather_times(int lane) {

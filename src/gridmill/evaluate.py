@@ -272,7 +272,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), given.replay)
     except (ValueError, TypeError, OSError, RuntimeError) as error:
-        sys.exit(f"gridmill: {' '.join(str(error).split())}")
+        print(f"gridmill: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
     print(json.dumps(as_record([result], given.seed)))
 
 

@@ -16,6 +16,7 @@ from gridmill import losses as loss_room
 from gridmill.config import Config, ConfigError, Frozen, FrozenDict, user_code
 from gridmill.config.schedule import Count, NotNegativeNumber, Number, PositiveNumber, Schedule, ShareNumber
 from gridmill.env.kind import GameConfig
+from gridmill.games import kinds
 from gridmill.games.kinds import AnyGame
 from gridmill.losses import Loss
 from gridmill.losses.ppo import PPO
@@ -222,9 +223,18 @@ def _with_kind_of_game(tree: Any) -> Any:
     game = tree["game"]
     if "time_max" in game:
         # Prospector was always evaluated in its public form.
-        return tree | {"game": {"kind": "prospector"} | game, "evaluation_game": {"kind": "prospector"}}
+        public = kinds.load({"kind": "prospector"}).tree()
+        return tree | {"game": _whole({"kind": "prospector"} | game), "evaluation_game": public}
     family = next((name for name in _OLD_SCORES if str(game.get("name", "")).startswith(name)), "")
-    return tree | {"game": {"kind": "grid"} | _OLD_SCORES.get(family, {}) | game}
+    return tree | {"game": _whole({"kind": "grid"} | _OLD_SCORES.get(family, {}) | game)}
+
+
+def _whole(game: dict[str, Any]) -> dict[str, Any]:
+    """A game with the settings it did not have yet; one that cannot be read is left for whoever reads it."""
+    try:
+        return kinds.load(game).tree()
+    except ConfigError:
+        return game
 
 
 def own_code_in(tree: Any) -> list[str]:

@@ -70,7 +70,7 @@ class Memory:
 
 
 def plan(run: Run) -> tuple[Sizes, Memory]:
-    """Sizes and memory of a run, refused if they do not fit together or into this machine."""
+    """Sizes and memory of a run, refused if they do not fit together or into this machine. Compiles the game."""
     need = memory(run)  # first: nothing is worth fitting that is too large
     return sizes(run), need
 
@@ -160,15 +160,20 @@ def cores() -> int:
     return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
 
 
-def memory(run: Run) -> Memory:
-    """What a run will take, refused as a ConfigError if this machine has less. Compiles one world to see its size."""
+def memory(run: Run, env: Env | None = None) -> Memory:
+    """What a run will take, refused as a ConfigError if this machine has less.
+
+    An env of the run's game, of any number of worlds, saves compiling one world to see its size.
+    """
+    if env is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TokenBudgetWarning)  # said when the worlds are really made
+            env = make(run.game, num_worlds=1, masks=run.trainer.masks)
+        with env:
+            return memory(run, env)
     t = run.trainer
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TokenBudgetWarning)  # said when the worlds are really made
-        env = make(run.game, num_worlds=1, masks=t.masks)
-    with env:
-        world, obs, actions = env.bytes_per_world, int(env.obs.nbytes) // env.num_agents, env.num_actions
-        agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
+    world, obs, actions = env.bytes_per_world, int(env.obs[0].nbytes), env.num_actions
+    agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
     masks = actions if t.masks else 0
     step = obs + masks + PER_STEP + columns
     size = _policy_size(run.policy, spec)

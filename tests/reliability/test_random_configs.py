@@ -337,7 +337,7 @@ def test_typical_mistakes_word_for_word(mistake: str) -> None:
 
 
 def test_games_by_name() -> None:
-    with pytest.raises(ValueError, match=r"^unknown game `toi`; did you mean `toy`\? - games: toy"):
+    with pytest.raises(ValueError, match=r"^unknown game `toi`; did you mean `toy`\? - games: arena, "):
         gridmill.make("toi")
     with pytest.raises(TypeError, match=r"^game: expected a name or a Game, got int$"):
         gridmill.make([3])  # type: ignore[list-item]

@@ -16,7 +16,7 @@ import pytest
 from tiny import process
 
 from gridmill.replay import read
-from gridmill.runs.log import TITLES
+from gridmill.runs.log_lines import TITLES
 
 pytestmark = pytest.mark.S4
 

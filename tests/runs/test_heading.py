@@ -145,6 +145,6 @@ def test_trends() -> None:
 
 
 def test_what_people_see_needs_no_torch() -> None:
-    rooms = "figures, heading, lines, log, monitor, panel, report, runs, track"
+    rooms = "console, dry_run, figures, heading, lines, listing, log, monitor, report, trackers"
     code = f"import sys; sys.modules['torch'] = None\nfrom gridmill.runs import {rooms}"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -18,7 +18,8 @@ from gridmill import games
 from gridmill.run import Run
 from gridmill.runs import console as panel_room
 from gridmill.runs.lines import Lines, is_being_written, read_records
-from gridmill.runs.log import TITLES, RunLog, epoch_line
+from gridmill.runs.log import RunLog
+from gridmill.runs.log_lines import TITLES, epoch_line
 
 RUN = Run(recipe="toy", game=games.toy())
 HEADER = ["recipe: toy, seed 0", "game: toy"]

@@ -19,7 +19,7 @@ from gridmill.run import Run
 from gridmill.workshop import machine, throughput
 from gridmill.workshop.bench import plain_network
 from gridmill.workshop.bench import train as bench_train
-from gridmill.workshop.bench.step import worker as train_worker
+from gridmill.workshop.bench import worker as train_worker
 from gridmill.workshop.bench.train import Epochs, Settings
 
 

@@ -41,8 +41,8 @@ def train(
     if dry_run:
         typer.echo(tool.page(run, plain, preset or f"{presets.detected()}, where the recipe says nothing"))
         return
-    sizing.plan(run)
-    raise typer.Exit(_trainer().train(run, runs_dir=runs_dir, fresh=fresh).exit_code)
+    sizing.sizes(run)
+    raise typer.Exit(_trainer().train(run, runs_dir=runs_dir, fresh=fresh, recipe=plain).exit_code)
 
 
 @app.command("resume")

@@ -39,7 +39,7 @@ class Env:
         self.num_rows = self.num_worlds * self.num_agents
         self._arrays: dict[str, Any] = self._batch.arrays()
         self.action_names: list[str] = []
-        self.phases: tuple[str, ...] = tuple(batch.phases)
+        self.phases: tuple[str, ...] = tuple(self._batch.phases)
         self.stat_names: list[str] = [name for name, _ in self._batch.stats()]
         self._stat_is_int = [integer for _, integer in self._batch.stats()]
         self._flying = 0  # lanes sent and not yet received

@@ -1,8 +1,9 @@
-"""The 69 actions of Prospector by name, in the order of their ids."""
+"""The sizes of Prospector's interface, and its 69 actions by name, in the order of their ids."""
 
 from __future__ import annotations
 
-from gridmill.prospector.config import COMMODITIES
+OBS_SIZE, NUM_ACTIONS = 260, 69
+COMMODITIES = ("iron", "nickel", "water_ice", "pge", "rare_isotopes", "volatiles")
 
 ACTION_NAMES: tuple[str, ...] = (
     *(f"travel_{slot}" for slot in range(6)),

@@ -17,8 +17,6 @@ from gridmill.env.kind import GameConfig, MakePlayer, Score
 if TYPE_CHECKING:
     from gridmill.env import Env
 
-OBS_SIZE, NUM_ACTIONS = 260, 69
-COMMODITIES = ("iron", "nickel", "water_ice", "pge", "rare_isotopes", "volatiles")
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Rate = Annotated[float, Field(ge=0.0, le=1000.0)]

@@ -15,7 +15,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gridmill import _native
-from gridmill.prospector.config import NUM_ACTIONS, OBS_SIZE, ProspectorConfig
+from gridmill.prospector.actions import NUM_ACTIONS, OBS_SIZE
+from gridmill.prospector.config import ProspectorConfig
 from gridmill.prospector.reference.views import info as reference_info
 from gridmill.prospector.reference.views import mask as reference_mask
 from gridmill.prospector.reference.views import observe as reference_obs

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gridmill.runs.figures import count, duration, finite, number, percent
 from gridmill.runs.lines import is_being_written, read_records
-from gridmill.runs.log import ENDED
+from gridmill.runs.log_lines import ENDED
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.heading import heading
 from gridmill.runs.log import RunLog
 from gridmill.runs.traces import Traces
-from gridmill.sizing import mebibytes, plan
+from gridmill.sizing import mebibytes, memory, sizes
 from gridmill.train.analysis import analyse
 from gridmill.train.guard import Guard, dump, first_not_finite
 from gridmill.train.trainer import BrokenNumbers, Trainer, refuse_deadly
@@ -56,20 +56,35 @@ class Result:
     exit_code: int
 
 
-def train(run: Run, runs_dir: Path | str = "runs", panel: bool | None = None, fresh: bool = False) -> Result:
-    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside."""
-    plan(run)  # refuses what does not fit, before anything is made
+def train(
+    run: Run,
+    runs_dir: Path | str = "runs",
+    panel: bool | None = None,
+    fresh: bool = False,
+    recipe: Run | None = None,
+) -> Result:
+    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside.
+
+    `recipe` is the run as its recipe says it, for the heading, which lists what differs.
+    """
+    sizes(run)  # refuses what does not fit together, before anything is made
     refuse_deadly(run)
     start = _init_from(run)
     name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
     folder = Path(runs_dir) / name
-    if folder.exists() and any(folder.iterdir()):
-        if not fresh:
-            raise ValueError(f"`{folder}` exists; resume it: gridmill resume {folder} - or begin anew: --fresh")
-        _put_aside(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    occupied = folder.exists() and any(folder.iterdir())
+    if occupied and not fresh:
+        raise ValueError(f"`{folder}` exists; resume it: gridmill resume {folder} - or begin anew: --fresh")
     run = run.replace("run", name)
-    return _Session(run, folder, panel, start=start).go()
+    trainer = Trainer(run, folder)  # refuses what does not fit into memory
+    try:
+        if occupied:
+            _put_aside(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        trainer.close()
+        raise
+    return _Session(trainer, folder, panel, start=start, recipe=recipe).go()
 
 
 def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = None) -> Result:
@@ -80,22 +95,23 @@ def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = N
     else:
         found, skipped = checkpoint.newest(place.parent)
     run = overrides.apply(Run.load(Run.upgraded(found.record["run"])), list(changes))
-    plan(run)
-    return _Session(run, found.path.parent.parent, panel, found, skipped).go()
+    folder = found.path.parent.parent
+    return _Session(Trainer(run, folder), folder, panel, found, skipped).go()
 
 
 class _Session:
     def __init__(
         self,
-        run: Run,
+        trainer: Trainer,
         folder: Path,
         panel: bool | None,
         found: checkpoint.Checkpoint | None = None,
         skipped: Sequence[str] = (),
         start: checkpoint.Checkpoint | None = None,
+        recipe: Run | None = None,
     ) -> None:
-        self.run, self.folder = run, folder
-        self.trainer = Trainer(run, folder)
+        run = trainer.run
+        self.run, self.folder, self.trainer = run, folder, trainer
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
             try:
@@ -110,7 +126,7 @@ class _Session:
             self.before = float(found.record["seconds"])
         self.began = time.monotonic()
         self.first_steps = self.trainer.agent_steps
-        lines = heading(run, self.trainer.env, _recipe(run))
+        lines = heading(run, self.trainer.env, recipe or _shipped_recipe(run))
         self.log = RunLog(  # first: it refuses a folder that somebody else writes
             folder, run, lines, panel, append=found is not None, from_epoch=None if found is None else found.epoch
         )
@@ -144,7 +160,7 @@ class _Session:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
             except torch.OutOfMemoryError as error:
-                need, reason = mebibytes(plan(self.run)[1].total), "out of memory"
+                need, reason = mebibytes(memory(self.run, self.trainer.env).total), "out of memory"
                 raise RuntimeError(
                     f"out of memory ({str(error).splitlines()[0]}); about {need} were expected: lower "
                     f"trainer.max_microbatch (now {self.trainer.sizes.microbatch_size}) or trainer.num_worlds "
@@ -315,14 +331,11 @@ def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
         raise ValueError(f"policy.init_from = {start.path}: {error}") from None
 
 
-def _recipe(run: Run) -> Run | None:
-    """The recipe as it is written, if it can be had again."""
+def _shipped_recipe(run: Run) -> Run | None:
+    """The recipe as it is written, if it is one of ours; code of somebody's own is not run only to print a heading."""
     from gridmill import recipes
 
-    try:
-        return recipes.build(run.recipe)
-    except Exception:  # a recipe of somebody's own that is not here any more; the heading does without
-        return None
+    return recipes.build(run.recipe) if run.recipe in recipes.names() else None
 
 
 def _file_name(recipe: str) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gridmill.config import ConfigError
 from gridmill.config.schedule import Progress
 from gridmill.env import EPISODE_KEYS, Env
 from gridmill.env.windows import Window
@@ -26,6 +27,7 @@ from gridmill.policy import onednn
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
+from gridmill.sizing import memory
 from gridmill.sizing import sizes as sizes_of
 from gridmill.train.experience import Experience, core_columns, loss_columns
 from gridmill.train.learner import Learned, Learner
@@ -50,6 +52,11 @@ class Trainer:
         self.device = _device(t.device)
         self.sizes = sizes_of(run)
         self.env = _environment(run, self.sizes.threads)
+        try:
+            memory(run, self.env)  # refuses what does not fit before the rest is made
+        except ConfigError:
+            self.env.close()
+            raise
         self.spec = Spec.of(self.env)
         if self.device.type == "cuda":
             use_tf32(t.tf32)

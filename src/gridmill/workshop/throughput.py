@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gridmill.prospector.config import NUM_ACTIONS
+from gridmill.prospector.actions import NUM_ACTIONS
 from gridmill.prospector.single import ProspectorEnv
 from gridmill.run import Run
 from gridmill.workshop import machine

@@ -1,6 +1,6 @@
 """What `explain` and `diff` say: the figures of the arenas, every warning provoked, pages that fit.
 
-The clocks behind the figures are held against the core in `test_timeline`.
+The clocks behind the figures are held against the core in `test_converter_schedule`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import random_games
 from hypothesis import given, settings
-from test_timeline import EASY, bench
+from test_converter_schedule import EASY, bench
 
 import gridmill
 from gridmill import Game

@@ -1,6 +1,6 @@
 """What `explain` says of games made of rules: who provides what, what a bump does, bounds of first rewards.
 
-That the bounds are bounds is held in `test_series`.
+That the bounds are bounds is held in `test_bounds`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_timeline import bench
+from test_converter_schedule import bench
 
 import gridmill
 from gridmill import Game

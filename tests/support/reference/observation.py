@@ -103,7 +103,8 @@ def most_held(game: Game, resource: str) -> int:
     more = game.attack is not None and start > 0  # the others'
     more = more or gives(game, resource, "actor", "target")
     amounts = [start]
-    anywhere = gives((game.events, game.on_tag_added, game.on_tag_removed), resource, "target")
+    anywhere = gives(game.events, resource, "target")
+    anywhere = anywhere or gives((game.on_tag_added, game.on_tag_removed), resource, "actor", "target")
     for kind in game.objects.values():
         there, machine = kind.inventory.get(resource, 0), kind.converter
         amounts.append(there)

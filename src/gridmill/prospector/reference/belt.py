@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill.prospector.config import ProspectorConfig
+if TYPE_CHECKING:
+    from gridmill.prospector.config import ProspectorConfig
 from gridmill.prospector.reference.draws import Pcg32
 
 NODES, SLOTS, ASTEROIDS = 32, 6, 16

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +18,7 @@ from safetensors.numpy import load as arrays_from_bytes
 from safetensors.numpy import save as bytes_from_arrays
 
 from gridmill.env import Env, GameConfig
-from gridmill.prospector.actions import ACTION_NAMES
-from gridmill.prospector.config import NUM_ACTIONS, OBS_SIZE, ProspectorConfig
+from gridmill.prospector.actions import ACTION_NAMES, NUM_ACTIONS, OBS_SIZE
 from gridmill.prospector.reference.views import info, mask, observe
 from gridmill.prospector.reference.world import ReferenceWorld
 
@@ -29,7 +29,9 @@ class ReferenceEnv(Env):
     """Prospector with the arrays and methods of every Env, in plain Python, in one thread."""
 
     def __init__(self, games: Sequence[GameConfig], **options: Any) -> None:
-        super().__init__(ReferenceBatch, games, options | {"threads": 1, "profiling": False, "validation": False})
+        super().__init__(
+            partial(ReferenceBatch, games[0]), games, options | {"threads": 1, "profiling": False, "validation": False}
+        )
         self.action_names = list(ACTION_NAMES)
 
 
@@ -39,9 +41,10 @@ class ReferenceBatch:
     phases: ClassVar[tuple[str, ...]] = ()
     num_agents, num_actions = 1, NUM_ACTIONS
     episodes_dropped = 0
+    bytes_per_world = 8_192  # about: attributes of a Python object
 
-    def __init__(self, games: Sequence[dict[str, Any]], names: Sequence[str], **options: Any) -> None:
-        config, rows = ProspectorConfig.load(games[0]), int(options["num_worlds"])
+    def __init__(self, config: Any, games: Sequence[Any], names: Sequence[str], **options: Any) -> None:
+        rows = int(options["num_worlds"])
         self.seed, self.lanes, self.desync = options["seed"], options["lanes"], options["desync_episodes"]
         self.worlds = [ReferenceWorld(config, 0) for _ in range(rows)]
         self.closed, self.ready = False, False

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill.prospector.config import NUM_ACTIONS, OBS_SIZE
+from gridmill.prospector.actions import NUM_ACTIONS, OBS_SIZE
 from gridmill.prospector.reference.belt import ASTEROIDS, SLOTS, Array, cargo_sum, clamp
 from gridmill.prospector.reference.world import (
     DECOY_COST,

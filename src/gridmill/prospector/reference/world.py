@@ -8,10 +8,12 @@ env.py makes a batch of it for the trainer, `prospector/single.py` an env for Gy
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gridmill.prospector.config import ProspectorConfig
+if TYPE_CHECKING:
+    from gridmill.prospector.config import ProspectorConfig
 from gridmill.prospector.reference.belt import Belt, cargo_sum, clamp, generate
 from gridmill.prospector.reference.draws import Pcg32, in_order
 

@@ -16,7 +16,7 @@ from typing import Any
 from gridmill.config import flatten
 from gridmill.runs.figures import count, duration, finite, number, percent, phase_name, phases
 from gridmill.runs.lines import read_records
-from gridmill.runs.log import TITLES, evaluation_results
+from gridmill.runs.log_lines import TITLES, evaluation_results
 from gridmill.runs.report.chart import Point, curve
 from gridmill.runs.report.style import STYLE
 
