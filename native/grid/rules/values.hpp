@@ -1,5 +1,5 @@
 // Game values as declared: numbers read from the state, for rewards, observations and rules alike. rewards.cpp
-// evaluates them; compile_values.cpp turns them into a small postfix program.
+// evaluates them; program.cpp turns them into a small postfix program.
 #pragma once
 
 #include <string>

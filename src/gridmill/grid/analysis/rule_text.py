@@ -1,4 +1,4 @@
-"""Rule text: game values, reward terms, rules, recipes and events as short English, for people who read a game.
+"""Wording: game values, reward terms, rules, recipes and events as short English, for people who read a game.
 
 Who is meant by actor and target depends on where a rule stands, so a caller hands in the names.
 """
