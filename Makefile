@@ -19,7 +19,7 @@ help:
 	@echo "make test-portable  all every-change tests with the kernels for any CPU"
 	@echo "make test-aarch64   native tests and golden hashes for aarch64, under qemu"
 	@echo "make test-avx512    native tests with AVX-512 in an emulator; TEST=observe_ for some of them"
-	@echo "make bench      the figures of docs/numbers.md (several minutes)"
+	@echo "make bench      the commands behind docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, longest files"
 	@echo "make docs       the documentation as a site in site/"
 	@echo "make build      build and install the package into .venv"
@@ -133,6 +133,7 @@ format: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	$(BIN)/python scripts/words_table.py
+	$(BIN)/python scripts/numbers_page.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The figures of docs/numbers.md: every command once, what it printed in bench/results/NAME.txt. Several minutes; run it
-# on a quiet machine. A benchmark that calls itself unstable (exit code 1) is kept as such.
+# The commands of docs/numbers.md and docs/lab/, each once; what it printed goes to bench/results/NAME.txt. Several
+# minutes; run it on a quiet machine. A benchmark that calls itself unstable (exit code 1) is kept as such. The page is
+# made of bench/results/tables/*.json and train_*.json: put the new figures there, then run scripts/numbers_page.py.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
@@ -29,10 +30,10 @@ measure prospector_threads gridmill bench step --game prospector --sweep threads
 measure prospector_profile gridmill profile --game prospector --worlds 64 --steps 20000 --warmup 2000
 measure prospector_native gridmill throughput --mode env_only --worlds 1024 --target-steps-per-sec 1000000
 measure prospector_reference gridmill throughput --mode env_only --env-impl reference --worlds 16 --steps 5000 --warmup 500 --repeats 5
-measure prospector_bots gridmill eval prospector --policy bot:greedy_miner --policy bot:cautious_scanner --policy bot:market_timer --episodes 200 --seed 7
-measure prospector_shuttle gridmill eval prospector --policy bot:shuttle --policy random --episodes 200 --seed 1000000
+measure prospector_bots gridmill eval prospector --policy script:greedy_miner --policy script:cautious_scanner --policy script:market_timer --episodes 200 --seed 7
+measure prospector_shuttle gridmill eval prospector --policy script:shuttle --policy random --episodes 200 --seed 1000000
 measure prospector_instructions gridmill bench step --game prospector --instructions --worlds 64 --iterations 500 --rounds 5 --warmup 500
-measure train_lstm gridmill bench train --peers --threads 1,2 --rounds 15
-measure train_mlp gridmill bench train --peers --threads 1,2 --rounds 15 policy.core=none
+measure train_lstm gridmill bench train --peers --threads 1,2 --rounds 9 --output bench/results/train_lstm.json trainer.async_factor=1
+measure train_mlp gridmill bench train --peers --threads 1,2 --rounds 9 --output bench/results/train_mlp.json trainer.async_factor=1 policy.core=none
 measure rollout gridmill bench rollout --peers --threads 1,2 --rounds 15
 measure prospector_train gridmill throughput --mode train --worlds 1024 --threads 2 --steps 655360 --target-steps-per-sec 100000

@@ -1,4 +1,4 @@
-"""Frozen settings: the base of every record a person writes (games, maps, rules, later runs).
+"""Frozen settings: the base of every record a person writes (games, maps, rules, runs).
 
 A config is a value: `replace` makes a changed copy and validates it again, `diff` lists what differs,
 `fingerprint` names it. Errors are one line with the path, what was expected, what came and the nearest name.

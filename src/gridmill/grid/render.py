@@ -1,8 +1,7 @@
 """Pictures of one world for people: plain text, RGB arrays, PNG files.
 
-Everything is drawn from
-`Env.inspect(world)`, so a picture shows names and cells, never tokens. The same state gives the same
-characters and the same bytes. Nothing here steps a world, opens a window or needs an imaging library.
+Everything is drawn from `Env.inspect(world)`, so a picture shows names and cells, never tokens. The same state gives
+the same characters and the same bytes. Nothing here steps a world, opens a window or needs an imaging library.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Game values: numbers read from the state of a world, used by rewards and observations alike.
 
-The native side is `native/grid/config.hpp`; a test holds the two equal.
+The native side is `native/grid/rules/values.hpp`; a test holds the two equal.
 """
 
 from __future__ import annotations

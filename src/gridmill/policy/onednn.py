@@ -3,8 +3,8 @@
 Some virtual machines show AMX in CPUID and end whoever uses it with SIGILL, as oneDNN then does in torch's bf16
 products (`trainer.precision=bf16`, Muon). `settle()` finds out in a child process, once per machine and version of
 torch, remembers the answer in a small file, and caps oneDNN through its own variable. oneDNN reads that once, at its
-first use in a process, so `gridmill.policy.kernels`, which all networks need, and `gridmill.train` settle it when they
-are imported. Imports no torch itself; a CPU without such units costs one look at /proc/cpuinfo.
+first use in a process, so `gridmill.policy.kernels`, which all networks need, `gridmill.train` and `gridmill.runs`
+settle it when they are imported. Imports no torch itself; a CPU without such units costs one look at /proc/cpuinfo.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Spec: what a policy needs to know of an environment, by name; and Layout: how its token bytes find their meaning.
 
 A Spec is in every checkpoint. A Layout reads the bytes of one environment (`seen`) in the words of a policy (`own`):
-what the policy has no word for is not looked at, so a checkpoint can meet another game. No torch here.
+what the policy has no word for is not looked at, so a checkpoint can play another game. No torch here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ProspectorEnv: one ship as a Gymnasium env, native or in plain Python, equal to the bit.
 
 An episode ends when the ship is lost, cashes out, or runs out of time; then `reset` begins the next one. The batch
-env is `gridmill.make("prospector")`; this face is for one world at a time and returns everything as fresh values.
+env is `gridmill.make("prospector")`; this one is for one world at a time and returns everything as fresh values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The arena to learn in. Rewards are small, so returns are scaled, and the critic has a large share of the loss.
 
 Agents who learn for themselves alone come to guard what they put into a machine, and wait beside it. So, once they can
-make hearts, the advantages of those in sight count as much as their own. docs/numbers.md has the measurements.
+make hearts, the advantages of those in sight count as much as their own. docs/lab/recipes.md has the measurements.
 """
 
 from __future__ import annotations

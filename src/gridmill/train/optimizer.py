@@ -1,4 +1,4 @@
-"""Optimizers by name, from their libraries, behind one small face: step, rates, state as tensors.
+"""Optimizers by name, from their libraries, behind one small class: step, rates, state as tensors.
 
 Muon takes the matrices inside the network; tables, biases and heads go to AdamW, as its authors advise.
 """

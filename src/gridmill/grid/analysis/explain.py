@@ -1,8 +1,8 @@
 """Explain: what a game means for whoever has to learn it: who provides what, when it first pays, how much at most.
 
 Pure functions of a Game: `explain` gives a record, `text` a page of it in 80 columns of plain ASCII. The arguments
-behind the figures are in `gridmill.grid`: clocks of converters in `converter_schedule`, bounds for rules in `bounds`,
-ceilings in `ceiling`; nothing here steps a world.
+behind the figures are in the files beside it: clocks of converters in `converter_schedule`, bounds for rules in
+`bounds`, ceilings in `ceiling`; nothing here steps a world.
 """
 
 from gridmill.grid.analysis.earliest_reward import min_first_episode

@@ -1,4 +1,4 @@
-"""The record: everything there is to say about a game, as data; `page` makes text of it, `faults` the warnings.
+"""The record: everything there is to say about a game, as data; `explain_page` makes text of it.
 
 It asks the other files of this folder; only the ceilings of rewards are its own.
 """

@@ -1,6 +1,6 @@
 """Supplies: who provides each resource and who uses it, beside converters, in a few words each.
 
-It names rules and places; what a rule does in full is in `rulebook`.
+It names rules and places; what a rule does in full is in `explain_rulebook`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reach: which objects of a drawn map no agent can get to. Maps that are generated guarantee that themselves.
+"""Reachability: which objects of a drawn map no agent can get to. Maps that are generated guarantee that themselves.
 
 Only fixed pictures are looked at, and only in games where nothing moves or removes obstacles.
 """

@@ -1,4 +1,4 @@
-"""A belt of asteroids: the arrays of a world and how they are drawn, in exactly this order. See reference.py."""
+"""A belt of asteroids: the arrays of a world and how they are drawn, in exactly this order. See world.py."""
 
 from __future__ import annotations
 

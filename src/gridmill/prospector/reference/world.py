@@ -1,8 +1,8 @@
 """Prospector in plain Python: slow, obvious, and what native/prospector/ must equal to the bit.
 
 Scalars are Python floats; arrays are float32 and round at every store. A line that computes in float32 has np.float32
-on both sides. `ReferenceWorld` is the state and its rules; generation is in reference_world.py, what agents see in
-reference_views.py. No Gymnasium here: env.py wraps it.
+on both sides. `ReferenceWorld` is the state and its rules; generation is in belt.py, what agents see in views.py.
+env.py makes a batch of it for the trainer, `prospector/single.py` an env for Gymnasium.
 """
 
 from __future__ import annotations

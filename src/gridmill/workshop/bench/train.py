@@ -1,8 +1,8 @@
 """`gridmill bench train`: how fast training is, beside what bounds it and, with --peers, beside another trainer.
 
 Step (the env alone), rollout and train are always shown together, with the share of each phase. Every subject is a
-process of its own (train_worker, bench/peers/puffer_train.py), and they take their rounds in turn: our trainer, the
-pieces of torch it cannot do without, the env, the peer, for each number of threads. `bench_rollout` shows the same
+process of its own (`worker`, bench/peers/puffer_train.py), and they take their rounds in turn: our trainer, the
+pieces of torch it cannot do without, the env, the peer, for each number of threads. `rollout` shows the same
 measurement from the rollout's side. Nothing here imports torch.
 """
 
