@@ -9,7 +9,7 @@ import random_games
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_rules import Words
-from test_timeline import bench
+from test_converter_schedule import bench
 
 from gridmill import Game
 from gridmill.grid import AgentType, Give, Holds, ObjectType, RewardTerm, Rule, Stat, Take, Transfer

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import random_games
 from hypothesis import given, settings
-from test_timeline import EASY, bench
+from test_converter_schedule import EASY, bench
 
 import gridmill
 from gridmill import Game
