@@ -29,9 +29,11 @@ Actions compile_actions(const GameConfig& game, const Vocabulary& vocabulary, co
 // compile_window.cpp
 Window compile_window(const Observation& observation, std::uint32_t stride);
 
-// compile_values.cpp: a declared value as a postfix program.
+// rules/values.cpp: a declared value as a postfix program.
 void compile_value(const Program& p, const GameValue& value, const std::string& path, CompiledValue& out);
 bool same_in_team(const CompiledValue& value);  // nothing of an agent's own but whom it belongs to
+
+// rewards.cpp
 Rewards compile_rewards(const Program& p);
 
 // compile_rules.cpp: rules, areas, events and what tags set off share flat lists, filled in one pass in this order.

@@ -121,6 +121,7 @@ struct Recipe {
                       field("inputs", &Self::inputs, between(0, 65'535), "resource -> units from all of them"),
                       field("outputs", &Self::outputs, between(0, 65'535), "resource -> units to the user")};
   }
+  bool gives(const std::string& resource, const std::string&) const { return has(outputs, resource); }
 };
 struct Assembler {
   std::vector<Recipe> recipes;
@@ -197,6 +198,7 @@ struct Attack {
                       field("freeze_duration", &Self::freeze_duration, between(1, 65'535), "ticks a hit freezes"),
                       field("aim", &Self::aim, one_of({"nearest", "cells", "both"}), "which attack actions exist")};
   }
+  void refer(References& found) const { found.freezes = true; }
 };
 
 struct GameConfig {

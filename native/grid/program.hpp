@@ -12,6 +12,7 @@
 #include "grid/maps/layer.hpp"
 #include "grid/observe/window.hpp"
 #include "grid/rules/ops.hpp"
+#include "grid/rules/values.hpp"
 #include "grid/vocabulary.hpp"
 
 namespace gridmill::grid {
@@ -24,37 +25,6 @@ struct ActionEntry {
   std::uint8_t vibe = 0;             // change_vibe: the new one
   std::uint8_t first = 0, last = 0;  // attack: cells k of the cone it tries, in order
 };
-
-// A game value in postfix order over a small stack.
-struct ValueOp {
-  enum Code : std::uint8_t {
-    inventory,
-    action_counter,
-    agent_counter,
-    resource_counter,
-    reward_sum,
-    agent_stat,
-    team_stat,
-    game_stat,
-    count,
-    index,
-    constant,
-    sum,
-    ratio,
-    least,
-    most,
-    log_one_plus
-  };
-  Code code;
-  std::uint16_t arg = 0;  // resource, counter, statistic, tag, or how many operands
-  double number = 0;
-  std::uint8_t whose = 0;           // inventory: place in kHolders, or kNamed
-  std::uint16_t team = 0xFFFF;      // a collective by name; 0xFFFF: the actor's own, or whatever
-  std::uint16_t resource = 0xFFFF;  // count: units of it
-};
-constexpr std::uint8_t kNamed = 4;
-using CompiledValue = std::vector<ValueOp>;
-constexpr std::size_t kValueStack = 320;  // 8 levels of at most 32 operands, with room
 
 enum class RewardMode : std::uint8_t { change, gained, per_tick };
 struct CompiledTerm {

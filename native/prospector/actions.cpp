@@ -35,8 +35,6 @@ enum class Kind : std::uint8_t {
   cash_out
 };
 
-constexpr int kSelect = 12, kMine = 28, kJettison = 36, kSell = 43, kBuyFuel = 61, kHold = 6;
-
 constexpr std::array<Kind, kActions> kKinds = [] {
   std::array<Kind, kActions> kinds{};
   const auto fill = [&kinds](int first, int last, Kind kind) {

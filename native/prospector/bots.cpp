@@ -8,9 +8,6 @@
 namespace gridmill::prospector {
 namespace {
 
-constexpr int kHold = 6, kWideScan = 8, kDeepScan = 10, kSelect = 12, kConservative = 28, kStandard = 29,
-              kAggressive = 30, kStabilize = 31, kCooldown = 33, kDock = 42, kSell = 43, kMediumFuel = 62,
-              kLargeFuel = 63, kBuyKit = 64, kOverhaul = 67, kCashOut = 68;
 constexpr int kQuarter = 0, kHalf = 1, kAll = 2;  // shares to sell
 
 // An observation by name.
@@ -128,7 +125,7 @@ int cautious_scanner(const float* obs, BotMemory&) {
   if (!s.selected(best)) return kSelect + best;
   if (s.confidence(best) < 0.60) return kDeepScan;
   if (s.stability(best) < 0.40 && s.stabilizers() > 0.10) return kStabilize;
-  return s.heat() > 0.70 ? kCooldown : kConservative;
+  return s.heat() > 0.70 ? kCooldown : kMine;
 }
 
 int market_timer(const float* obs, BotMemory&) {
@@ -152,7 +149,7 @@ int market_timer(const float* obs, BotMemory&) {
   });
   if (best < 0) return go_out(s);
   if (!s.selected(best)) return kSelect + best;
-  return s.heat() < 0.60 ? kStandard : kConservative;
+  return s.heat() < 0.60 ? kStandard : kMine;
 }
 
 // Short edges only, gentle mining, home early, everything sold, and an end while the ship is sound.
@@ -192,7 +189,7 @@ int shuttle(const float* obs, BotMemory& memory) {
   }
   if (!s.selected(best)) return kSelect + best;
   ++memory.mined;
-  return kConservative;
+  return kMine;
 }
 
 }  // namespace

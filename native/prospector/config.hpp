@@ -11,6 +11,9 @@ namespace gridmill::prospector {
 
 constexpr int kNodes = 32, kSlots = 6, kAsteroids = 16, kGoods = 6;
 constexpr int kObs = 260, kActions = 69;
+constexpr int kHold = 6, kWideScan = 8, kDeepScan = 10, kSelect = 12, kMine = 28, kStandard = 29, kAggressive = 30,
+              kStabilize = 31, kCooldown = 33, kJettison = 36, kDock = 42, kSell = 43, kBuyFuel = 61, kMediumFuel = 62,
+              kLargeFuel = 63, kBuyKit = 64, kOverhaul = 67, kCashOut = 68;  // actions, or the first of several
 constexpr int kMaxDt = 255;  // the longest step: travel_time_max allows no more
 
 struct Commodity {

@@ -17,103 +17,40 @@ from pydantic_core import PydanticUndefined
 from gridmill import _native
 from gridmill.config import Config, FrozenDict
 from gridmill.grid import (
-    Add,
-    AddStat,
     AgentType,
-    Align,
-    Aligned,
-    AnyOf,
     Area,
-    Ascii,
     Assembler,
-    AtLeast,
     Attack,
-    Blocks,
-    Bsp,
-    Buildings,
     Canvas,
-    Caves,
-    Chance,
-    ChangeVibe,
-    Clear,
-    ClearTag,
-    Clumps,
     Collective,
-    Compound,
-    Connect,
-    Constant,
+    Condition,
     Converter,
-    Count,
-    Dunes,
-    Empty,
+    Effect,
     Event,
-    Fill,
-    Freeze,
     Game,
-    Give,
-    HasTag,
-    HasVibe,
-    Holds,
-    Index,
+    GameValue,
     Instances,
-    Inventory,
+    Layer,
     Limit,
-    Log,
-    Max,
-    Maze,
-    Min,
-    Mirror,
-    Move,
-    Near,
-    Not,
-    Objects,
+    Map,
     ObjectType,
     Observation,
     ObservedValue,
-    OneOf,
-    OtherCollective,
-    Part,
-    Periodic,
-    Push,
-    Radial,
-    Ratio,
     Recipe,
-    Relocate,
-    Remove,
     RewardTerm,
-    Rim,
-    Rooms,
     Rule,
-    SameCollective,
     Scatter,
-    SetTag,
-    Spawn,
     Standing,
-    Stat,
-    Strike,
     Sum,
-    SwapPlaces,
-    Take,
-    Transfer,
-    Unalign,
-    Within,
-    Zones,
-)  # fmt: skip
+)
 
-VALUES: list[type[Config]] = [Inventory, Stat, Count, Index, Constant, Sum, Ratio, Min, Max, Log]
-CONDITIONS: list[type[Config]] = [
-    Holds, HasVibe, HasTag, SameCollective, OtherCollective, Aligned, Within, Near, Periodic, Chance, AtLeast, Empty,
-    Not, AnyOf,
-]  # fmt: skip
-EFFECTS: list[type[Config]] = [
-    Give, Take, Transfer, Clear, Add, SetTag, ClearTag, Align, Unalign, ChangeVibe, Freeze, Move, Push, SwapPlaces,
-    Relocate, Spawn, Remove, Strike, AddStat,
-]  # fmt: skip
-MAPS: list[type[Config]] = [Ascii, Scatter, Instances, Canvas]
-LAYERS: list[type[Config]] = [
-    Fill, Rooms, Maze, Caves, Bsp, Radial, Clumps, Dunes, Blocks, Rim, Compound, Buildings, Objects, Connect,
-    Part, Zones, OneOf, Mirror,
-]  # fmt: skip
+
+def of(union: Any) -> list[type[Config]]:
+    """The models a tree may choose from."""
+    return list(typing.get_args(typing.get_args(union)[0]))
+
+
+VALUES, CONDITIONS, EFFECTS, MAPS, LAYERS = of(GameValue), of(Condition), of(Effect), of(Map), of(Layer)
 KINDS = VALUES + CONDITIONS + EFFECTS + MAPS + LAYERS
 PARTS: list[type[Config]] = [
     Limit, Recipe, Collective, Rule, Area, Event, ObjectType, RewardTerm, ObservedValue, Standing,

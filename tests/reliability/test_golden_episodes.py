@@ -74,7 +74,7 @@ def test_golden_config(name: str) -> None:
 
 
 def test_every_golden_file_belongs_to_a_game() -> None:
-    """Corridor's hash stands in its own test."""
+    """Prospector has a test of its own; a smaller kind of game has its hash there."""
     assert sorted(path.stem for path in GOLDEN.glob("*.json")) == sorted([*gridmill.games.names("grid"), "prospector"])
 
 

@@ -31,7 +31,7 @@ Range compile_ops(Compiler& c, const std::vector<T>& list, const char* where, st
   std::vector<Op> ops;
   for (std::size_t i = 0; i < list.size(); ++i) {
     Compiler inner = c.inside(std::string(where) + "[" + std::to_string(i) + "]");
-    ops.push_back(std::visit([&](const auto& item) { return item.compile(inner); }, list[i].data));
+    ops.push_back(list[i].compile(inner));
   }
   const auto first = static_cast<std::uint32_t>(out.size());
   out.insert(out.end(), ops.begin(), ops.end());

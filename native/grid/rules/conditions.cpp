@@ -144,4 +144,8 @@ Op AtLeast::compile(Compiler& c) const { return {.run = &at_least, .id = c.value
 Op Not::compile(Compiler& c) const { return {.run = &not_all, .range = c.conditions(conditions, ".conditions")}; }
 Op AnyOf::compile(Compiler& c) const { return {.run = &any_of, .range = c.conditions(conditions, ".conditions")}; }
 
+Op Condition::compile(Compiler& c) const {
+  return std::visit([&c](const auto& condition) { return condition.compile(c); }, data);
+}
+
 }  // namespace gridmill::grid

@@ -94,6 +94,7 @@ struct Near {
                       field("when", &Self::when, "conditions in which the object near is the target")};
   }
   Op compile(Compiler&) const;
+  void refer(References& found) const { found.looked_for.insert(tag); }
 };
 struct Periodic {
   static constexpr std::string_view kind = "periodic";
@@ -159,6 +160,7 @@ struct Condition {
   OneOf<Holds, HasVibe, HasTag, SameCollective, OtherCollective, Aligned, Within, Near, Periodic, Chance, AtLeast,
         Empty, Not, AnyOf>
       data;
+  Op compile(Compiler&) const;
   static void decode(Condition& out, const Value& value, const std::string& path);
 };
 

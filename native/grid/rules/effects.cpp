@@ -1,8 +1,8 @@
-// The deeds of effects.hpp: each compiles to one Op and does its work in a context, or, in a trial, says whether it
-// could.
+// The deeds of effects.hpp that share functions, and all of them compiled.
 #include "grid/rules/effects.hpp"
 
 #include <cmath>
+#include <stdexcept>
 
 #include "grid/combat.hpp"
 #include "grid/occupancy.hpp"
@@ -159,24 +159,7 @@ bool unalign(const Op& op, RuleContext& s) {
   return true;
 }
 
-bool change_vibe(const Op& op, RuleContext& s) {
-  const std::int32_t who = s.object(op.who);
-  if (who < 0) return false;
-  if (s.dry() || s.w.vibe[who] == op.id) return true;
-  s.w.set_vibe(index_of(who), static_cast<std::uint8_t>(op.id));
-  return true;
-}
-
 // ---- bodies
-
-bool freeze(const Op& op, RuleContext& s) {
-  const std::int32_t who = s.object(op.who);
-  if (!s.is_agent(who)) return false;
-  if (s.dry()) return true;
-  s.w.frozen[who] = static_cast<std::uint16_t>(op.number);
-  s.w.mark_dirty(index_of(who));
-  return true;
-}
 
 bool strike(const Op&, RuleContext& s) {
   if (!s.is_agent(s.actor) || !s.is_agent(s.target) || s.actor == s.target || s.w.frozen[s.target] > 0) return false;
@@ -215,13 +198,6 @@ bool push(const Op& op, RuleContext& s) {
   const auto sign = [](int n) { return (n > 0) - (n < 0); };
   const int down = sign(s.w.row[who] - s.w.row[from]), right = sign(s.w.column[who] - s.w.column[from]);
   return (down != 0 || right != 0) && slide(s, who, down, right, op.number);
-}
-
-bool swap(const Op&, RuleContext& s) {
-  const std::int32_t one = s.object(0), other = s.object(1);
-  if (one < 0 || other < 0 || one == other) return false;
-  if (!s.dry()) swap_places(s.w, index_of(one), s.w.row[other], s.w.column[other]);
-  return true;
 }
 
 bool relocate_somewhere(const Op& op, RuleContext& s) {
@@ -337,16 +313,11 @@ Op Unalign::compile(Compiler& c) const {
   if (c.p.collectives.teams.empty()) fail_at(c.path, "to unalign something the game needs `collectives`, got none");
   return {.run = &unalign, .who = holder(who)};
 }
-Op ChangeVibe::compile(Compiler& c) const {
-  return {.run = &change_vibe, .who = holder(who), .sure = true, .id = c.vibe(vibe, ".vibe")};
-}
-Op Freeze::compile(Compiler&) const { return {.run = &freeze, .who = holder(who), .number = ticks}; }
 Op Move::compile(Compiler&) const {
   const auto at = std::find(std::begin(kCompass), std::end(kCompass), direction) - std::begin(kCompass);
   return {.run = &move, .who = holder(who), .id = static_cast<std::uint16_t>(at)};
 }
 Op Push::compile(Compiler&) const { return {.run = &push, .number = distance}; }
-Op SwapPlaces::compile(Compiler&) const { return {.run = &swap}; }
 Op Relocate::compile(Compiler&) const {
   return {.run = &relocate_somewhere, .who = holder(who), .flag = to == "start"};
 }
@@ -375,6 +346,18 @@ Op AddStat::compile(Compiler& c) const {
     op.id = place_of(vocabulary.agent_stats, name);
   }
   return op;
+}
+
+Op Effect::compile(Compiler& c) const {
+  return std::visit(
+      [&c]<class T>(const T& effect) {
+        Op op = effect.compile(c);
+        if constexpr (requires(RuleContext& s) { T::apply(op, s); })
+          op.run = [](const Op& of, RuleContext& s) { return T::apply(of, s); };
+        if (op.run == nullptr) throw std::logic_error("the effect `" + std::string(T::kind) + "` does nothing");
+        return op;
+      },
+      data);
 }
 
 }  // namespace gridmill::grid

@@ -1,5 +1,6 @@
-// Effects: what a rule does. Each is declared by fields() and knows how to compile itself to one Op; effects.cpp holds
-// the deeds. A new one costs a struct here, its two functions there, and its model in rules.py.
+// Effects: what a rule does. Each is declared by fields(), compiles itself to one Op, and says what it does in `apply`:
+// true if it could deliver, and where `s.dry()` nothing may happen. What it refers to and gives it says too (see
+// references.hpp). Deeds that share functions are in effects.cpp; there `compile` names the function itself.
 #pragma once
 
 #include "grid/directions.hpp"
@@ -17,6 +18,7 @@ struct Give {
                       field("amounts", &Self::amounts, between(0, 65'535), "resource -> units, as far as they fit")};
   }
   Op compile(Compiler&) const;
+  bool gives(const std::string& resource, const std::string& to) const { return who == to && has(amounts, resource); }
 };
 struct Take {
   static constexpr std::string_view kind = "take";
@@ -42,6 +44,7 @@ struct Transfer {
                       field("remove_empty", &Self::remove_empty, "the source goes when it holds nothing more")};
   }
   Op compile(Compiler&) const;
+  bool gives(const std::string& resource, const std::string& who) const { return to == who && has(amounts, resource); }
 };
 struct Clear {
   static constexpr std::string_view kind = "clear";
@@ -65,6 +68,7 @@ struct Add {
                       field("value", &Self::value, "how much, rounded; negative takes")};
   }
   Op compile(Compiler&) const;
+  bool gives(const std::string& what, const std::string& to) const { return who == to && resource == what; }
 };
 struct SetTag {
   static constexpr std::string_view kind = "set_tag";
@@ -74,6 +78,7 @@ struct SetTag {
     return std::tuple{field("who", &Self::who, one_of(kSomeone), "who bears it"), field("tag", &Self::tag, "the tag")};
   }
   Op compile(Compiler&) const;
+  void refer(References& found) const { found.changeable.insert(tag); }
 };
 struct ClearTag {
   static constexpr std::string_view kind = "clear_tag";
@@ -84,6 +89,7 @@ struct ClearTag {
                       field("tag", &Self::tag, "the tag")};
   }
   Op compile(Compiler&) const;
+  void refer(References& found) const { found.changeable.insert(tag); }
 };
 struct Align {
   static constexpr std::string_view kind = "align";
@@ -94,6 +100,7 @@ struct Align {
                       field("to", &Self::to, "the collective; empty: the actor's")};
   }
   Op compile(Compiler&) const;
+  void refer(References& found) const { found.aligns = true; }
 };
 struct Unalign {
   static constexpr std::string_view kind = "unalign";
@@ -103,6 +110,7 @@ struct Unalign {
     return std::tuple{field("who", &Self::who, one_of(kSomeone), "who leaves")};
   }
   Op compile(Compiler&) const;
+  void refer(References& found) const { found.aligns = true; }
 };
 struct ChangeVibe {
   static constexpr std::string_view kind = "change_vibe";
@@ -112,7 +120,14 @@ struct ChangeVibe {
     return std::tuple{field("who", &Self::who, one_of(kSomeone), "whose vibe"),
                       field("vibe", &Self::vibe, "the new one")};
   }
-  Op compile(Compiler&) const;
+  Op compile(Compiler& c) const { return {.who = holder(who), .sure = true, .id = c.vibe(vibe, ".vibe")}; }
+  static bool apply(const Op& op, auto& s) {
+    const std::int32_t who = s.object(op.who);
+    if (who < 0) return false;
+    if (s.dry() || s.w.vibe[who] == op.id) return true;
+    s.w.set_vibe(static_cast<std::uint32_t>(who), static_cast<std::uint8_t>(op.id));
+    return true;
+  }
 };
 struct Freeze {
   static constexpr std::string_view kind = "freeze";
@@ -123,7 +138,16 @@ struct Freeze {
     return std::tuple{field("who", &Self::who, one_of(kSomeone), "which agent"),
                       field("ticks", &Self::ticks, between(1, 65'535), "for how long")};
   }
-  Op compile(Compiler&) const;
+  Op compile(Compiler&) const { return {.who = holder(who), .number = ticks}; }
+  void refer(References& found) const { found.freezes = true; }
+  static bool apply(const Op& op, auto& s) {
+    const std::int32_t who = s.object(op.who);
+    if (!s.is_agent(who)) return false;
+    if (s.dry()) return true;
+    s.w.frozen[who] = static_cast<std::uint16_t>(op.number);
+    s.w.mark_dirty(static_cast<std::uint32_t>(who));
+    return true;
+  }
 };
 struct Move {
   static constexpr std::string_view kind = "move";
@@ -150,7 +174,13 @@ struct SwapPlaces {
   static auto fields() {
     return std::tuple{};
   }
-  Op compile(Compiler&) const;
+  Op compile(Compiler&) const { return {}; }
+  static bool apply(const Op&, auto& s) {
+    const std::int32_t one = s.object(0), other = s.object(1);
+    if (one < 0 || other < 0 || one == other) return false;
+    if (!s.dry()) swap_places(s.w, static_cast<std::uint32_t>(one), s.w.row[other], s.w.column[other]);
+    return true;
+  }
 };
 struct Relocate {
   static constexpr std::string_view kind = "relocate";
@@ -171,6 +201,7 @@ struct SpawnObject {
                       field("near", &Self::near, one_of(kSomeone), "in its cell if that is free, or beside it")};
   }
   Op compile(Compiler&) const;
+  void refer(References& found) const { found.spawned.insert(object); }
 };
 struct Remove {
   static constexpr std::string_view kind = "remove";
@@ -199,12 +230,16 @@ struct AddStat {
                       field("name", &Self::name, "its name"), field("amount", &Self::amount, "what is added")};
   }
   Op compile(Compiler&) const;
+  void refer(References& found) const {
+    (of == "game" ? found.game_stats : of == "collective" ? found.team_stats : found.agent_stats).insert(name);
+  }
 };
 
 struct Effect {
   OneOf<Give, Take, Transfer, Clear, Add, SetTag, ClearTag, Align, Unalign, ChangeVibe, Freeze, Move, Push, SwapPlaces,
         Relocate, SpawnObject, Remove, Strike, AddStat>
       data;
+  Op compile(Compiler&) const;
   static void decode(Effect& out, const Value& value, const std::string& path) { decode_one_of(out.data, value, path); }
 };
 
@@ -243,6 +278,9 @@ struct Area {
                       field("on_exit", &Self::on_exit, "run on leaving"),
                       field("territory", &Self::territory, "acts only where its collective holds the ground")};
   }
+  bool gives(const std::string& resource, const std::string&) const {
+    return has(changes, resource) || has(enter, resource) || has(exit, resource);
+  }
 };
 
 struct Event {
@@ -267,6 +305,7 @@ struct Event {
                       field("fallback", &Self::fallback, "event that runs instead if it happened to none"),
                       field("priority", &Self::priority, between(-1e6, 1e6), "higher first in one tick")};
   }
+  void refer(References& found) const { found.looked_for.insert(targets); }
 };
 
 }  // namespace gridmill::grid

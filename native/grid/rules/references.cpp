@@ -3,44 +3,26 @@
 
 #include <algorithm>
 
+#include "grid/config.hpp"
+
 namespace gridmill::grid {
 namespace {
 
 struct Collect {
   References& found;
   template <class T>
-  void operator()(const T&) const {}
-  void operator()(const CountOf& item) const { found.looked_for.insert(item.tag); }
-  void operator()(const Near& item) const { found.looked_for.insert(item.tag); }
-  void operator()(const Event& item) const { found.looked_for.insert(item.targets); }
-  void operator()(const SetTag& item) const { found.changeable.insert(item.tag); }
-  void operator()(const ClearTag& item) const { found.changeable.insert(item.tag); }
-  void operator()(const SpawnObject& item) const { found.spawned.insert(item.object); }
-  void operator()(const Align&) const { found.aligns = true; }
-  void operator()(const Unalign&) const { found.aligns = true; }
-  void operator()(const Freeze&) const { found.freezes = true; }
-  void operator()(const Attack&) const { found.freezes = true; }
-  void operator()(const AddStat& item) const {
-    (item.of == "game"         ? found.game_stats
-     : item.of == "collective" ? found.team_stats
-                               : found.agent_stats)
-        .insert(item.name);
+  void operator()(const T& item) const {
+    if constexpr (requires { item.refer(found); }) item.refer(found);
   }
 };
 
 struct Giving {
   const std::string &resource, &who;
   bool& found;
-  bool in(const OrderedDict<std::int64_t>& amounts) const {
-    return std::any_of(amounts.begin(), amounts.end(), [&](const auto& a) { return a.first == resource && a.second; });
-  }
   template <class T>
-  void operator()(const T&) const {}
-  void operator()(const Give& item) const { found = found || (item.who == who && in(item.amounts)); }
-  void operator()(const Transfer& item) const { found = found || (item.to == who && in(item.amounts)); }
-  void operator()(const Add& item) const { found = found || (item.who == who && item.resource == resource); }
-  void operator()(const Area& item) const { found = found || in(item.changes) || in(item.enter) || in(item.exit); }
-  void operator()(const Recipe& item) const { found = found || in(item.outputs); }
+  void operator()(const T& item) const {
+    if constexpr (requires { item.gives(resource, who); }) found = found || item.gives(resource, who);
+  }
 };
 
 }  // namespace

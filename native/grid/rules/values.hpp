@@ -1,11 +1,12 @@
-// Game values as declared: numbers read from the state, for rewards, observations and rules alike. rewards.cpp
-// evaluates them; program.cpp turns them into a small postfix program.
+// Game values: numbers read from the state, for rewards, observations and rules alike. As declared, and as the small
+// postfix program that values.cpp makes of them and evaluates.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/value.hpp"
+#include "grid/rules/references.hpp"
 
 namespace gridmill::grid {
 
@@ -40,6 +41,7 @@ struct CountOf {
                       field("collective", &Self::collective, "which they belong to; empty: whatever"),
                       field("resource", &Self::resource, "count units of it; empty: count objects")};
   }
+  void refer(References& found) const { found.looked_for.insert(tag); }
 };
 struct IndexOf {
   static constexpr std::string_view kind = "index";
@@ -85,5 +87,36 @@ struct GameValue {
   OneOf<InventoryOf, StatOf, CountOf, IndexOf, Constant, Sum, Ratio, Least, Most, LogOnePlus> data;
   static void decode(GameValue& out, const Value& value, const std::string& path);
 };
+
+// A game value in postfix order over a small stack.
+struct ValueOp {
+  enum Code : std::uint8_t {
+    inventory,
+    action_counter,
+    agent_counter,
+    resource_counter,
+    reward_sum,
+    agent_stat,
+    team_stat,
+    game_stat,
+    count,
+    index,
+    constant,
+    sum,
+    ratio,
+    least,
+    most,
+    log_one_plus
+  };
+  Code code;
+  std::uint16_t arg = 0;  // resource, counter, statistic, tag, or how many operands
+  double number = 0;
+  std::uint8_t whose = 0;           // inventory: place in kHolders, or kNamed
+  std::uint16_t team = 0xFFFF;      // a collective by name; 0xFFFF: the actor's own, or whatever
+  std::uint16_t resource = 0xFFFF;  // count: units of it
+};
+constexpr std::uint8_t kNamed = 4;
+using CompiledValue = std::vector<ValueOp>;
+constexpr std::size_t kValueStack = 320;  // 8 levels of at most 32 operands, with room
 
 }  // namespace gridmill::grid

@@ -13,9 +13,10 @@ from pydantic import Field
 
 from gridmill.config import Frozen, FrozenDict
 from gridmill.env.kind import GameConfig, MakePlayer
+from gridmill.grid.conditions import Amounts
 from gridmill.grid.maps import Map
 from gridmill.grid.parts import AgentType, Attack, Collective, ObjectType, Observation, RewardTerm
-from gridmill.grid.rules import Amounts, Event, Rule
+from gridmill.grid.rules import Event, Rule
 
 if TYPE_CHECKING:
     from gridmill.grid.env import GridEnv

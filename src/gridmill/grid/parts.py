@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridmill.config import Config, FrozenDict
-from gridmill.grid.rules import Amounts, Area, Rule
+from gridmill.grid.conditions import Amounts
+from gridmill.grid.rules import Area, Rule
 from gridmill.grid.values import GameValue
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gridmill.grid.conditions import HasVibe, SameCollective
+from gridmill.grid.effects import Transfer
 from gridmill.grid.parts import Limit, ObjectType
-from gridmill.grid.rules import Area, HasVibe, Rule, SameCollective, Transfer
+from gridmill.grid.rules import Area, Rule
 
 
 def chest(

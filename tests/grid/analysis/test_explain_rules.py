@@ -44,8 +44,9 @@ from gridmill.grid import (
     Transfer,
 )
 from gridmill.grid.analysis.explain import Explanation, Gathering, Reward, explain, min_first_episode, text
-from gridmill.grid.analysis.rule_text import names, rule_text, value_text
-from gridmill.grid.rules import Effect
+from gridmill.grid.analysis.rule_text import rule_text
+from gridmill.grid.effects import Effect
+from gridmill.grid.text import names
 
 
 def flat(said: Explanation) -> str:
@@ -269,7 +270,7 @@ def test_a_first_episode_shorter_than_a_bound() -> None:
     ],
 )  # fmt: skip
 def test_values_in_words(value: GameValue, said: str) -> None:
-    assert value_text(value) == said
+    assert value.text() == said
 
 
 def test_what_is_asked_for_and_taken_is_paid() -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from gridmill.grid.analysis.productions import ACTS, AGENT, Fact, Gain, Production, held, productions_of, start_facts
+from gridmill.grid.analysis.productions import ACTS, Production, productions_of, start_facts
+from gridmill.grid.facts import AGENT, Fact, Gain, held
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from gridmill.grid.analysis.converters import MOST, Converters, Plan
+from gridmill.grid.analysis.converters import Converters, Plan
+from gridmill.grid.facts import MOST
 from gridmill.grid.parts import ObjectType
 
 HAND_OVER = 2  # ticks from an output lying ready to the next machine having it: take in one, put in the next

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gridmill.grid.facts import MOST
 from gridmill.grid.layers import most_of
 from gridmill.grid.maps import Ascii, Canvas, Instances, Map, Scatter
 from gridmill.grid.parts import Converter, Limit, ObjectType
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
-
-MOST = 65535  # units an inventory can hold
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from gridmill.grid.analysis.bounds import Bounds, Moment, ruled_resources
 from gridmill.grid.analysis.converter_schedule import all_buildings, one_of_each
 from gridmill.grid.analysis.converters import Converters
-from gridmill.grid.analysis.productions import AGENT
+from gridmill.grid.facts import AGENT
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game

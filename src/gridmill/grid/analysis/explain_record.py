@@ -16,13 +16,13 @@ from gridmill.grid.analysis import explain_rulebook as rulebook
 from gridmill.grid.analysis import explain_supplies as supplies
 from gridmill.grid.analysis.ceiling import Ceiling, ceiling
 from gridmill.grid.analysis.converter_schedule import all_buildings, one_of_each
-from gridmill.grid.analysis.converters import MOST, Converters
+from gridmill.grid.analysis.converters import Converters
 from gridmill.grid.analysis.earliest import EPISODES, Earliest
 from gridmill.grid.analysis.earliest_change import Certainty
 from gridmill.grid.analysis.earliest_reward import certainty, first_rewards, leaves, min_first_episode
 from gridmill.grid.analysis.explain_faults import faults
-from gridmill.grid.analysis.productions import AGENT
 from gridmill.grid.analysis.rule_text import NO_CAP, describe
+from gridmill.grid.facts import AGENT, MOST
 from gridmill.grid.parts import RewardTerm
 from gridmill.grid.values import Constant, GameValue, Index, Inventory, Log, Max, Min, Ratio, Stat, Sum
 

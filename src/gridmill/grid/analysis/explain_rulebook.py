@@ -1,6 +1,6 @@
 """Rulebook: what a game's rules do, object by object, in lines a person can read.
 
-Words for single conditions and effects are in `gridmill.grid.analysis.rule_text`.
+Words for single conditions and effects stand beside their models.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from gridmill.grid.analysis.productions import AGENT, shown_as
-from gridmill.grid.analysis.rule_text import Names, amounts_text, clock_text, names, recipe_text, rule_text, tag_text
+from gridmill.grid.analysis.productions import shown_as
+from gridmill.grid.analysis.rule_text import clock_text, recipe_text, rule_text
+from gridmill.grid.facts import AGENT
 from gridmill.grid.parts import AgentType, Assembler, ObjectType
 from gridmill.grid.rules import Area, Event, Rule
+from gridmill.grid.text import Names, amounts_text, names, tag_text
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from gridmill.grid.analysis.converters import Converters
-from gridmill.grid.analysis.productions import AGENT, TEAM, Production, held, shown_as
+from gridmill.grid.analysis.productions import TEAM, Production, shown_as
+from gridmill.grid.facts import AGENT, held
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game

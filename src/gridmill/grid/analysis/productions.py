@@ -12,55 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from gridmill.grid.analysis.converters import MOST, counts_on
+from gridmill.grid.analysis.converters import counts_on
+from gridmill.grid.effects import Effect
+from gridmill.grid.facts import AGENT, MOST, Draft, Fact, Gain, Scene, held, loot
 from gridmill.grid.parts import AgentType, ObjectType
-from gridmill.grid.rules import (
-    Add,
-    AddStat,
-    Align,
-    Area,
-    ChangeVibe,
-    Clear,
-    ClearTag,
-    Condition,
-    Effect,
-    Freeze,
-    Give,
-    HasVibe,
-    Holds,
-    Periodic,
-    Remove,
-    Rule,
-    SetTag,
-    Spawn,
-    Strike,
-    Take,
-    Transfer,
-    Unalign,
-)
-from gridmill.grid.values import Constant
+from gridmill.grid.rules import Area, Rule
 
-Fact = tuple[str, str, str]  # ("held", place, resource), ("vibe", "", name), ("aligned", type, ""), ...
 How = Literal["bump", "assembler", "machine", "vibe", "attack", "converter", "tick", "area", "event", "tag"]
 ACTS = ("bump", "assembler", "machine", "vibe", "attack")  # what takes an agent's action; the rest happens by itself
-AGENT, TEAM = (
-    "agent",
-    "team",
-)  # all agents are one place, and all stores of collectives: a bound need not tell them apart
+TEAM = "team"  # all stores of collectives are one place: a bound need not tell them apart
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
 NEVER = 10**9
-
-
-@dataclass(frozen=True)
-class Gain:
-    """Something comes to be, or comes from where it was before (`source`)."""
-
-    fact: Fact
-    amount: int = 1
-    source: Fact | None = None
-    to_actor: bool = False  # who acts has it now, and can act with it in the next tick only
 
 
 @dataclass(frozen=True)
@@ -75,10 +39,6 @@ class Production:
     losses: frozenset[Fact] = frozenset()
     first: int = 1  # not before this tick, by the clock; machines start before the first
     delay: int = 0  # ticks from its needs to its gains
-
-
-def held(place: str, resource: str) -> Fact:
-    return ("held", place, resource)
 
 
 def shown_as(game: Game, name: str) -> str:
@@ -122,8 +82,9 @@ def productions_of(game: Game) -> list[Production]:
     found += _of_kind(game, AGENT, game.agent, bumps and game.num_agents > 1)
     if game.attack is not None and game.num_agents > 1:
         cost = {held(AGENT, r): n for r, n in game.attack.cost.items() if n > 0}
-        found.append(Production("attack", "", "attack", cost, _loot(game), frozenset(cost)))
-    counts, spawned = counts_on(game.map), _spawned(game)
+        found.append(Production("attack", "", "attack", cost, loot(game.resources), frozenset(cost)))
+    counts = counts_on(game.map)
+    spawned = {name for what, name, _ in promises(game) if what == "there"}
     for name, kind in game.objects.items():
         if counts[name] > 0 or name in spawned:
             there = {} if counts[name] > 0 else {("there", name, ""): 1}
@@ -153,8 +114,6 @@ def _also(production: Production, needs: Mapping[Fact, int]) -> Production:
 
 
 # ---- rules
-
-Scene = Mapping[str, str | None]  # who stands for actor, target and their collectives: a place, or nobody
 
 
 def _scene(game: Game, actor: str | None, target: str | None) -> Scene:
@@ -192,117 +151,19 @@ def _ruled(game: Game, rules: Sequence[Rule], how: How, where: str, scene: Scene
 
 def _deed(game: Game, rule: Rule, how: How, where: str, scene: Scene, first: int) -> Production | None:
     """A rule as a production; None where somebody it speaks of is never there."""
-    needs: Counter[Fact] = Counter()
-    for condition in rule.when:
-        if not _condition(condition, scene, needs):
-            return None
-        if isinstance(condition, Periodic):
-            first = max(first, condition.start)
-    gains: list[Gain] = []
-    losses: set[Fact] = set()
-    for effect in rule.then:
-        if not _effect(game, effect, scene, needs, gains, losses):
-            return None
+    draft = Draft(scene, game.resources, first=first)
+    if not all(condition.ask(draft) for condition in rule.when):
+        return None
+    if not all(effect.happen(draft) for effect in rule.then):
+        return None
+    gains = draft.gains
     if how == "bump":
         gains = [_to_actor(gain) if gain.fact[1] == AGENT != where else gain for gain in gains]
-    return Production(where, rule.name, how, dict(needs), tuple(gains), frozenset(losses), first)
+    return Production(where, rule.name, how, dict(draft.needs), tuple(gains), frozenset(draft.losses), draft.first)
 
 
 def _to_actor(gain: Gain) -> Gain:
     return Gain(gain.fact, gain.amount, gain.source, True)
-
-
-def _condition(condition: Condition, scene: Scene, needs: Counter[Fact]) -> bool:
-    """Adds what a condition asks for; False if it asks somebody who is never there."""
-    if isinstance(condition, Holds):
-        place = scene[condition.who]
-        for r, n in condition.amounts.items():
-            if n > 0 and place is not None:
-                needs[held(place, r)] = max(needs[held(place, r)], n)
-        return place is not None
-    if isinstance(condition, HasVibe) and scene[condition.who] == AGENT:
-        needs[("vibe", "", condition.vibe)] = 1
-    return True
-
-
-def _effect(
-    game: Game, effect: Effect, scene: Scene, needs: Counter[Fact], gains: list[Gain], losses: set[Fact]
-) -> bool:
-    """Adds what an effect asks for and does; False if it is about somebody who is never there."""
-    if isinstance(effect, Transfer):
-        return _transfer(effect, scene, needs, gains, losses)
-    if isinstance(effect, Strike):
-        gains += _loot(game)
-        return scene["actor"] == AGENT == scene["target"]
-    if isinstance(effect, AddStat):
-        gains.append(Gain(("stat", "agent" if effect.of in ("actor", "target") else effect.of, effect.name)))
-        who = {"collective": "actor_collective"}.get(effect.of, effect.of)
-        return effect.of == "game" or scene[who] is not None
-    place = scene[getattr(effect, "near" if isinstance(effect, Spawn) else "who", "target")]
-    if place is None:
-        return False
-    if isinstance(effect, Give):
-        gains += [Gain(held(place, r), n) for r, n in effect.amounts.items() if n > 0]
-    elif isinstance(effect, Take):
-        losses |= {held(place, r) for r, n in effect.amounts.items() if n > 0}
-    elif isinstance(effect, Clear):
-        losses |= {held(place, r) for r in effect.resources or game.resources}
-    elif isinstance(effect, Add):
-        fixed = effect.value.value if isinstance(effect.value, Constant) else None
-        if fixed is None or fixed > 0:
-            gains.append(Gain(held(place, effect.resource), MOST if fixed is None else max(1, round(fixed))))
-        if fixed is None or fixed < 0:
-            losses.add(held(place, effect.resource))
-    else:
-        gains += _changes_of_state(effect, scene, place)
-    return True
-
-
-def _changes_of_state(effect: Effect, scene: Scene, place: str) -> Iterator[Gain]:
-    """What effects other than those on amounts bring about."""
-    by_agent = scene["actor"] == AGENT
-    if isinstance(effect, Align):
-        yield Gain(("aligned", place, ""))
-        if by_agent:
-            yield Gain(("aligned_by_agent", place, ""))
-    elif isinstance(effect, ChangeVibe) and place == AGENT:
-        yield Gain(("vibe", "", effect.vibe))
-    elif isinstance(effect, Unalign):
-        yield Gain(("unaligned", place, ""))
-        if by_agent:
-            yield Gain(("scrambled_by_agent", place, ""))
-    elif isinstance(effect, SetTag | ClearTag):
-        yield Gain(("tag", effect.tag, ""))
-    elif isinstance(effect, Spawn):
-        yield Gain(("there", effect.object, ""))
-    elif isinstance(effect, Remove):
-        yield Gain(("gone", place, ""))
-    elif isinstance(effect, Freeze) and place == AGENT:
-        yield Gain(("frozen", AGENT, ""))
-
-
-def _transfer(effect: Transfer, scene: Scene, needs: Counter[Fact], gains: list[Gain], losses: set[Fact]) -> bool:
-    """Each resource comes if the source holds it; where only one can move, the whole rule waits for it."""
-    source, to = scene[effect.source], scene[effect.to]
-    if source is None or to is None:
-        return False
-    given = {gain.fact for gain in gains}
-    moves = {r: n for r, n in effect.amounts.items() if n > 0}
-    for r, n in moves.items():
-        before = held(source, r)
-        gains.append(Gain(held(to, r), n, None if before in given else before))
-        losses.add(before)
-        if len(moves) == 1 and before not in given:
-            needs[before] = max(needs[before], 1)
-    if effect.remove_empty:
-        gains.append(Gain(("gone", source, "")))
-    return bool(moves)
-
-
-def _loot(game: Game) -> tuple[Gain, ...]:
-    """What a hit can bring: everything somebody else holds, and a target that cannot act."""
-    loot = [Gain(held(AGENT, r), MOST, held(AGENT, r)) for r in game.resources]
-    return (*loot, Gain(("frozen", AGENT, "")), Gain(("hit", AGENT, "")))
 
 
 # ---- areas, events, machines
@@ -312,14 +173,14 @@ def _area(game: Game, name: str, area: Area) -> Iterator[Production]:
     if area.affects == "self" and name != AGENT:
         return
     scene = _scene(game, name, AGENT)
-    needs: Counter[Fact] = Counter()
-    if not all(_condition(condition, scene, needs) for condition in area.when):
+    draft = Draft(scene, game.resources)
+    if not all(condition.ask(draft) for condition in area.when):
         return
     steps = [(r, n) for changes in (area.changes, area.enter, area.exit) for r, n in changes.items()]
     rises = tuple(Gain(held(AGENT, r), n) for r, n in steps if n > 0)
-    yield Production(name, "", "area", dict(needs), rises, frozenset(held(AGENT, r) for r, n in steps if n < 0))
+    yield Production(name, "", "area", dict(draft.needs), rises, frozenset(held(AGENT, r) for r, n in steps if n < 0))
     for production in _ruled(game, (*area.rules, *area.on_enter, *area.on_exit), "area", name, scene):
-        yield _also(production, needs)
+        yield _also(production, draft.needs)
 
 
 def first_tick(game: Game, name: str, asked: frozenset[str] = frozenset()) -> int:
@@ -337,7 +198,7 @@ def first_tick(game: Game, name: str, asked: frozenset[str] = frozenset()) -> in
 def bearers(game: Game, tag: str) -> list[str]:
     """Types whose objects bear a tag, or may come to."""
     kinds = {AGENT: game.agent.tags} | {n: k.tags for n, k in game.objects.items()}
-    marked = any(isinstance(e, SetTag) and e.tag == tag for e in all_effects(game))
+    marked = ("bears", tag, "") in promises(game)
     return [n for n, tags in kinds.items() if marked or tag == f"type:{shown_as(game, n)}" or tag in tags]
 
 
@@ -396,5 +257,6 @@ def all_effects(game: Game) -> Iterator[Effect]:
         yield from event.then
 
 
-def _spawned(game: Game) -> set[str]:
-    return {effect.object for effect in all_effects(game) if isinstance(effect, Spawn)}
+def promises(game: Game) -> set[Fact]:
+    """What the effects of a game promise."""
+    return {fact for effect in all_effects(game) for fact in effect.promises()}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from gridmill.grid.analysis.productions import all_effects
 from gridmill.grid.maps import Ascii, Instances, Map
-from gridmill.grid.rules import Align, Clear, Effect, Give, Take, Transfer
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
@@ -20,21 +19,11 @@ STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 def out_of_reach(game: Game) -> Counter[str]:
     """How many objects of each type that does something when bumped into cannot be bumped into from any start."""
-    if game.moves == 0 or game.swap or any(map(_moves_something, all_effects(game))):
+    if game.moves == 0 or game.swap or not all(effect.keeps_map for effect in all_effects(game)):
         return Counter()
     if any(kind.pushable for kind in game.objects.values()):
         return Counter()
     return _lost_on(game, game.map)
-
-
-def _moves_something(effect: Effect) -> bool:
-    keeps = isinstance(effect, Give | Take | Clear | Align) or effect.kind in (
-        "add",
-        "add_stat",
-        "unalign",
-        "change_vibe",
-    )
-    return not keeps and not (isinstance(effect, Transfer) and not effect.remove_empty)
 
 
 def _lost_on(game: Game, map: Map) -> Counter[str]:

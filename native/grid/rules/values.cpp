@@ -1,7 +1,9 @@
-// Game values as postfix programs, and the rewards made of them.
+// Game values: compiled to postfix programs, and evaluated.
 #include <algorithm>
+#include <cmath>
 
 #include "grid/compile.hpp"
+#include "grid/rules/rules.hpp"
 
 namespace gridmill::grid {
 namespace {
@@ -128,24 +130,120 @@ bool same_in_team(const CompiledValue& value) {
   });
 }
 
-Rewards compile_rewards(const Program& p) {
-  Rewards rewards;
-  for (std::size_t i = 0; i < p.config.rewards.size(); ++i) {
-    const RewardTerm& term = p.config.rewards[i];
-    const RewardMode mode = term.mode == "change"   ? RewardMode::change
-                            : term.mode == "gained" ? RewardMode::gained
-                                                    : RewardMode::per_tick;
-    rewards.terms.push_back({term.weight, term.cap, mode, -1, false, {}});
-    compile_value(p, term.value, "$.rewards[" + std::to_string(i) + "].value", rewards.terms.back().value);
-    const CompiledValue& value = rewards.terms.back().value;
-    rewards.terms.back().by_team = same_in_team(value);
-    if (value.size() == 1 && value[0].code == ValueOp::inventory && value[0].whose == 0)
-      rewards.terms.back().resource = value[0].arg;
+// ---- evaluation
+
+namespace {
+
+std::int32_t team_of(const ValueOp& op, const ValueContext& viewer) {
+  if (op.team != 0xFFFF) return op.team;
+  const std::uint8_t team =
+      viewer.actor < 0 ? kNeutral : viewer.w.collective_of(static_cast<std::uint32_t>(viewer.actor));
+  return team == kNeutral ? -1 : team;
+}
+
+// In a rule that is only tried, as it would be.
+const std::uint16_t* held_by(std::int32_t holder, const ValueContext& viewer) {
+  return viewer.rule ? viewer.rule->held(holder) : viewer.w.held(static_cast<std::uint32_t>(holder));
+}
+
+double amount_seen(const ValueOp& op, const ValueContext& viewer) {
+  std::int32_t holder = op.whose == 0 ? viewer.actor : viewer.target;
+  if (op.whose == kNamed) {
+    const std::int32_t team = team_of(op, viewer);
+    holder = team < 0 ? -1 : static_cast<std::int32_t>(viewer.p.num_objects) + team;
   }
-  rewards.on_change_only = std::all_of(rewards.terms.begin(), rewards.terms.end(), [](const CompiledTerm& term) {
-    return term.resource >= 0 && term.mode != RewardMode::per_tick;
-  });
-  return rewards;
+  if (holder < 0) return 0;
+  return held_by(holder, viewer)[op.arg];
+}
+
+double counted(const ValueOp& op, const ValueContext& viewer) {
+  double sum = 0;
+  for (std::uint32_t object = 0; object < viewer.p.num_objects; ++object) {
+    if (!viewer.w.on_map(object) || !viewer.w.has_tag(object, op.arg)) continue;
+    if (op.team != 0xFFFF && viewer.w.collective_of(object) != op.team) continue;
+    sum += op.resource == 0xFFFF ? 1 : held_by(static_cast<std::int32_t>(object), viewer)[op.resource];
+  }
+  return sum;
+}
+
+// One of an agent's own statistics; what is no agent has none.
+double agents_own(const ValueOp& op, const Program& p, const World& w, std::int32_t actor) {
+  if (actor < 0 || actor >= static_cast<std::int32_t>(p.num_agents)) return 0;
+  const auto agent = static_cast<std::uint32_t>(actor);
+  switch (op.code) {
+    case ValueOp::action_counter:
+      return w.action_counter(agent, op.arg);
+    case ValueOp::agent_counter:
+      return static_cast<double>(w.agent_counters[std::size_t{op.arg} * p.num_agents + agent]);
+    case ValueOp::resource_counter:
+      return static_cast<double>(
+          w.resource_counters[std::size_t{agent} * p.num_resources * kResourceCounters + op.arg]);
+    case ValueOp::reward_sum:
+      return w.reward_sum[agent];
+    default:
+      return w.agent_stats(agent)[op.arg];
+  }
+}
+
+double teams_own(const ValueOp& op, const ValueContext& viewer) {
+  const std::int32_t team = team_of(op, viewer);
+  return team < 0 ? 0 : team_stat(viewer.p, viewer.w, static_cast<std::size_t>(team), op.arg);
+}
+
+double leaf(const ValueOp& op, const ValueContext& viewer) {
+  switch (op.code) {
+    case ValueOp::inventory:
+      return amount_seen(op, viewer);
+    case ValueOp::team_stat:
+      return teams_own(op, viewer);
+    case ValueOp::game_stat:
+      return viewer.w.game_stats()[op.arg];
+    case ValueOp::count:
+      return counted(op, viewer);
+    case ValueOp::index:
+      return viewer.actor >= 0 && viewer.actor < static_cast<std::int32_t>(viewer.p.num_agents) &&
+             viewer.actor % op.arg == op.number;
+    case ValueOp::constant:
+      return op.number;
+    default:
+      return agents_own(op, viewer.p, viewer.w, viewer.actor);
+  }
+}
+
+double combined(const ValueOp& op, const double* operands) {
+  switch (op.code) {
+    case ValueOp::sum: {
+      double sum = 0;
+      for (int i = 0; i < op.arg; ++i) sum += operands[i];
+      return sum;
+    }
+    case ValueOp::ratio:
+      return operands[1] != 0 ? operands[0] / operands[1] : 0;
+    case ValueOp::least:
+      return *std::min_element(operands, operands + op.arg);
+    case ValueOp::most:
+      return *std::max_element(operands, operands + op.arg);
+    default:
+      return std::log1p(std::max(0.0, operands[0]));
+  }
+}
+
+}  // namespace
+
+double evaluate(const CompiledValue& value, const ValueContext& viewer) {
+  if (value.size() == 1) return leaf(value[0], viewer);
+  double stack[kValueStack];
+  std::size_t top = 0;
+  for (const ValueOp& op : value) {
+    if (op.code >= ValueOp::sum) {
+      top -= op.arg;
+      stack[top] = combined(op, stack + top);
+    } else {
+      stack[top] = leaf(op, viewer);
+    }
+    ++top;
+  }
+  return stack[0];
 }
 
 }  // namespace gridmill::grid
