@@ -1,6 +1,6 @@
 // D4 without Python: the hashes of the golden files (tests/golden/*.json), which Python wrote, from the native core
-// alone. What is hashed is what tests/reliability/test_golden_*.py hash; so another CPU or compiler gives the episodes that
-// Python saw, or fails here. Long: they run when asked for, `native_tests long_golden`.
+// alone. What is hashed is what tests/reliability/test_golden_*.py hash; so another CPU or compiler gives the episodes
+// that Python saw, or fails here. Long: they run when asked for, `native_tests long_golden`.
 #include <cstdio>
 #include <filesystem>
 #include <map>
