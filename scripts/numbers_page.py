@@ -26,7 +26,7 @@ How the figures came about, and those that are not repeated here: [the engine](l
 SECTIONS = {
     "step": "the environment alone, without a policy",
     "rollout": "the environment and a policy that acts",
-    "train": "whole epochs: rollout and learning",
+    "train": "whole epochs, rollout and learning",
     "learning": "what was learned, and how soon",
     "peers": "other projects, in turns with ours (pufferlib-core is under rollout and train)",
 }
