@@ -172,6 +172,16 @@ def test_a_loss_is_two_files(copy: Path) -> None:
     assert "2 passed" in passes(copy, "tests/losses/test_z_loss.py")
 
 
+def test_the_commands_of_the_loss_are_planned(copy: Path) -> None:
+    """Both lines of the page, as they stand, but trained not at all."""
+    page = (ROOT / "docs" / "add-a-loss.md").read_text()
+    shipped, own = re.findall(r"^gridmill (train .*)$", page, re.MULTILINE)
+    follow("add-a-loss.md", copy)
+    shutil.copy(copy / "src" / "gridmill" / "losses" / "z_loss.py", copy / "z_loss.py")
+    for command, name in ((shipped, "losses.z_loss.weight = 0.01"), (own, "losses.z.weight = 0.01")):
+        assert name in python(copy, "-m", "gridmill", *command.split(), "--dry-run")
+
+
 def test_a_loss_of_ones_own_is_one_file(tmp_path: Path) -> None:
     from tiny import tiny
 

@@ -70,9 +70,11 @@ def change(run: Run, changes: Iterable[tuple[str, Any]]) -> Run:
             run = run.model_copy(update={"game": games.build(value)})
     tree = run.tree()
     for path, value in pairs:
-        part, _, name = path.removesuffix(".kind").partition(".")
-        if part == "losses" and path.endswith(".kind") and name not in run.losses:
-            tree["losses"][name] = _loss(name, str(value))
+        part, name, setting = [*path.split("."), "", ""][:3]
+        if part != "losses" or name in tree["losses"]:
+            continue
+        if setting == "kind" or (setting and name in losses.names()):  # a loss that ships is added by its name
+            tree["losses"][name] = _loss(name, str(value) if setting == "kind" else name)
     for path, value in pairs:
         if path == "game" and isinstance(value, str):
             continue
@@ -86,7 +88,7 @@ def change(run: Run, changes: Iterable[tuple[str, Any]]) -> Run:
 
 
 def _loss(name: str, kind: str) -> dict[str, Any]:
-    """The settings that a loss of the user's own has if nobody changes them."""
+    """The settings that a loss has if nobody changes them."""
     try:
         return losses.read({name: {"kind": kind}})[name].tree()  # type: ignore[no-any-return]
     except ConfigError as error:
