@@ -14,6 +14,7 @@ import os
 import warnings
 from dataclasses import dataclass
 
+import numpy as np
 import psutil
 
 from gridmill.config import ConfigError
@@ -192,7 +193,7 @@ def _columns(run: Run, env: Env) -> int:
     outputs = {"logits": env.num_actions, "hidden": run.policy.hidden}
     needs = {name: column for loss in run.losses.values() for name, column in loss.needs().items()}
     arrays = [getattr(env, column.env, None) for column in needs.values() if column.env]
-    of_env = sum(array.nbytes // env.num_rows for array in arrays if array is not None)  # a wrong name is told later
+    of_env = sum(a.nbytes // env.num_rows for a in arrays if isinstance(a, np.ndarray))  # a wrong name is told later
     return int(of_env) + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
 
 
