@@ -20,7 +20,7 @@ help:
 	@echo "make test-aarch64   native tests and golden hashes for aarch64, under qemu"
 	@echo "make test-avx512    native tests with AVX-512 in an emulator; TEST=observe_ for some of them"
 	@echo "make bench      the commands behind docs/numbers.md (several minutes)"
-	@echo "make check      ruff, mypy, clang-format, longest files"
+	@echo "make check      ruff, mypy, clang-format, clang-tidy, longest files"
 	@echo "make docs       the documentation as a site in site/"
 	@echo "make build      build and install the package into .venv"
 	@echo "make peers      the venv for 'gridmill bench step --peers'"
@@ -122,8 +122,19 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check src tests scripts bench examples
 	$(BIN)/mypy
 	@$(BIN)/clang-format --dry-run --Werror $(filter %.hpp %.cpp,$(NATIVE)) $(NATIVE_TESTS)
+	@$(MAKE) --no-print-directory build/.tidy
 	@echo "longest files:"
 	@wc -l $(PACKAGE) $(filter %.hpp %.cpp,$(NATIVE)) | grep -v total | sort -rn | head -n 10
+
+# Two minutes of CPU, so only after a change of native/, and not over everything: not Python's bindings, whose headers are
+# not ours; not the kernels for one kind of CPU, whose loops are in headers that the portable ones include too; not the
+# files of the grid that read a game (those named in CMakeLists.txt), which take clang longest.
+TIDY := $(shell find native -name '*.cpp' -not -path 'native/bind/*' -not -name '*_avx*' | \
+  grep -vE '/grid/([a-z]+/)?(compile[^/]*|config|references|program|schema|vocabulary)\.cpp$$')
+build/.tidy: .clang-tidy $(NATIVE) $(VENV)/.dev
+	printf '%s\n' $(TIDY) | xargs -P 2 -I {} $(BIN)/clang-tidy --quiet {} -- -std=c++20 -Inative
+	@mkdir -p build
+	@touch $@
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix src tests scripts bench examples

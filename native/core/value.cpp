@@ -152,7 +152,7 @@ const Value::Dict& expect_dict(const Value& value, const std::string& path) {
   return *dict;
 }
 
-void fail_field(const std::string& path, const std::string& name, std::vector<std::string> known) {
+void fail_field(const std::string& path, const std::string& name, const std::vector<std::string>& known) {
   fail_at(path, "unknown field `" + name + "`" + nearest(name, known));
 }
 

@@ -21,12 +21,19 @@
 namespace gridmill {
 
 struct Value {
+  struct Entry;
   using List = std::vector<Value>;
-  using Dict = std::vector<std::pair<std::string, Value>>;  // in order of declaration
+  using Dict = std::vector<Entry>;  // in order of declaration
   std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Dict> data;
 
   const Value* find(std::string_view name) const;
   std::string describe() const;  // how an error message shows it
+};
+
+// Not a std::pair, which may not hold a struct that is still being defined.
+struct Value::Entry {
+  std::string first;
+  Value second;
 };
 
 // Raised for a wrong type; everything else about a config is a std::invalid_argument.
@@ -123,7 +130,7 @@ bool allows(const Allowed& allowed, const T& value) {
 }
 
 // Everything that is the same for all structs is in value.cpp: what stays here is compiled for every field there is.
-[[noreturn]] void fail_field(const std::string& path, const std::string& name, std::vector<std::string> known);
+[[noreturn]] void fail_field(const std::string& path, const std::string& name, const std::vector<std::string>& known);
 void expect_given(const Value& value, const std::string& path, std::string_view name);
 
 template <class T>

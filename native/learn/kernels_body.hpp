@@ -178,8 +178,10 @@ inline std::int32_t drawn(const float* weight, std::size_t count, const std::uin
     const float here = sum_of(weight + first, kWidth);
     if (left >= here) left -= here;
     else
-      for (std::size_t a = first; a < end; ++a)
-        if ((left -= weight[a]) < 0) return static_cast<std::int32_t>(a);
+      for (std::size_t a = first; a < end; ++a) {
+        left -= weight[a];
+        if (left < 0) return static_cast<std::int32_t>(a);
+      }
   }
   // Rounding left a rest, or there are no numbers, which the guard above sees: the last action that is allowed.
   std::size_t last = count;

@@ -50,8 +50,10 @@ Point on_edge(const Box& area, std::int32_t along) {
   const std::int32_t across = area.width - 1, down = area.height - 1;
   std::int32_t at = (along + (area.middle_column() - area.left)) % (2 * (across + down));
   if (at < across) return {area.top, area.left + at};
-  if ((at -= across) < down) return {area.top + at, area.right() - 1};
-  if ((at -= down) < across) return {area.bottom() - 1, area.right() - 1 - at};
+  at -= across;
+  if (at < down) return {area.top + at, area.right() - 1};
+  at -= down;
+  if (at < across) return {area.bottom() - 1, area.right() - 1 - at};
   return {area.bottom() - 1 - (at - across), area.left};
 }
 

@@ -59,10 +59,9 @@ class AreaPhase {
     const std::uint32_t all = w_.num_sources();
     // There is room for all sources the map can have; there are often far fewer, and only their words are looked at.
     const std::uint32_t words = std::min((all + 63) / 64, p_.areas.reach_words);
-    for (std::uint32_t r = 0; r < p_.height; ++r) std::fill_n(w_.reach_row(r), vocabulary, 0);
-    for (std::uint32_t c = 0; c < p_.width; ++c) std::fill_n(w_.reach_column(c), vocabulary, 0);
-    for (std::size_t team = 0; team <= p_.collectives.teams.size(); ++team)
-      std::fill_n(w_.concerned(team), vocabulary, 0);
+    for (std::uint32_t r = 0; r < p_.height; ++r) std::fill_n(w_.reach_row(r), words, 0);
+    for (std::uint32_t c = 0; c < p_.width; ++c) std::fill_n(w_.reach_column(c), words, 0);
+    for (std::size_t team = 0; team <= p_.collectives.teams.size(); ++team) std::fill_n(w_.concerned(team), words, 0);
     std::uint32_t source = 0;
     for (std::uint32_t a = 0; a < p_.areas.list.size(); ++a) {
       w_.first_source()[a] = source;
