@@ -153,7 +153,8 @@ def test_a_full_row_ends_where_the_next_begins(window: str) -> None:
 @pytest.mark.parametrize("word", HERE)
 def test_walls_in_runs_are_the_same_bytes_with_every_set_of_kernels(word: str) -> None:
     here = Path(__file__)
-    found = os.pathsep.join([str(here.parent), str(here.parent.parent / "support"), os.environ.get("PYTHONPATH", "")])
+    folders = [here.parent, here.parents[1], here.parents[1] / "support"]
+    found = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     code = f"import {here.stem} as t; print(t.played(range(60)))"
     environment = {**os.environ, "GRIDMILL_ISA": word, "PYTHONPATH": found}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
