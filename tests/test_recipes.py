@@ -217,7 +217,7 @@ def test_the_trainer_gets_the_resolved_run(monkeypatch: pytest.MonkeyPatch, tmp_
     assert call("train", "ci", "seed=3", "--runs-dir", str(tmp_path), "--fresh").exit_code == 5
     ((run,), options) = seen.pop()
     assert run == presets.fill(recipes.build("ci")).replace("seed", 3)
-    assert options == {"runs_dir": tmp_path, "fresh": True}
+    assert options == {"runs_dir": tmp_path, "fresh": True, "recipe": recipes.build("ci")}
     assert call("resume", "runs/x", "seed=4").exit_code == 5
     assert seen.pop() == ((Path("runs/x"), ["seed=4"]), {})
 

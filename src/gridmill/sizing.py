@@ -76,6 +76,19 @@ def plan(run: Run) -> tuple[Sizes, Memory]:
     return sizes(run), need
 
 
+def refuse_unfit(run: Run) -> None:
+    """Refuses sizes that do not fit together, without compiling the game where they do.
+
+    Where they do not, a game that cannot be, or one that is too large for this machine, is said first: nothing of that
+    kind is worth fitting.
+    """
+    try:
+        sizes(run)
+    except ConfigError:
+        memory(run)
+        raise
+
+
 def sizes(run: Run, num_agents: int | None = None) -> Sizes:
     """The sizes of a run; refused as a ConfigError if they do not fit together."""
     t, agents = run.trainer, run.game.num_agents if num_agents is None else num_agents

@@ -41,7 +41,7 @@ def train(
     if dry_run:
         typer.echo(tool.page(run, plain, preset or f"{presets.detected()}, where the recipe says nothing"))
         return
-    sizing.sizes(run)
+    sizing.refuse_unfit(run)
     raise typer.Exit(_trainer().train(run, runs_dir=runs_dir, fresh=fresh, recipe=plain).exit_code)
 
 

@@ -36,7 +36,7 @@ from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.heading import heading
 from gridmill.runs.log import RunLog
 from gridmill.runs.traces import Traces
-from gridmill.sizing import mebibytes, memory, sizes
+from gridmill.sizing import mebibytes, memory, refuse_unfit
 from gridmill.train.analysis import analyse
 from gridmill.train.guard import Guard, dump, first_not_finite
 from gridmill.train.trainer import BrokenNumbers, Trainer, refuse_deadly
@@ -67,7 +67,7 @@ def train(
 
     `recipe` is the run as its recipe says it, for the heading, which lists what differs.
     """
-    sizes(run)  # refuses what does not fit together, before anything is made
+    refuse_unfit(run)  # before anything is made
     refuse_deadly(run)
     start = _init_from(run)
     name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
