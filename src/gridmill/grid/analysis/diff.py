@@ -15,10 +15,9 @@ from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from gridmill.config import Config
+from gridmill.config.text import WIDTH, ascii_only
 from gridmill.grid import RewardTerm
 from gridmill.grid.analysis.rule_text import describe
-
-WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def _compare_lists(a: list[Any], b: list[Any], path: str) -> Iterator[Difference
 
 def text(found: Sequence[Difference], a: str, b: str) -> str:
     """Differences between the games named a and b as aligned lines of at most 80 characters."""
-    a, b = _ascii(a), _ascii(b)
+    a, b = ascii_only(a), ascii_only(b)
     if not found:
         return "\n".join(textwrap.wrap(f"{a} and {b} do not differ", WIDTH))
     if a == b:  # two games of one name
@@ -94,12 +93,12 @@ def text(found: Sequence[Difference], a: str, b: str) -> str:
     width = min(42, 2 + max(len(one.path) for one in found))
     lines = []
     for one in found:
-        start = _ascii(f"{one.path}: ")
+        start = ascii_only(f"{one.path}: ")
         indent = " " * width
         if len(start) > width:  # a long path has a line of its own
             lines += textwrap.wrap(start, WIDTH)
             start = indent
-        words = _ascii(_words(one, a, b))
+        words = ascii_only(_words(one, a, b))
         lines += textwrap.wrap(
             words, WIDTH, initial_indent=start.ljust(width), subsequent_indent=indent, break_on_hyphens=False
         )
@@ -119,7 +118,3 @@ def _show(value: Any) -> str:
     if isinstance(value, dict) and {"weight", "value", "mode"} <= value.keys():
         return describe(RewardTerm.load(value))
     return value if isinstance(value, str) and value else json.dumps(value).replace('"', "")
-
-
-def _ascii(words: str) -> str:
-    return words.encode("ascii", "backslashreplace").decode()

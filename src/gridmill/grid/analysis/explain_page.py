@@ -5,10 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from gridmill.config.text import WIDTH, ascii_only
 from gridmill.grid.analysis.ceiling import Stage
 from gridmill.grid.analysis.explain_record import Explanation, Gathering, Machine, Reward
-
-WIDTH = 80
 
 
 def text(said: Explanation) -> str:
@@ -158,7 +157,7 @@ def _tick(reward: Reward, tick: int | None) -> str:
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Aligned columns, the first to the left; what is too long for it stands above its line."""
-    rows = [(_ascii(row[0]), *row[1:]) for row in rows]
+    rows = [(ascii_only(row[0]), *row[1:]) for row in rows]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     widths[0] = min(widths[0], WIDTH - 2 - sum(width + 2 for width in widths[1:]))
     lines = []
@@ -175,8 +174,4 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 def _hang(start: str, words: str, indent: int | None = None) -> list[str]:
     """A line that goes on under itself."""
     under = " " * (min(len(start), 16) if indent is None else indent)
-    return textwrap.wrap(_ascii(start + words), WIDTH, subsequent_indent=under, break_on_hyphens=False)
-
-
-def _ascii(words: str) -> str:
-    return words.encode("ascii", "backslashreplace").decode()
+    return textwrap.wrap(ascii_only(start + words), WIDTH, subsequent_indent=under, break_on_hyphens=False)
