@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -315,6 +317,15 @@ def trained(tmp_path: Path, game: GameConfig | None = None, **trainer: Any) -> t
     return load(tmp_path), source
 
 
+@contextlib.contextmanager
+def changed(player: Player) -> Iterator[Tensor]:
+    """The bias of the actor, to write into: a player's weights are packed once, so they are unpacked for it."""
+    player.policy.freeze(False)
+    with torch.no_grad():
+        yield player.policy.actor.bias
+    player.policy.freeze(True)
+
+
 def test_a_loaded_player_plays_as_the_trainer_does(tmp_path: Path) -> None:
     player, trainer = trained(tmp_path)
     assert player.masks
@@ -364,12 +375,12 @@ def test_a_player_meets_another_game(tmp_path: Path) -> None:
         player.bind(env, seed=1)
         # A strong wish for one action of the own, by name.
         wish = own.index("move_north") if "move_north" in own else 1
-        with torch.no_grad():
-            player.policy.actor.bias[wish] = 50.0
+        with changed(player) as bias:
+            bias[wish] = 50.0
         actions, _ = player.act(env.obs, None)
         assert {env.action_names[a] for a in actions} == {own[wish]}
-        with torch.no_grad():
-            player.policy.actor.bias.zero_()
+        with changed(player) as bias:
+            bias.zero_()
         both = {name for name in env.action_names if name in own}
         assert both < set(env.action_names)
         played = {env.action_names[a] for _ in range(5) for a in player.act(env.obs, None)[0]}
@@ -385,8 +396,8 @@ def test_a_strange_action_is_never_drawn_not_even_by_rounding(tmp_path: Path, ma
         *known, strange = env.action_names
         assert strange not in player.policy.spec.actions
         likely = player.policy.spec.actions.index(known[-1])  # the strange one is next in turn
-        with torch.no_grad():
-            player.policy.actor.bias[likely] = 200.0
+        with changed(player) as bias:
+            bias[likely] = 200.0
         actions, _ = player.act(env.obs, None, np.ones((6, env.num_actions), np.uint8) if masks else None)
         assert {env.action_names[a] for a in actions} == {known[-1]}
 
