@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from gridmill import games
 from gridmill.config import did_you_mean
-from gridmill.env import EPISODE_KEYS, Env, GameConfig, Player
+from gridmill.env import Env, Episodes, GameConfig, Player
 from gridmill.games.make import make
 from gridmill.replay import Recorder
 from gridmill.run import Run
@@ -141,8 +141,7 @@ def _play(
         if trained is not None:
             trained.bind(env, seed)
         player = trained or _named(policy, env, seed)
-        state, scores = None, np.zeros(worlds)
-        found = {name: np.zeros(worlds) for name in known}
+        state, ended_first = None, list[Episodes]()
         missing = np.ones(worlds, np.bool_)
         env.reset()
         while missing.any():
@@ -157,13 +156,11 @@ def _play(
                 continue
             state = player.reset(state, ended)
             taken = env.take_episodes()
-            first = {name: values[taken["episode"] == 0] for name, values in taken.items()}
-            np.add.at(scores, first["world"], game.score_of(first, statistic) / env.num_agents)
-            for name, values in first.items():
-                if name not in EPISODE_KEYS:
-                    np.add.at(found[name], first["world"], values / env.num_agents)
-            missing[first["world"]] = False
-        return scores, found
+            ended_first.append(taken.where(taken["episode"] == 0))
+            missing[ended_first[-1]["world"]] = False
+        played = Episodes.joined(ended_first)
+        found = {name: played.per_world(column, worlds, env.num_agents) for name, column in played.figures().items()}
+        return played.per_world(game.score_of(played, statistic), worlds, env.num_agents), found
 
 
 # ---- players

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gridmill.config.files import write_whole
 from gridmill.env import Env, GameConfig
 from gridmill.games import kinds
 from gridmill.games.make import make
@@ -72,10 +73,7 @@ class Recorder:
             "every": EVERY,
             "hashes": self.hashes,
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        part.write_bytes(json.dumps(head).encode() + b"\n" + zlib.compress(table.astype("<u2").tobytes(), 6))
-        part.replace(path)
+        write_whole(path, json.dumps(head).encode() + b"\n" + zlib.compress(table.astype("<u2").tobytes(), 6))
 
 
 @dataclass(frozen=True)

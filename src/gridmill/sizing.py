@@ -168,9 +168,14 @@ def _nearest_divisor(number: int, wanted: int) -> int:
     return min(small + [number // d for d in small], key=lambda d: (max(d, wanted) / min(d, wanted), d))
 
 
+def usable_cores() -> int:
+    """Logical cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def cores() -> int:
     """Physical cores this process may use."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    usable = usable_cores()
     return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
 
 

@@ -12,6 +12,7 @@ from random_games import agents_of, games, quiet_make, random_actions
 
 from gridmill import Env, Game
 from gridmill.grid import Ascii, ObjectType
+from gridmill.grid.directions import DIRECTIONS, FACINGS
 
 STEPS = {
     "north": (-1, 0), "south": (1, 0), "west": (0, -1), "east": (0, 1),
@@ -21,6 +22,11 @@ FACING = {
     "north": "north", "south": "south", "west": "west", "east": "east",
     "northwest": "north", "northeast": "north", "southwest": "south", "southeast": "south",
 }  # fmt: skip
+
+
+def test_the_package_has_the_same_directions_in_the_order_of_the_actions() -> None:
+    assert list(DIRECTIONS.items()) == list(STEPS.items())
+    assert tuple(dict.fromkeys(FACING.values())) == FACINGS
 
 
 def play(text: str, num_agents: int = 1, **fields: Any) -> Env:

@@ -18,7 +18,7 @@ from pettingzoo import ParallelEnv
 from gridmill.adapters.gymnasium import observation_space
 from gridmill.adapters.single_world import RENDER_FPS, RENDER_MODES, OneWorld
 from gridmill.env import GameConfig
-from gridmill.grid.render import FACINGS
+from gridmill.grid.directions import FACINGS
 
 Obs = NDArray[np.uint8]
 Infos = dict[str, dict[str, Any]]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gridmill.adapters.gymnasium import observation_space
 from gridmill.adapters.single_world import build_game
-from gridmill.env import EPISODE_KEYS, Env, GameConfig
+from gridmill.env import Env, GameConfig
 from gridmill.games.make import make
 
 Stats = list[dict[str, float]]
@@ -68,11 +68,8 @@ class GridmillPufferEnv(pufferlib.PufferEnv):  # type: ignore[misc]  # pufferlib
     def _finished(self) -> Stats:
         if not (self.batch.terminals.any() or self.batch.truncations.any()):
             return []
-        record = self.batch.take_episodes()
-        kept = ~record["desynced"]  # a desynchronised first episode is no fair sample
-        if not kept.any():
-            return []
-        return [{name: float(values[kept].mean()) for name, values in record.items() if name not in EPISODE_KEYS}]
+        means = self.batch.take_episodes().whole().means()
+        return [means] if means else []
 
     def close(self) -> None:
         self.batch.close()

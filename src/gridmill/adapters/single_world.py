@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import games
-from gridmill.env import EPISODE_KEYS, Env, GameConfig
+from gridmill.env import Env, GameConfig
 from gridmill.games.make import make
 
 RENDER_MODES = ("ansi", "rgb_array")
@@ -88,12 +88,7 @@ class OneWorld:
 
     def episode_stats(self) -> list[dict[str, float]]:
         """Per agent, the numbers of the episode that just ended: length, reward and every stat by name."""
-        record = self.env.take_episodes()
-        names = [name for name in record if name not in EPISODE_KEYS]
-        stats: list[dict[str, float]] = [{} for _ in range(self.env.num_agents)]
-        for position, agent in enumerate(record["agent"]):
-            stats[int(agent)] = {name: float(record[name][position]) for name in names}
-        return stats
+        return self.env.take_episodes().per_agent(self.env.num_agents)
 
     def shown(self) -> Env:
         """The env as people should see it. After the end the batch already holds the next episode, so the

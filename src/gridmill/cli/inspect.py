@@ -233,10 +233,9 @@ def doctor() -> None:
 
 
 def _finding(state: str, name: str, text: str) -> str:
-    import textwrap
+    from gridmill.config.text import hang
 
-    start = f"{state:<9}{name}: "
-    return textwrap.fill(text, 78, initial_indent=start, subsequent_indent=" " * 11, break_on_hyphens=False)
+    return "\n".join(hang(f"{state:<9}{name}: ", text, 11))
 
 
 def _try_the_base() -> tuple[bool, str]:

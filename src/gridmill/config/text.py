@@ -13,6 +13,7 @@ def ascii_only(text: str) -> str:
 
 
 def hang(start: str, text: str, indent: int | None = None) -> list[str]:
-    """`start` and `text` wrapped to 80 columns; the next lines begin under the text, or `indent` columns in."""
-    under = " " * (len(start) if indent is None else indent)
+    """`start` and `text` wrapped to 80 columns; the next lines begin under the text (at most 16 columns in), or
+    `indent` columns in."""
+    under = " " * (min(len(start), 16) if indent is None else indent)
     return textwrap.wrap(ascii_only(start + text), WIDTH, subsequent_indent=under, break_on_hyphens=False)

@@ -1,6 +1,7 @@
 """What every game has: an `Env` over a native batch, its episodes and windows. Nothing here knows a game."""
 
 from gridmill.env.env import Env
-from gridmill.env.kind import EPISODE_KEYS, GameConfig, Player, Score
+from gridmill.env.episodes import Episodes
+from gridmill.env.kind import GameConfig, Player, Score
 
-__all__ = ["EPISODE_KEYS", "Env", "GameConfig", "Player", "Score"]
+__all__ = ["Env", "Episodes", "GameConfig", "Player", "Score"]

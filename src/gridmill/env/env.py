@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridmill import _native
+from gridmill.env.episodes import Episodes
 from gridmill.env.kind import GameConfig
 
 
@@ -40,8 +41,8 @@ class Env:
         self._arrays: dict[str, Any] = self._batch.arrays()
         self.action_names: list[str] = []
         self.phases: tuple[str, ...] = tuple(self._batch.phases)
-        self.stat_names: list[str] = [name for name, _ in self._batch.stats()]
-        self._stat_is_int = [integer for _, integer in self._batch.stats()]
+        self._stats: list[tuple[str, bool]] = self._batch.stats()
+        self.stat_names: list[str] = [name for name, _ in self._stats]
         self._flying = 0  # lanes sent and not yet received
 
     # ---- the arrays: views of the core's memory, made once
@@ -149,15 +150,10 @@ class Env:
 
     # ---- episodes and games
 
-    def take_episodes(self) -> dict[str, npt.NDArray[Any]]:
+    def take_episodes(self) -> Episodes:
         """Episodes finished since the last call, one entry per agent: where, how long, and every statistic."""
         heads, stats = self._batch.take_episodes()
-        names = ("world", "agent", "game", "episode", "length", "desynced")
-        taken: dict[str, npt.NDArray[Any]] = {name: heads[:, i] for i, name in enumerate(names)}
-        taken["desynced"] = taken["desynced"].astype(bool)
-        for i, (name, integer) in enumerate(zip(self.stat_names, self._stat_is_int, strict=True)):
-            taken[name] = stats[:, i].astype(np.int64) if integer else stats[:, i].copy()
-        return taken
+        return Episodes.of(heads, stats, self._stats)
 
     @property
     def episodes_dropped(self) -> int:

@@ -16,17 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill.config import Config, ConfigError, did_you_mean
+from gridmill.env.episodes import is_figure
 
 if TYPE_CHECKING:
     from gridmill.env.env import Env
-
-EPISODE_KEYS = (
-    "world",
-    "agent",
-    "game",
-    "episode",
-    "desynced",
-)  # which episode it was; the rest are figures
 
 
 class Score(Config):
@@ -134,6 +127,6 @@ class GameConfig(Config):
 
 def _column(episodes: Mapping[str, NDArray[np.generic]], name: str) -> NDArray[np.float64]:
     if name not in episodes:
-        known = [other for other in episodes if other not in EPISODE_KEYS]
+        known = [other for other in episodes if is_figure(other)]
         raise ValueError(f"score: unknown statistic `{name}`{did_you_mean(name, known)}")
     return np.asarray(episodes[name], np.float64)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill.env.env import Env
-from gridmill.env.kind import EPISODE_KEYS
+from gridmill.env.episodes import Episodes
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Ticks(NamedTuple):
 
     steps: Mapping[str, NDArray[Any]]  # each [T, worlds]
     ended: NDArray[np.bool_]  # [T, worlds]
-    episodes: Mapping[str, NDArray[Any]]  # of env.take_episodes() after the last of them
+    episodes: Episodes  # of env.take_episodes() after the last of them
 
 
 class Windows:
@@ -89,7 +89,7 @@ def last_step(env: Env) -> Ticks:
     ended = (env.terminals | env.truncations).reshape(shape)[:, 0]
     steps: dict[str, NDArray[Any]] = {"reward": env.rewards.reshape(shape).sum(1, dtype=np.float64)[None]}
     steps |= {name: values[None] for name, values in env.step_facts().items()}
-    return Ticks(steps, ended[None], env.take_episodes() if ended.any() else {})
+    return Ticks(steps, ended[None], env.take_episodes() if ended.any() else Episodes())
 
 
 def _add_sums(sums: dict[str, float], columns: Mapping[str, NDArray[Any]], first: int, last: int) -> None:
@@ -114,8 +114,7 @@ def _in_order(ticks: Ticks) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[
     found = order[np.minimum(np.searchsorted(key_of_end, key, sorter=order), len(ends) - 1)]
     known = np.flatnonzero(key_of_end[found] == key)
     placed = known[np.argsort(ends[found[known]], kind="stable")]
-    figures = {name: values[placed] for name, values in ticks.episodes.items() if name not in EPISODE_KEYS}
-    return ends, ends[found[placed]], figures
+    return ends, ends[found[placed]], ticks.episodes.where(placed).figures()
 
 
 def _later_ones(group: NDArray[np.int64]) -> NDArray[np.int64]:

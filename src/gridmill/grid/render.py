@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gridmill.grid.directions import DIRECTIONS
+
 if TYPE_CHECKING:
     from gridmill.grid.env import GridEnv
 
@@ -33,9 +35,6 @@ AGENT_COLOURS: tuple[Colour, ...] = (
 OBJECT_COLOURS: Mapping[str, Colour] = {
     "wall": (96, 104, 122), "block": (168, 132, 94), "mine": (150, 74, 62), "generator": (74, 138, 128),
     "altar": (190, 150, 214), "lasery": (206, 92, 92), "armory": (92, 118, 168), "chest": (196, 152, 72),
-}  # fmt: skip
-FACINGS: Mapping[str, tuple[float, float]] = {
-    "north": (-1.0, 0.0), "south": (1.0, 0.0), "west": (0.0, -1.0), "east": (0.0, 1.0),
 }  # fmt: skip
 MAX_PICTURE_BYTES = 1 << 28
 _FINE = 4  # samples per pixel edge when a disc is drawn, so that its rim is smooth
@@ -165,7 +164,7 @@ def _agent_tile(colour: Colour, facing: str | None, scale: int) -> Picture:
     fine[distance <= 0.88**2] = _shade(colour, -60)
     fine[distance <= 0.72**2] = colour
     if facing:
-        towards_row, towards_column = FACINGS[facing]
+        towards_row, towards_column = DIRECTIONS[facing]
         mark = (row - 0.45 * towards_row) ** 2 + (column - 0.45 * towards_column) ** 2
         fine[mark <= 0.27**2] = (255, 252, 244)
     blocks = fine.reshape(scale, _FINE, scale, _FINE, 3).astype(np.uint32)

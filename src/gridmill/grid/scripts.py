@@ -13,33 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill.env.kind import MakePlayer
+from gridmill.env.tokens import GLOBAL_LOCATION
 from gridmill.grid.analysis.converters import Converters
+from gridmill.grid.directions import DIRECTIONS
 
 if TYPE_CHECKING:
     from gridmill.grid.env import GridEnv
     from gridmill.grid.game import Game
 
 PRODUCT = "heart"
-GLOBAL = 0xFE  # the first location that is no cell
 TURN = 0.02  # chance per tick that an agent without a goal takes another direction
 FAR = 14  # steps after which a way inside the window is given up
-STEPS = {
-    "north": (-1, 0),
-    "south": (1, 0),
-    "west": (0, -1),
-    "east": (0, 1),
-    "northwest": (-1, -1),
-    "northeast": (-1, 1),
-    "southwest": (1, -1),
-    "southeast": (1, 1),
-}
 
 Board = NDArray[np.uint16]  # [rows, height]: a bit per cell of the window, the column is the bit
 
 
 def scripts_of(game: Game) -> dict[str, MakePlayer]:
     """The scripts that can play a game, by name."""
-    return {"arena": ArenaScript} if game.moves == len(STEPS) and _chain(game) else {}
+    return {"arena": ArenaScript} if game.moves == len(DIRECTIONS) and _chain(game) else {}
 
 
 @dataclass(frozen=True)
@@ -61,7 +52,7 @@ class ArenaScript:
         self._features = {feature.name: feature.id for feature in env.features}
         self._height, width = env.window
         self._middle = (self._height // 2, width // 2)
-        self._steps = [(env.action_names.index(f"move_{name}"), *step) for name, step in STEPS.items()]
+        self._steps = [(env.action_names.index(f"move_{name}"), *step) for name, step in DIRECTIONS.items()]
         self._inside = np.uint16((1 << width) - 1)
         self._machines = [self._machine(env, game, name) for name in _chain(game)]
         self._rng = np.random.default_rng(seed)
@@ -71,7 +62,7 @@ class ArenaScript:
     ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
         """An action per row; the state is the direction each agent walks in while it sees nothing to do."""
         rows = len(obs)
-        heading = self._rng.integers(0, len(STEPS), rows) if state is None else state
+        heading = self._rng.integers(0, len(DIRECTIONS), rows) if state is None else state
         taken, goals = self._look(obs)
         free = ~taken & self._inside
         choice = self._way(goals, free)
@@ -93,7 +84,7 @@ class ArenaScript:
 
     def _look(self, obs: NDArray[np.uint8]) -> tuple[Board, Board]:
         """What is occupied, and the machines worth a bump: something waits, or fits in that the agent holds."""
-        row, spot = np.nonzero(obs[:, :, 0] < GLOBAL)
+        row, spot = np.nonzero(obs[:, :, 0] < GLOBAL_LOCATION)
         place, feature, value = obs[row, spot].T
         line, bit = place >> 4, np.left_shift(np.uint16(1), place & 15, dtype=np.uint16)
         mine = (line == self._middle[0]) & ((place & 15) == self._middle[1])
@@ -115,7 +106,7 @@ class ArenaScript:
         return taken, goals
 
     def _way(self, goals: Board, free: Board) -> NDArray[np.intp]:
-        """The step of the shortest way inside the window to any goal, as an index of STEPS; -1 without one."""
+        """The step of the shortest way inside the window to any goal, as an index of DIRECTIONS; -1 without one."""
         choice = np.full(len(goals), -1)
         reached = goals
         for _ in range(FAR):

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from gridmill import _native
+from gridmill.env.tokens import NO_TOKEN
 from gridmill.policy import onednn
 from gridmill.policy.spec import Layout
 
@@ -48,7 +49,7 @@ class Tokens:
     def read(self, obs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Place, slot, amount and whether it counts, each [rows, tokens of the longest row]; obs uint8 [rows, K, 3]."""
         location = obs[..., 0]
-        longest = max(1, int((location != 255).sum(-1).max()))
+        longest = max(1, int((location != NO_TOKEN).sum(-1).max()))
         place = self.place[location[:, :longest].long()]
         feature = obs[:, :longest, 1].long()
         known = feature < self.slot.shape[0]

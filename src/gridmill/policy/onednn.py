@@ -18,14 +18,16 @@ import platform
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
+from gridmill.config.files import write_whole
+
 VARIABLE, OLD_VARIABLE = "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"
+
 CAP = "AVX512_CORE_FP16"  # all but AMX
 # oneDNN asks CPUID, which shows AMX also where an old kernel or a sandbox does not name it; all that have it have FP16.
 SUSPECT = frozenset(("amx_tile", "amx_bf16", "avx512_fp16"))
@@ -147,7 +149,7 @@ def _signal_name(number: int) -> str:
 def cpu() -> dict[str, str]:
     """The first processor of /proc/cpuinfo without what changes by the second; empty where there is no such file."""
     found: dict[str, str] = {}
-    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags")
+    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags", "Features")
     # Large machines need long for the whole list, so it is read no further than the first processor.
     with contextlib.suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -202,12 +204,4 @@ def _remember(file: Path | None, finding: Finding, facts: Mapping[str, str], tor
     about = {"cpu": facts.get("model name", ""), "kernel": platform.release(), "torch": torch}
     record = {"state": finding.state, "text": finding.text, **about}
     with contextlib.suppress(OSError):  # a cache that cannot be written is no error: it is asked again
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, unfinished = tempfile.mkstemp(dir=file.parent, prefix=file.stem, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                out.write(json.dumps(record))
-            os.replace(unfinished, file)
-        except OSError:
-            os.unlink(unfinished)
-            raise
+        write_whole(file, json.dumps(record).encode())

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gridmill.config import Config
 from gridmill.env.env import Env
+from gridmill.env.tokens import GLOBAL_LOCATION
 
-GLOBAL = 254  # the location byte of tokens that lie nowhere
 ENUMERATED = 16  # features with at most so many values have a row for each value
 SIGNED = "last_reward"  # 128 means zero
 
@@ -107,7 +107,7 @@ def _places(own: tuple[int, int], seen: tuple[int, int]) -> NDArray[np.int32]:
             r, c = row + down, column + right
             if 0 <= r < own[0] and 0 <= c < own[1]:
                 place[row << 4 | column] = r * own[1] + c
-    place[GLOBAL] = own[0] * own[1]
+    place[GLOBAL_LOCATION] = own[0] * own[1]
     return place
 
 
@@ -115,4 +115,4 @@ def places_of(own: tuple[int, int], seen: tuple[int, int]) -> NDArray[np.int64]:
     """For every place of a window `seen` the place of `own` that is as far from the centre, or -1; then "nowhere"."""
     by_byte = _places(own, seen)
     bytes_ = [row << 4 | column for row in range(seen[0]) for column in range(seen[1])]
-    return by_byte[[*bytes_, GLOBAL]].astype(np.int64)
+    return by_byte[[*bytes_, GLOBAL_LOCATION]].astype(np.int64)

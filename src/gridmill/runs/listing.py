@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gridmill.config.text import ascii_only
 from gridmill.runs.figures import count, duration, finite, number, percent
 from gridmill.runs.lines import is_being_written, read_records
 from gridmill.runs.log_lines import ENDED
@@ -47,7 +48,7 @@ def text(found: Sequence[RunRow]) -> str:
         saved = (row.checkpoint or "-").removeprefix("epoch-").lstrip("0") or "0"
         figures = f"{count(row.agent_steps):>7} {done:>6} {number(row.score):>8} {saved:>10}"
         lines.append(f"{name:<{wide}} {row.state:<8} {figures}   {duration(row.age)}")
-    return "\n".join(lines).encode("ascii", "backslashreplace").decode()
+    return ascii_only("\n".join(lines))
 
 
 def _row(folder: Path) -> RunRow:

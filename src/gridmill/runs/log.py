@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from gridmill.config.text import WIDTH, ascii_only
 from gridmill.run import Run
 from gridmill.runs.lines import Lines, cut_after
 from gridmill.runs.log_lines import ENDED, TITLES, epoch_line, evaluation_lines
@@ -26,7 +27,6 @@ from gridmill.runs.trackers import Tracker, trackers
 if TYPE_CHECKING:
     from gridmill.runs.console import Panel
 
-WIDTH = 80
 PAUSE = 0.5  # seconds between lines on a terminal; log.txt has them all
 
 
@@ -185,7 +185,7 @@ class RunLog:
         if not self._has_terminal:
             return
         try:
-            shown = line.encode("ascii", "backslashreplace").decode()
+            shown = ascii_only(line)
             if len(shown) > WIDTH and not whole:  # paths stay whole, so that they can be copied
                 shown = textwrap.fill(
                     shown, WIDTH, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from gridmill.config.text import WIDTH
+from gridmill.config.text import hang
 from gridmill.runs.figures import count, duration, number
 
 COLUMNS = {"epoch": 6, "steps": 9, "sps": 8, "score": 9, "reward": 9, "policy": 9, "value": 9, "entropy": 9, "eta": 10}
@@ -43,7 +42,7 @@ def evaluation_lines(record: Mapping[str, Any]) -> list[str]:
         words = f"evaluation, epoch {record.get('epoch')}: {', '.join(said)} ({result.get('episodes', '?')} episodes)"
         if len(results) > 1:
             words += f" in {result.get('game', '?')}"
-        lines += textwrap.wrap(words, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+        lines += hang("", words, 4)
     return lines
 
 

@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 
+from gridmill.config.files import write_whole
 from gridmill.policy import checkpoint, onednn
 from gridmill.policy.spec import Spec
 from gridmill.policy.transfer import refuse_unlike, transfer
@@ -130,7 +131,7 @@ class _Session:
         self.log = RunLog(  # first: it refuses a folder that somebody else writes
             folder, run, lines, panel, append=found is not None, from_epoch=None if found is None else found.epoch
         )
-        _write_record(folder / "run.json", self.record())
+        write_whole(folder / "run.json", json.dumps(self.record(), indent=1).encode())
         for line in notes:
             self.log.note(line)
         self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
@@ -349,12 +350,6 @@ def _put_aside(folder: Path) -> None:
     while (aside := folder.with_name(f"{folder.name}.before-{number}")).exists():
         number += 1
     folder.rename(aside)
-
-
-def _write_record(path: Path, record: dict[str, Any]) -> None:
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(json.dumps(record, indent=1))
-    unfinished.replace(path)
 
 
 @functools.cache

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gridmill.config import ConfigError
+from gridmill.env.tokens import NO_TOKEN
 from gridmill.policy.kernels import arrays, native
 from gridmill.policy.spec import Spec
 
@@ -45,7 +46,7 @@ class VisibleAgents:
         """The same in torch, a step at a time."""
         found = torch.zeros_like(numbers)
         for t in range(len(obs)):
-            there = (obs[t, ..., 0] != 255) & (obs[t, ..., 1] == self.feature) & (obs[t, ..., 2] < self.num_agents)
+            there = (obs[t, ..., 0] != NO_TOKEN) & (obs[t, ..., 1] == self.feature) & (obs[t, ..., 2] < self.num_agents)
             row, token = there.nonzero(as_tuple=True)
             other = row // self.num_agents * self.num_agents + obs[t, row, token, 2].long()
             found[t].index_add_(0, row, numbers[t, other] * (other != row))

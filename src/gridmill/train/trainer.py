@@ -20,7 +20,7 @@ from torch import Tensor
 
 from gridmill.config import ConfigError
 from gridmill.config.schedule import Progress
-from gridmill.env import EPISODE_KEYS, Env
+from gridmill.env import Env, Episodes
 from gridmill.env.windows import Window
 from gridmill.games.make import make
 from gridmill.policy import onednn
@@ -144,19 +144,17 @@ class Trainer:
                     f"at step {self.rollout.step - self.sizes.horizon + step} of the run; expected finite numbers"
                 )
 
-    def _statistics(self, episodes: dict[str, Any]) -> dict[str, float]:
+    def _statistics(self, episodes: Episodes) -> dict[str, float]:
         """Means of the finished agent-episodes; those cut short at the start of a run tell nothing and are left out."""
-        whole = ~episodes["desynced"]
-        count = int(np.count_nonzero(whole))
-        if count == 0:
+        kept = episodes.whole()
+        if kept.count == 0:
             return {"episodes": 0}
-        kept = {name: values[whole] for name, values in episodes.items()}
         score = self.run.game.score_of(kept, self.run.score)
         self.recent = np.concatenate((self.recent, score))[-RECENT:]
-        means = {name: float(np.mean(values)) for name, values in kept.items() if name not in EPISODE_KEYS}
+        means = kept.means()
         means["episode_return"] = means.pop("reward")  # `reward` is the mean of a step
         return {
-            "episodes": count,
+            "episodes": kept.count,
             "score": float(np.mean(score)),
             "score_recent": float(np.mean(self.recent)),
             **means,

@@ -6,15 +6,13 @@ The open window is part of a run's state, so that a resumed run closes the same 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from gridmill.env.env import Env
-from gridmill.env.kind import EPISODE_KEYS
+from gridmill.env import Env, Episodes
+from gridmill.env.episodes import is_figure
 from gridmill.env.windows import Ticks, Window, Windows
 from gridmill.train.experience import Experience
 
@@ -24,10 +22,10 @@ class RunWindows:
 
     def __init__(self, size: int, env: Env) -> None:
         self.shape = (-1, env.num_worlds, env.num_agents)
-        self.names = ["length", *(name for name in env.stat_names if name not in EPISODE_KEYS)]
+        self.names = ["length", *filter(is_figure, env.stat_names)]
         self.windows = Windows(size)
 
-    def add(self, x: Experience, episodes: Mapping[str, NDArray[Any]]) -> list[Window]:
+    def add(self, x: Experience, episodes: Episodes) -> list[Window]:
         """The windows that a rollout made full; `episodes` are those that ended in it."""
         rewards = x.rewards.cpu().numpy().reshape(self.shape).sum(2, dtype=np.float64)
         ended = (x.terminals | x.truncations).cpu().numpy().reshape(self.shape)[:, :, 0]

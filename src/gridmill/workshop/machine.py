@@ -19,14 +19,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.text import hang
 from gridmill.policy import onednn
+from gridmill.sizing import usable_cores
 
 FLAGS_OF_INTEREST = (
     "sse4_2",
@@ -72,23 +73,13 @@ def commit() -> dict[str, Any]:
 
 def cpu() -> dict[str, Any]:
     """Model, cores (all, and those this process may use) and the vector flags that matter here."""
-    model, flags = platform.processor() or platform.machine(), set[str]()
-    try:
-        listing = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        listing = ""
-    for line in listing.splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == "model name":
-            model = value.strip()
-        elif key.strip() in ("flags", "Features"):
-            flags.update(value.split())
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    facts = onednn.cpu()
+    flags = facts.get("flags", facts.get("Features", "")).split()
     return {
-        "model": model,
+        "model": facts.get("model name") or platform.processor() or platform.machine(),
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
-        "usable_cores": usable,
+        "usable_cores": usable_cores(),
         "flags": [flag for flag in FLAGS_OF_INTEREST if flag in flags],
     }
 
@@ -192,7 +183,7 @@ def headline(record: Mapping[str, Any]) -> list[str]:
     hardware = f"{chip['model']}, {chip['usable_cores']} of {chip['cores']} cores"
     software = f"gridmill {record['gridmill']} {at}, {record['native'].get('isa', 'unknown')} path"
     versions = f"{record['python']}, numpy {record['numpy']}, {record['system']}"
-    return [line for text in (hardware, software, versions, record["date"]) for line in textwrap.wrap(text, 78)]
+    return [line for text in (hardware, software, versions, record["date"]) for line in hang("", text)]
 
 
 def resident_bytes() -> int:

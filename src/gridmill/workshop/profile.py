@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +18,8 @@ import numpy as np
 
 import gridmill
 from gridmill import _native
+from gridmill.config.text import hang
+from gridmill.env.tokens import NO_TOKEN
 from gridmill.workshop import machine
 from gridmill.workshop.statistics import count, short, table
 
@@ -172,7 +173,7 @@ class Runner:
         seen = 0
         for _ in range(SAMPLES):
             self._walk(1) if self.env.lanes == 1 else self._walk_lanes(1)
-            seen += int(np.count_nonzero(self.env.obs[:, :, 0] != 0xFF))
+            seen += int(np.count_nonzero(self.env.obs[:, :, 0] != NO_TOKEN))
         return seen / (SAMPLES * self.rows)
 
     def memory(self) -> dict[str, int]:
@@ -312,5 +313,5 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
         print(f"{short(one['per_cpu_second'])} agent-steps per CPU second, with profiling on")
         print("\n".join(phase_lines(one["phases_ns"], steps, one["wall_seconds"])))
     for missing in skipped:
-        print("\n" + textwrap.fill(f"{missing['game']}: skipped: {missing['reason']}", 78))
+        print("\n" + "\n".join(hang("", f"{missing['game']}: skipped: {missing['reason']}")))
     return 0

@@ -8,14 +8,13 @@ for that there is `explain`.
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from gridmill.config import Config
-from gridmill.config.text import WIDTH, ascii_only
+from gridmill.config.text import ascii_only, hang
 from gridmill.grid import RewardTerm
 from gridmill.grid.analysis.rule_text import describe
 
@@ -87,21 +86,17 @@ def text(found: Sequence[Difference], a: str, b: str) -> str:
     """Differences between the games named a and b as aligned lines of at most 80 characters."""
     a, b = ascii_only(a), ascii_only(b)
     if not found:
-        return "\n".join(textwrap.wrap(f"{a} and {b} do not differ", WIDTH))
+        return "\n".join(hang("", f"{a} and {b} do not differ"))
     if a == b:  # two games of one name
         a, b = f"{a} (first)", f"{b} (second)"
     width = min(42, 2 + max(len(one.path) for one in found))
     lines = []
     for one in found:
         start = ascii_only(f"{one.path}: ")
-        indent = " " * width
         if len(start) > width:  # a long path has a line of its own
-            lines += textwrap.wrap(start, WIDTH)
-            start = indent
-        words = ascii_only(_words(one, a, b))
-        lines += textwrap.wrap(
-            words, WIDTH, initial_indent=start.ljust(width), subsequent_indent=indent, break_on_hyphens=False
-        )
+            lines += hang("", start)
+            start = ""
+        lines += hang(start.ljust(width), _words(one, a, b), width)
     return "\n".join(lines)
 
 

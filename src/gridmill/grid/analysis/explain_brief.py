@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gridmill.config.text import WIDTH, ascii_only, hang
-from gridmill.grid.analysis.explain_record import Explanation, Machine, Reward, explain
+from gridmill.grid.analysis.explain_page import machine_text
+from gridmill.grid.analysis.explain_record import Explanation, Reward, explain
 
 if TYPE_CHECKING:
     from gridmill.grid.env import GridEnv
@@ -27,7 +27,7 @@ def _costs(said: Explanation, game: Game) -> list[str]:
     """What is made of what: machines, then rules, then what acting costs."""
     lines = ["costs:"]
     for machine in said.machines:
-        lines += hang("  ", _machine(machine), 4)
+        lines += hang("  ", machine_text(machine), 4)
     for name, rules in said.bumps.items():
         for rule in rules:
             lines += hang("  ", f"{name}: {rule}", 4)
@@ -36,14 +36,6 @@ def _costs(said: Explanation, game: Game) -> list[str]:
         if cost:
             lines += hang("  ", f"{act}: {', '.join(f'{n} {r}' for r, n in cost.items())}", 4)
     return lines if len(lines) > 1 else ["costs: none"]
-
-
-def _machine(machine: Machine) -> str:
-    inputs = " + ".join(f"{n} {r}" for r, n in machine.inputs.items())
-    outputs = " + ".join(f"{n} {r}" for r, n in machine.outputs.items())
-    made = f"{inputs} -> {outputs}" if inputs else outputs
-    there = f", {machine.waiting} there at the start" if machine.waiting else ""
-    return f"{machine.name} ({machine.count} on the map): {made} in {machine.cooldown} ticks{there}"
 
 
 def _rewards(said: Explanation) -> list[str]:
@@ -59,7 +51,7 @@ def _rewards(said: Explanation) -> list[str]:
         room = WIDTH - len(figures)
         shown = ascii_only(words)
         if len(shown) > room:
-            lines += textwrap.wrap(shown, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+            lines += hang("", shown, 4)
             shown = ""
         lines.append(shown.ljust(room) + figures)
     return lines

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
-from gridmill.config.text import WIDTH, ascii_only
+from gridmill.config.text import WIDTH, ascii_only, hang
 from gridmill.grid.analysis.ceiling import Stage
 from gridmill.grid.analysis.explain_record import Explanation, Gathering, Machine, Reward
 
 
 def text(said: Explanation) -> str:
     """An explanation as lines of at most 80 characters."""
-    lines = _hang(f"{said.name}: ", f"{said.num_agents} agents, {said.max_steps} ticks, {said.fingerprint}")
+    lines = hang(f"{said.name}: ", f"{said.num_agents} agents, {said.max_steps} ticks, {said.fingerprint}")
     if said.resources:
         lines += ["", *_resources(said)]
     lines += _rules(said)
     if said.products:
         lines += ["", "chains, for the first unit with one of each building"]
         for product in said.products:
-            lines += _hang(f"  {product.name}: ", product.chain)
+            lines += hang(f"  {product.name}: ", product.chain)
         lines += ["", *_first_ticks(said), "", *_ceilings(said)]
     if said.gatherings:
         lines += ["", *_gatherings(said)]
     if said.rewards:
         lines += ["", *_reward_lines(said)]
     lines += ["", f"tokens: at worst {said.worst_tokens}, room for {said.num_tokens}, window {said.window}"]
-    lines += _hang(f"actions ({len(said.actions)}): ", ", ".join(said.actions))
+    lines += hang(f"actions ({len(said.actions)}): ", ", ".join(said.actions))
     lines.append(f"first episode with desync_episodes: at least {said.min_first_episode} ticks")
     if said.warnings:
         lines.append("")
     for warning in said.warnings:
-        lines += _hang("warning: ", warning)
+        lines += hang("warning: ", warning)
     return "\n".join(lines)
 
 
 def _resources(said: Explanation) -> list[str]:
     lines = ["resources: where from, what for"]
     for resource, makers in said.resources.items():
-        made = [_machine_text(m) for m in said.machines if m.name in makers]
-        lines += _hang(f"  {resource}: ", "; ".join([*made, *said.sources[resource]]) or "nothing makes it")
+        made = [machine_text(m) for m in said.machines if m.name in makers]
+        lines += hang(f"  {resource}: ", "; ".join([*made, *said.sources[resource]]) or "nothing makes it")
         if said.uses[resource]:
-            lines += _hang("      for ", "; ".join(said.uses[resource]))
+            lines += hang("      for ", "; ".join(said.uses[resource]))
     return lines
 
 
@@ -51,15 +50,15 @@ def _rules(said: Explanation) -> list[str]:
         lines += ["", "what a bump does: the first that applies"]
     for name, rules in said.bumps.items():
         count = f" ({said.counts[name]} on the map)" if name in said.counts else ""
-        lines += _hang(f"  {name}{count}", "")
+        lines += hang(f"  {name}{count}", "")
         for rule in rules:
-            lines += _hang("    ", rule, 6)
+            lines += hang("    ", rule, 6)
     titles = {"what happens by itself": said.by_itself, "by the clock": said.events, "teams": said.collectives}
     for title, some in titles.items():
         if some:
             lines += ["", title]
         for line in some:
-            lines += _hang("  ", line, 6)
+            lines += hang("  ", line, 6)
     return lines
 
 
@@ -75,15 +74,15 @@ def _gatherings(said: Explanation) -> list[str]:
     }
     for title, found in titles.items():
         if found:
-            lines += _hang(f"  {title}: ", ", ".join(found), 6)
+            lines += hang(f"  {title}: ", ", ".join(found), 6)
     for one in said.gatherings:
         if one.alone is not None and one.name not in free and one not in single:
-            lines += _hang(f"  {one.name}: ", _gathering_text(one), 6)
+            lines += hang(f"  {one.name}: ", _gathering_text(one), 6)
     note = (
         "alone: one agent does all acts; together: all agents share them. These are bounds: walking, waiting and what "
         "is used up are not counted. How much of it an agent can get in an episode is not known"
     )
-    return [*lines, *_hang("  (", note + ")", 3)]
+    return [*lines, *hang("  (", note + ")", 3)]
 
 
 def _gathering_text(one: Gathering) -> str:
@@ -91,7 +90,7 @@ def _gathering_text(one: Gathering) -> str:
     return f"{acts}; alone not before tick {one.alone}, together {one.together}"
 
 
-def _machine_text(machine: Machine) -> str:
+def machine_text(machine: Machine) -> str:
     inputs = " + ".join(f"{n} {r}" for r, n in machine.inputs.items())
     outputs = " + ".join(f"{n} {r}" for r, n in machine.outputs.items())
     made = f"{inputs} -> {outputs}" if inputs else outputs
@@ -112,7 +111,7 @@ def _first_ticks(said: Explanation) -> list[str]:
         "ready, paid: one of each building and an agent that hands over at once; sequence: one conversion after the "
         "other, no hand-overs; all: every building and enough agents; walking not counted"
     )
-    return [*_table(rows), *_hang("  (", note + ")")]
+    return [*_table(rows), *hang("  (", note + ")")]
 
 
 def _ceilings(said: Explanation) -> list[str]:
@@ -124,7 +123,7 @@ def _ceilings(said: Explanation) -> list[str]:
         found = f"{product.ceiling.per_agent:.1f}, bottleneck {limit.machine}: {_stage_text(limit)}"
         for stage in others[:1]:
             found += f"; {stage.resource} alone would allow {stage.allows / said.num_agents:.1f}"
-        lines += _hang(f"  {product.name}: ", found)
+        lines += hang(f"  {product.name}: ", found)
     return lines
 
 
@@ -164,14 +163,8 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     for index, (first, *others) in enumerate(rows):
         indent = "" if index == 0 else "  "
         if len(first) > widths[0]:
-            lines += _hang(indent, first, 4)
+            lines += hang(indent, first, 4)
             first = ""
         cells = "".join(cell.rjust(width + 2) for cell, width in zip(others, widths[1:], strict=True))
         lines.append((indent + first).ljust(widths[0] + 2) + cells)
     return [line.rstrip() for line in lines]
-
-
-def _hang(start: str, words: str, indent: int | None = None) -> list[str]:
-    """A line that goes on under itself."""
-    under = " " * (min(len(start), 16) if indent is None else indent)
-    return textwrap.wrap(ascii_only(start + words), WIDTH, subsequent_indent=under, break_on_hyphens=False)

@@ -9,12 +9,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gridmill.grid.analysis.productions import all_effects
+from gridmill.grid.directions import DIRECTIONS
 from gridmill.grid.maps import Ascii, Instances, Map
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
-
-STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
 def out_of_reach(game: Game) -> Counter[str]:
@@ -40,7 +39,7 @@ def _lost_on(game: Game, map: Map) -> Counter[str]:
 
 def _lost_in_picture(game: Game, map: Ascii) -> Counter[str]:
     cells = {(r, c): mark for r, row in enumerate(map.text.strip("\n").split("\n")) for c, mark in enumerate(row)}
-    steps = STEPS[: game.moves]
+    steps = tuple(DIRECTIONS.values())[: game.moves]
     todo = [cell for cell, mark in cells.items() if mark == "@" or mark.isdigit()]
     seen, bumped = set(todo), set[tuple[int, int]]()
     while todo:

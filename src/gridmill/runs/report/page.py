@@ -7,13 +7,13 @@ any time and again later. Names come from people: everything is escaped, and the
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from gridmill.config import flatten
+from gridmill.config.files import write_whole
 from gridmill.runs.figures import count, duration, finite, number, percent, phase_name, phases
 from gridmill.runs.lines import read_records
 from gridmill.runs.log_lines import TITLES, evaluation_results
@@ -62,12 +62,7 @@ def write(folder: Path) -> Path:
     records = read_records(folder / "metrics.jsonl")
     page = _page(folder, records)
     path = folder / "report.html"
-    passing = folder / "report.html.tmp"
-    try:
-        passing.write_text(page, encoding="utf-8", errors="backslashreplace")
-        os.replace(passing, path)
-    finally:
-        passing.unlink(missing_ok=True)
+    write_whole(path, page.encode("utf-8", "backslashreplace"))
     return path
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.text import hang
 from gridmill.workshop import machine
 from gridmill.workshop.profile import (
     Load,
@@ -320,9 +320,9 @@ def subject_lines(run_: Mapping[str, Any]) -> list[str]:
     lines = table(("agent-steps", "median", "mean", "CV", "95 % of the median"), rates)
     lines += ["", *(f"{name:<30}{text}" for name, text in facts)]
     if "reason" in counted:
-        lines += textwrap.wrap(f"({counted['reason']})", 78)
+        lines += hang("", f"({counted['reason']})")
     if seen is not None and seen["first_mismatch"]:
-        lines += textwrap.wrap(f"first mismatch: {seen['first_mismatch']}", 78)
+        lines += hang("", f"first mismatch: {seen['first_mismatch']}")
     return lines
 
 
@@ -352,7 +352,7 @@ def baseline_lines(found: Mapping[str, Any]) -> list[str]:
     label = f" ({found['phase']})" if found["phase"] else ""
     lines = ["", f"against {found['file']}{label}, rate now / then: {Ratio(**found['per_cpu_second'])}"]
     if found["differs_in"]:
-        lines += textwrap.wrap(f"careful, not the same load: {', '.join(found['differs_in'])} differ", 78)
+        lines += hang("", f"careful, not the same load: {', '.join(found['differs_in'])} differ")
     rows = [(name, Ratio(**ratio)) for name, ratio in found["phases"].items()]
     return lines + (table(("phase", "time now / then [95 %]"), rows) if rows else [])
 
@@ -438,7 +438,7 @@ def run(settings: Settings) -> int:
     record["baselines"] = [against_baseline(record, then, name) for name, then in saved]
     print("\n".join(lines_of(record, settings)))
     for note in notes:
-        print("\n".join(["", *textwrap.wrap(f"note: {note}", 78)]))
+        print("\n".join(["", *hang("", f"note: {note}")]))
     print(f"\nresult: {VERDICTS[record['exit_code']]}")
     if settings.output is not None:
         settings.output.write_text(json.dumps(record, indent=1, default=str) + "\n", encoding="utf-8")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -20,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 import gridmill
 from gridmill import _native
+from gridmill.config.text import hang
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
 from gridmill.workshop import machine
 from gridmill.workshop.bench.plain_network import NETWORK, PHASES, why_not
@@ -365,7 +365,7 @@ def lines_of(record: Mapping[str, Any], wanted: Sequence[Against]) -> list[str]:
         for part in (speed_lines(one), ratio_lines(one, wanted), phase_lines(one)):
             lines += ["", *part] if part else []
     for note in record["notes"]:
-        lines += ["", *textwrap.wrap(f"note: {note}", 78)]
+        lines += ["", *hang("", f"note: {note}")]
     return lines
 
 
