@@ -14,6 +14,7 @@
 #include "core/fork.hpp"
 #include "core/game.hpp"
 #include "core/phases.hpp"
+#include "core/signal.hpp"
 #include "core/thread_pool.hpp"
 #include "core/worlds.hpp"
 
@@ -28,14 +29,16 @@ class Batch {
 
   Batch(const std::vector<Value>& games, std::vector<std::string> fingerprints, const BatchOptions& options)
       : options_(options),
-        worlds_(games, std::move(fingerprints), options.num_worlds, options.masks),
+        worlds_(games, std::move(fingerprints), options.num_worlds, options.masks,
+                !expect_list(options.signal, "$.signal").empty()),
+        signal_(options.signal, worlds_.stats, worlds_.shape.num_agents, *worlds_.buffers),
         lane_worlds_(options.num_worlds / static_cast<std::uint32_t>(options.lanes)),
         chunk_(std::clamp<std::uint32_t>(lane_worlds_ / static_cast<std::uint32_t>(options.threads * 4), 1, 16)),
         lanes_(static_cast<std::size_t>(options.lanes)),
         log_(worlds_.stats.size(), std::max<std::size_t>(4 * worlds_.num_rows(), 65'536)),
         forks_(fork_count()) {
     for (int i = 0; i < options_.threads; ++i)
-      workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size()));
+      workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size(), signal_.scratch()));
     for (const auto& program : worlds_.programs) prepare(*program);
     const std::uint32_t chunks = (lane_worlds_ + chunk_ - 1) / chunk_;
     for (auto& lane : lanes_) lane.ended.resize(chunks);
@@ -136,7 +139,7 @@ class Batch {
   int add_game(const Value& game, const std::string& fingerprint) {
     const Call call(*this);
     refuse_in_flight("add_game()");
-    prepare(worlds_.add(game, fingerprint));
+    worlds_.add(game, fingerprint, [this](const Program& program) { prepare(program); });
     return static_cast<int>(worlds_.programs.size()) - 1;
   }
 
@@ -190,6 +193,9 @@ class Batch {
     refuse_in_flight("restore()");
     for (const auto w : worlds) worlds_.check_world(w);
     worlds_.restore(data, worlds);
+    WorkerState& own = *workers_.front();
+    for (const auto w : worlds)
+      signal_.start(worlds_.tick(static_cast<std::uint32_t>(w), own.game), own.scratch.data(), false);
     bool all_started = true, any_failed = false;
     for (std::uint32_t w = 0; w < options_.num_worlds; ++w) {
       all_started = all_started && worlds_.header(w).max_steps != 0;
@@ -239,8 +245,10 @@ class Batch {
 
  private:
   struct WorkerState {
-    WorkerState(ObserveOptions options, std::size_t lanes) : game(options), marks(lanes) {}
+    WorkerState(ObserveOptions options, std::size_t lanes, std::size_t numbers)
+        : game(options), scratch(numbers), marks(lanes) {}
     typename G::Worker game;
+    std::vector<double> scratch;  // the signal's
     // Per lane: another lane may be in flight while one is read.
     std::vector<PhaseMarks<kPhases>> marks;
   };
@@ -319,6 +327,7 @@ class Batch {
 
   void prepare(const Program& program) {
     for (const auto& worker : workers_) worker->game.fit(program);
+    signal_.add(program);
     for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::phases[p].used(program);
   }
 
@@ -382,6 +391,8 @@ class Batch {
     [&]<std::size_t... P>(std::index_sequence<P...>) {
       ((G::phases[P].run(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
     }(std::make_index_sequence<kPhases>{});
+    if (signal_.on()) signal_.pay(tick, state.scratch.data());
+    if (timed && signal_.on()) take_time(marks[Signal<G>::kPhase], mark);
     if (!tick.header.ended) return;
     end_episode(world, tick, state);
     if (timed) take_time(marks[kPhases], mark);
@@ -430,6 +441,7 @@ class Batch {
     }
     G::reset(tick);
     G::observe(tick);
+    signal_.start(tick, state.scratch.data(), !from_reset);
   }
 
   // World i of N starts with an episode of m + round((max - m) * (i + 1) / N) ticks.
@@ -460,6 +472,7 @@ class Batch {
 
   BatchOptions options_;
   Worlds<G> worlds_;
+  Signal<G> signal_;
   std::uint32_t lane_worlds_, chunk_;
   std::vector<LaneState> lanes_;
   EpisodeLog log_;

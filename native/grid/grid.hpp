@@ -92,6 +92,11 @@ struct Grid {
       {"truncation", mark_ends},
   }};
   static void record(const T& tick, double* out);
+
+  // signal.cpp: what can be learned from is any statistic by its name, and any game value.
+  using SignalValue = CompiledValue;
+  static SignalValue compile_signal(const Program& p, const Value& value, const std::string& path);
+  static double read_signal(const T& tick, std::uint32_t agent, const SignalValue& value);
 };
 
 // object_tokens.cpp: what an object shows, in the cache of tokens

@@ -104,6 +104,16 @@ void Prospector::record(const T& tick, double* out) {
   write_info(s, out);
 }
 
+StatTable Prospector::step_parts() {
+  StatTable table;
+  for (const char* name : {"credits", "extracted", "fuel", "ticks", "wear", "heat", "damage", "scan", "invalid",
+                           "stolen", "spent", "stranded", "destroyed", "brought_home"})
+    table.push_back({std::string("step.") + name, false});
+  return table;
+}
+
+void Prospector::record_parts(const T& tick, double* out) { write_step_parts(tick.program, state(tick), out); }
+
 void Prospector::reset(T& tick) {
   State& s = state(tick);
   if (tick.header.key.episode == 0) s.rng.seed(tick.header.key.seed + tick.header.key.world);

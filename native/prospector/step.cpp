@@ -69,6 +69,29 @@ double reward_of(const Program& p, const State& s, bool destroyed, bool stranded
 
 }  // namespace
 
+// What reward_of() weighs, without its weights and signs.
+void write_step_parts(const Program& p, const State& s, double* out) {
+  const Config& c = p.config;
+  const Before& b = s.before;
+  const double hot = not_negative(s.heat - c.heat_safe_frac * 100.0) / 100.0;
+  const bool over = s.terminated || s.truncated;
+  const double parts[kStepParts] = {(s.credits - b.credits) / c.credit_scale,
+                                    not_negative(s.cargo_value - b.value) / c.credit_scale,
+                                    not_negative(b.fuel - s.fuel) / 100.0,
+                                    static_cast<double>(s.dt),
+                                    not_negative(b.tool - s.tool) / 10.0,
+                                    hot * hot,
+                                    not_negative(b.hull - s.hull) / 10.0,
+                                    s.action >= kWideScan && s.action <= kDeepScan ? 1.0 : 0.0,
+                                    s.invalid ? 1.0 : 0.0,
+                                    not_negative(s.value_lost - b.lost) / c.credit_scale,
+                                    not_negative(b.credits - s.credits) / c.credit_scale,
+                                    s.fuel <= 0 && !s.at_station() ? 1.0 : 0.0,
+                                    s.hull <= 0 ? 1.0 : 0.0,
+                                    over && !s.lost ? s.credits / c.credit_scale : 0.0};
+  std::copy(std::begin(parts), std::end(parts), out);
+}
+
 void drift(const Program& p, State& s) {
   const std::int32_t dt = s.dt;
   s.time_remaining -= dt;
