@@ -14,7 +14,7 @@ from gridmill.grid import Count, Inventory, Log, Stat, Sum
 from gridmill.run import SignalTerm
 
 MOVES = {"ore.get": 0.05, "ore.put": 0.35, "battery.get": 0.05, "battery.put": 0.45, "heart.get": 0.1}
-ARENA: dict[str, Any] = {"num_agents": 12, "max_steps": 60}
+ARENA: dict[str, Any] = {"num_agents": 12, "max_steps": 300}
 
 
 def terms(weights: dict[str, float]) -> list[SignalTerm]:
@@ -44,9 +44,9 @@ def test_it_is_an_array_of_its_own_if_asked_for() -> None:
     assert (env.signal.dtype, env.signal.shape) == (np.float32, (48,))
     assert not np.shares_memory(env.signal, env.rewards)
     env.reset()
-    play(env, 30)
+    play(env, 120)
     assert env.signal is not None
-    assert env.signal.any() or play(env, 30).any()
+    assert env.signal.any() or play(env, 120).any()
     env.reset()
     assert not env.signal.any()
     env.close()
@@ -104,43 +104,46 @@ def test_over_an_episode_it_is_the_weighted_statistics() -> None:
 
 
 def test_every_term_is_told_apart() -> None:
-    """The sum of terms is the sum of signals of single terms, and at least four of the five happen."""
-    together = arena(terms(MOVES), num_worlds=2)
-    together.reset()
-    whole = play(together, 59)
-    parts = []
-    for name, weight in MOVES.items():
-        one = arena(terms({name: weight}), num_worlds=2)
-        one.reset()
-        parts.append(play(one, 59))
-    assert sum(bool(part.any()) for part in parts) >= 3
-    assert np.allclose(whole, np.sum(parts, 0, dtype=np.float64), atol=1e-6)
+    """The sum of terms is the sum of signals of single terms; a script makes all five happen."""
+    envs = [arena(terms(chosen)) for chosen in (MOVES, *({name: weight} for name, weight in MOVES.items()))]
+    for env in envs:
+        env.reset()
+    script, state = envs[0].games[0].scripts()["arena"](envs[0], 0), None
+    happened = np.zeros(len(MOVES), np.bool_)
+    for _ in range(200):
+        actions, state = script.act(envs[0].obs, state)
+        for env in envs:
+            env.step(actions)
+        whole, *parts = [env.signal.astype(np.float64) for env in envs if env.signal is not None]
+        assert np.allclose(whole, np.sum(parts, 0), atol=1e-6)
+        happened |= [bool(part.any()) for part in parts]
+    assert happened.all()
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_threads_and_lanes_make_no_difference(threads: int, lanes: int) -> None:
     first = arena(terms(MOVES))
     other = arena(terms(MOVES), threads=threads, lanes=lanes, masks=True)
     for env in (first, other):
         env.reset()
-    assert np.array_equal(play(first, 80), play(other, 80))
+    assert np.array_equal(play(first, 320), play(other, 320))
 
 
 def test_it_goes_on_where_a_saved_state_was() -> None:
     """A saved state knows nothing of signals: it continues to the bit, under the same signal or under another."""
     env = arena(terms(MOVES))
     env.reset()
-    play(env, 25)
+    play(env, 150)
     saved = env.save()
-    expected = play(env, 50, first=25)
+    expected = play(env, 200, first=150)
     assert expected.any()
     for made_with in (terms(MOVES), [*terms(MOVES), SignalTerm(value="cell.visited", weight=0.0)]):
         fresh = arena(made_with, seed=99)
         fresh.restore(saved)
         assert fresh.signal is not None
         assert not fresh.signal.any()
-        assert np.array_equal(play(fresh, 50, first=25), expected)
+        assert np.array_equal(play(fresh, 200, first=150), expected)
     without = arena(seed=99)
     without.restore(saved)
     assert without.save() == saved
@@ -151,10 +154,10 @@ def test_worlds_of_several_games_and_of_one_that_came_later() -> None:
     games = [gridmill.games.arena_basic_easy_shaped(**ARENA), gridmill.games.arena_basic(**ARENA)]
     signal = [*terms(MOVES), SignalTerm(value=Sum(values=(Inventory(resource="ore"),)), weight=0.5)]
     env = gridmill.make(games, num_worlds=4, signal=signal)
-    number = env.add_game(games[0].replace("max_steps", 40))
+    number = env.add_game(games[0].replace("max_steps", 200))
     env.assign(range(4), number)
     env.reset()
-    assert play(env, 100).any()
+    assert play(env, 400).any()
 
 
 def test_game_values_are_terms_too() -> None:
@@ -163,7 +166,7 @@ def test_game_values_are_terms_too() -> None:
     logs = arena([SignalTerm(value=Log(values=(Stat(name="ore.get"),)), weight=1.0)])
     for env in (by_name, by_value, logs):
         env.reset()
-    first, second, third = play(by_name, 59), play(by_value, 59), play(logs, 59)
+    first, second, third = play(by_name, 299), play(by_value, 299), play(logs, 299)
     assert first.any()
     assert np.array_equal(first, second)
     assert np.allclose(third.sum(0), np.log1p(first.sum(0)), atol=1e-5)
@@ -207,7 +210,7 @@ def test_terms_are_checked() -> None:
         SignalTerm(value=3, weight=1.0)  # type: ignore[arg-type]
     with pytest.raises(gridmill.ConfigError, match="weight"):
         SignalTerm(value="ore.get")  # type: ignore[call-arg]
-    with pytest.raises(gridmill.ConfigError, match="finite|equal"):
+    with pytest.raises(gridmill.ConfigError, match="weight"):
         SignalTerm(value="ore.get", weight=float("nan"))
     with pytest.raises(TypeError, match="signal: expected SignalTerms"):
         gridmill.make("toy", num_worlds=1, signal=["ore.get"])  # type: ignore[call-overload]
@@ -218,7 +221,7 @@ def test_a_thousand_ticks_allocate_nothing(game: str) -> None:
     value = "net_profit" if game == "prospector" else "cell.visited"
     env = gridmill.make(game, num_worlds=4, threads=2, lanes=2, signal=[SignalTerm(value=value, weight=1.0)])
     env.reset()
-    env.actions[:] = 0
+    env.actions[:] = env.action_names.index("hold") if game == "prospector" else 0
     for _ in range(3):
         env.step()
     before = _native.allocations()

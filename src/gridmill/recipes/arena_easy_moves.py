@@ -1,8 +1,9 @@
 """The easy arena, learning from what agents move instead of what the game pays.
 
-The game pays who takes something out of a machine, so agents who learn from its reward put ore in and wait. Here who puts is
-paid the most. Ore becomes batteries and batteries become hearts, never the other way round: nothing can be won by
-moving things in a circle. Evaluation counts hearts in the same game. docs/lab/recipes.md has the measurements.
+The game pays who takes something out of a machine, so agents who learn from its reward put ore in and wait beside it.
+Here who puts is paid the most. Ore becomes batteries and batteries become hearts, never the other way round: nothing
+can be won by moving things in a circle. Evaluation counts hearts in the same game. docs/lab/recipes.md has the
+measurements.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewards, or the signal in their place, as the learner sees them; the statistics they are scaled by are part of a run's state."""
+"""Rewards, or the signal in their place, as the learner sees them; what they are scaled by is part of a run's state."""
 
 from __future__ import annotations
 
