@@ -1,6 +1,5 @@
 // Batch<Game>: N worlds of one kind of game, stepped by a pool of threads, lane by lane.
-// It owns the order of calls, auto-reset, episode records, timing and errors; Worlds owns the memory, the game knows
-// one world. It calls no Python and prints nothing.
+// It owns the order of calls, auto-reset, records, timing and errors; Worlds owns the memory. No Python, no printing.
 #pragma once
 
 #include <atomic>
@@ -29,8 +28,7 @@ class Batch {
 
   Batch(const std::vector<Value>& games, std::vector<std::string> fingerprints, const BatchOptions& options)
       : options_(options),
-        worlds_(games, std::move(fingerprints), options.num_worlds, options.masks,
-                !expect_list(options.signal, "$.signal").empty()),
+        worlds_(games, std::move(fingerprints), options.num_worlds, options.masks, has_terms(options.signal)),
         signal_(options.signal, worlds_.stats, worlds_.shape.num_agents, *worlds_.buffers),
         lane_worlds_(options.num_worlds / static_cast<std::uint32_t>(options.lanes)),
         chunk_(std::clamp<std::uint32_t>(lane_worlds_ / static_cast<std::uint32_t>(options.threads * 4), 1, 16)),
@@ -245,8 +243,7 @@ class Batch {
 
  private:
   struct WorkerState {
-    WorkerState(ObserveOptions options, std::size_t lanes, std::size_t numbers)
-        : game(options), scratch(numbers), marks(lanes) {}
+    WorkerState(ObserveOptions o, std::size_t lanes, std::size_t n) : game(o), scratch(n), marks(lanes) {}
     typename G::Worker game;
     std::vector<double> scratch;  // the signal's
     // Per lane: another lane may be in flight while one is read.
@@ -298,9 +295,9 @@ class Batch {
   }
   void refuse_in_flight(const char* what) const {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      const std::string name = lanes_[lane].in_flight ? std::to_string(lane) : "";
-      if (lanes_[lane].in_flight)
-        throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
+      if (!lanes_[lane].in_flight) continue;
+      const std::string name = std::to_string(lane);
+      throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
     }
   }
   // Called when the lane has come back: its fault becomes the batch's, the lowest world's first.

@@ -12,29 +12,33 @@
 
 namespace gridmill {
 
-// A game that has more to read than statistics says so with `SignalValue`: it compiles a term's value for a program and
-// reads it for one agent.
+// A game that has more to read than statistics says so with `SignalValues`: what it makes of the values of all terms
+// for one program, filled one by one, and reads for one agent. It may know of an agent that none of them changed in
+// this tick.
 template <class G>
 concept ReadsValues = requires(const Tick<G>& tick, const typename G::Program& program, const Value& value,
-                               const std::string& path, const typename G::SignalValue& compiled) {
-  { G::compile_signal(program, value, path) } -> std::same_as<typename G::SignalValue>;
-  { G::read_signal(tick, std::uint32_t{}, compiled) } -> std::same_as<double>;
+                               const std::string& path, typename G::SignalValues& values, double* out) {
+  { G::add_signal(program, value, path, values) };
+  { G::signal_unchanged(tick, std::uint32_t{}, values) } -> std::same_as<bool>;
+  { G::read_signal(tick, std::uint32_t{}, values, out) };
 };
 
-// A game whose steps have parts (`step_parts`, `record_parts`): numbers of the last step alone, taken as they are.
+// A game whose steps have parts: numbers of the last step alone, by name, taken as they are.
 template <class G>
-concept HasStepParts = requires(const Tick<G>& tick, double* out) {
+concept HasStepParts = requires(const Tick<G>& tick) {
   { G::step_parts() } -> std::same_as<StatTable>;
-  { G::record_parts(tick, out) };
+  { G::step_part(tick, std::uint32_t{}, std::size_t{}) } -> std::same_as<double>;
 };
 
+inline bool has_terms(const Value& signal) { return !expect_list(signal, "$.signal").empty(); }
+
 template <class G>
-struct SignalValueOf {
+struct SignalValuesOf {
   using Type = std::monostate;
 };
 template <ReadsValues G>
-struct SignalValueOf<G> {
-  using Type = typename G::SignalValue;
+struct SignalValuesOf<G> {
+  using Type = typename G::SignalValues;
 };
 
 template <class G>
@@ -68,14 +72,14 @@ class Signal {
 
   bool on() const { return !terms_.empty(); }
   // What a thread needs to read the values of a world.
-  std::size_t scratch() const { return on() ? agents_ * (terms_.size() + columns_) : 0; }
+  std::size_t scratch() const { return agents_ * stats_ + terms_.size(); }
 
   // Programs in the order of their numbers.
   void add(const typename G::Program& program) {
     if constexpr (ReadsValues<G>) {
-      std::vector<typename G::SignalValue> own;
+      typename G::SignalValues own;
       for (std::size_t i = 0; i < terms_.size(); ++i)
-        own.push_back(G::compile_signal(program, terms_[i].value, path_of(i) + ".value"));
+        G::add_signal(program, terms_[i].value, path_of(i) + ".value", own);
       programs_.push_back(std::move(own));
     }
   }
@@ -85,19 +89,23 @@ class Signal {
   void start(const Tick<G>& tick, double* scratch, bool stepped) {
     if (!on()) return;
     if (!stepped) std::fill_n(tick.rows.signal, agents_, 0.0f);
-    read(tick, before(tick), scratch);
+    record(tick, scratch);
+    for (std::uint32_t agent = 0; agent < agents_; ++agent) read(tick, agent, scratch, before(tick, agent));
   }
 
   // At the end of a step.
   void pay(const Tick<G>& tick, double* scratch) {
-    double* now = scratch;
-    double* then = before(tick);
-    read(tick, now, scratch + agents_ * terms_.size());
-    for (std::size_t agent = 0; agent < agents_; ++agent) {
+    record(tick, scratch);
+    double* now = scratch + agents_ * stats_;
+    for (std::uint32_t agent = 0; agent < agents_; ++agent) {
       double sum = 0;
-      for (const Term& term : terms_) {
-        sum += term.weight * (term.of_step ? *now : *now - *then);
-        *then++ = *now++;
+      if (!unchanged(tick, agent)) {
+        double* then = before(tick, agent);
+        read(tick, agent, scratch, now);
+        for (std::size_t i = 0; i < terms_.size(); ++i) {
+          sum += terms_[i].weight * (terms_[i].of_step ? now[i] : now[i] - then[i]);
+          then[i] = now[i];
+        }
       }
       tick.rows.signal[agent] = static_cast<float>(sum);
     }
@@ -112,11 +120,11 @@ class Signal {
   };
 
   static std::string path_of(std::size_t term) { return "$.signal[" + std::to_string(term) + "]"; }
-  double* before(const Tick<G>& tick) {
-    return before_.data() + static_cast<std::size_t>(tick.rows.signal - first_) * terms_.size();
+  double* before(const Tick<G>& tick, std::uint32_t agent) {
+    return before_.data() + (static_cast<std::size_t>(tick.rows.signal - first_) + agent) * terms_.size();
   }
 
-  // Terms by name: columns of what record() writes, then of what record_parts() does.
+  // Terms by name: columns of what record() writes, then parts of a step.
   void look_up(const StatTable& stats) {
     std::vector<std::string> names;
     for (const auto& stat : stats) names.push_back(stat.name);
@@ -131,32 +139,39 @@ class Signal {
       with_stats_ = with_stats_ || !terms_[i].of_step;
     }
     stats_ = stats.size();
-    columns_ = names.size();
   }
 
-  // [agent][term]; `scratch` holds [agent][column].
-  void read(const Tick<G>& tick, double* out, [[maybe_unused]] double* scratch) const {
-    if constexpr (ReadsValues<G>) {
-      const auto& values = programs_[static_cast<std::size_t>(tick.header.program)];
-      for (std::uint32_t agent = 0; agent < agents_; ++agent)
-        for (const auto& value : values) *out++ = G::read_signal(tick, agent, value);
-    } else {
-      const std::size_t parts = columns_ - stats_;
-      double* of_step = scratch + agents_ * stats_;
-      if (with_stats_) G::record(tick, scratch);
-      if constexpr (HasStepParts<G>) G::record_parts(tick, of_step);
-      for (std::size_t agent = 0; agent < agents_; ++agent)
-        for (const Term& term : terms_)
-          *out++ = term.of_step ? of_step[agent * parts + term.column - stats_] : scratch[agent * stats_ + term.column];
+  // Where statistics are read by name, all of them are written for all agents at once: [agent][statistic].
+  void record(const Tick<G>& tick, double* scratch) const {
+    if (with_stats_) G::record(tick, scratch);
+  }
+
+  bool unchanged([[maybe_unused]] const Tick<G>& tick, [[maybe_unused]] std::uint32_t agent) const {
+    if constexpr (ReadsValues<G>) return G::signal_unchanged(tick, agent, values_of(tick));
+    else return false;
+  }
+
+  // All terms of one agent; `recorded` is what record() wrote.
+  void read(const Tick<G>& tick, std::uint32_t agent, [[maybe_unused]] const double* recorded, double* out) const {
+    if constexpr (ReadsValues<G>) return G::read_signal(tick, agent, values_of(tick), out);
+    for (const Term& term : terms_) {
+      if constexpr (HasStepParts<G>)
+        if (term.of_step) {
+          *out++ = G::step_part(tick, agent, term.column - stats_);
+          continue;
+        }
+      *out++ = recorded[agent * stats_ + term.column];
     }
   }
+
+  const auto& values_of(const Tick<G>& tick) const { return programs_[static_cast<std::size_t>(tick.header.program)]; }
 
   std::vector<Term> terms_;
   std::vector<double> before_;  // [row][term]
   const float* first_;          // row
-  std::size_t agents_, stats_ = 0, columns_ = 0;
+  std::size_t agents_, stats_ = 0;
   bool with_stats_ = false;
-  std::vector<std::vector<typename SignalValueOf<G>::Type>> programs_;  // [program][term]
+  std::vector<typename SignalValuesOf<G>::Type> programs_;
 };
 
 }  // namespace gridmill

@@ -43,17 +43,20 @@ struct RefuseTerrain {
 
 }  // namespace
 
-CompiledValue Grid::compile_signal(const Program& p, const Value& value, const std::string& path) {
+void Grid::add_signal(const Program& p, const Value& value, const std::string& path, SignalValues& values) {
   const auto* name = std::get_if<std::string>(&value.data);
   const GameValue read = name ? statistic(p, *name, path) : decode<GameValue>(value, path);
   walk(read, RefuseTerrain{p, path});
-  CompiledValue out;
+  CompiledValue& out = values.list.emplace_back();
   compile_value(p, read, path, out);
-  return out;
+  const bool amount = out.front().code == ValueOp::inventory && out.front().whose == 0;
+  const bool counted = out.front().code == ValueOp::resource_counter || out.front().code == ValueOp::constant;
+  values.in_inventory = values.in_inventory && out.size() == 1 && (amount || counted);
 }
 
-double Grid::read_signal(const T& tick, std::uint32_t agent, const CompiledValue& value) {
-  return evaluate(value, {tick.program, tick.view, static_cast<std::int32_t>(agent)});
+void Grid::read_signal(const T& tick, std::uint32_t agent, const SignalValues& values, double* out) {
+  for (const CompiledValue& value : values.list)
+    *out++ = evaluate(value, {tick.program, tick.view, static_cast<std::int32_t>(agent)});
 }
 
 }  // namespace gridmill::grid

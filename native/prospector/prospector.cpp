@@ -106,13 +106,13 @@ void Prospector::record(const T& tick, double* out) {
 
 StatTable Prospector::step_parts() {
   StatTable table;
-  for (const char* name : {"credits", "extracted", "fuel", "ticks", "wear", "heat", "damage", "scan", "invalid",
-                           "stolen", "spent", "stranded", "destroyed", "brought_home"})
-    table.push_back({std::string("step.") + name, false});
+  for (const char* name : kStepParts) table.push_back({std::string("step.") + name, false});
   return table;
 }
 
-void Prospector::record_parts(const T& tick, double* out) { write_step_parts(tick.program, state(tick), out); }
+double Prospector::step_part(const T& tick, std::uint32_t, std::size_t part) {
+  return prospector::step_part(tick.program, state(tick), part);
+}
 
 void Prospector::reset(T& tick) {
   State& s = state(tick);

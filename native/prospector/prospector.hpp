@@ -46,7 +46,7 @@ struct Prospector {
   static void record(const T& tick, double* out);
   // What a reward can be made of, part by part, for a signal (core/signal.hpp).
   static StatTable step_parts();
-  static void record_parts(const T& tick, double* out);
+  static double step_part(const T& tick, std::uint32_t agent, std::size_t part);
   static State& state(const T& tick) { return *reinterpret_cast<State*>(tick.state); }
 };
 
