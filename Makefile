@@ -13,7 +13,7 @@ unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo       train the default recipe for two minutes, evaluate it, write a report"
+	@echo "make demo       train the easy arena for two minutes, evaluate it, write a report"
 	@echo "make test       every-change tests: native under ASan and UBSan, Python"
 	@echo "make test-full  the long tier: TSan, big fuzz, soaks, learning, Python under ASan, and these three:"
 	@echo "make test-portable  all every-change tests with the kernels for any CPU"
@@ -69,7 +69,7 @@ peers-train: .venv-peers-train/.ready
 # ---- using
 
 demo: $(VENV)/.train
-	$(BIN)/gridmill train arena_basic_easy_shaped run=demo trainer.total_timesteps=8_000_000 --fresh
+	$(BIN)/gridmill train arena_easy_moves run=demo trainer.total_timesteps=8_000_000 --fresh
 	$(BIN)/gridmill eval runs/demo --policy runs/demo --episodes 4
 	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
 

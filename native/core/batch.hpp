@@ -1,6 +1,5 @@
 // Batch<Game>: N worlds of one kind of game, stepped by a pool of threads, lane by lane.
-// It owns the order of calls, auto-reset, episode records, timing and errors; Worlds owns the memory, the game knows
-// one world. It calls no Python and prints nothing.
+// It owns the order of calls, auto-reset, records, timing and errors; Worlds owns the memory. No Python, no printing.
 #pragma once
 
 #include <atomic>
@@ -14,6 +13,7 @@
 #include "core/fork.hpp"
 #include "core/game.hpp"
 #include "core/phases.hpp"
+#include "core/signal.hpp"
 #include "core/thread_pool.hpp"
 #include "core/worlds.hpp"
 
@@ -28,14 +28,15 @@ class Batch {
 
   Batch(const std::vector<Value>& games, std::vector<std::string> fingerprints, const BatchOptions& options)
       : options_(options),
-        worlds_(games, std::move(fingerprints), options.num_worlds, options.masks),
+        worlds_(games, std::move(fingerprints), options.num_worlds, options.masks, has_terms(options.signal)),
+        signal_(options.signal, worlds_.stats, worlds_.shape.num_agents, *worlds_.buffers),
         lane_worlds_(options.num_worlds / static_cast<std::uint32_t>(options.lanes)),
         chunk_(std::clamp<std::uint32_t>(lane_worlds_ / static_cast<std::uint32_t>(options.threads * 4), 1, 16)),
         lanes_(static_cast<std::size_t>(options.lanes)),
         log_(worlds_.stats.size(), std::max<std::size_t>(4 * worlds_.num_rows(), 65'536)),
         forks_(fork_count()) {
     for (int i = 0; i < options_.threads; ++i)
-      workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size()));
+      workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size(), signal_.scratch()));
     for (const auto& program : worlds_.programs) prepare(*program);
     const std::uint32_t chunks = (lane_worlds_ + chunk_ - 1) / chunk_;
     for (auto& lane : lanes_) lane.ended.resize(chunks);
@@ -136,7 +137,7 @@ class Batch {
   int add_game(const Value& game, const std::string& fingerprint) {
     const Call call(*this);
     refuse_in_flight("add_game()");
-    prepare(worlds_.add(game, fingerprint));
+    worlds_.add(game, fingerprint, [this](const Program& program) { prepare(program); });
     return static_cast<int>(worlds_.programs.size()) - 1;
   }
 
@@ -190,6 +191,9 @@ class Batch {
     refuse_in_flight("restore()");
     for (const auto w : worlds) worlds_.check_world(w);
     worlds_.restore(data, worlds);
+    WorkerState& own = *workers_.front();
+    for (const auto w : worlds)
+      signal_.start(worlds_.tick(static_cast<std::uint32_t>(w), own.game), own.scratch.data(), false);
     bool all_started = true, any_failed = false;
     for (std::uint32_t w = 0; w < options_.num_worlds; ++w) {
       all_started = all_started && worlds_.header(w).max_steps != 0;
@@ -239,8 +243,9 @@ class Batch {
 
  private:
   struct WorkerState {
-    WorkerState(ObserveOptions options, std::size_t lanes) : game(options), marks(lanes) {}
+    WorkerState(ObserveOptions o, std::size_t lanes, std::size_t n) : game(o), scratch(n), marks(lanes) {}
     typename G::Worker game;
+    std::vector<double> scratch;  // the signal's
     // Per lane: another lane may be in flight while one is read.
     std::vector<PhaseMarks<kPhases>> marks;
   };
@@ -290,9 +295,9 @@ class Batch {
   }
   void refuse_in_flight(const char* what) const {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      const std::string name = lanes_[lane].in_flight ? std::to_string(lane) : "";
-      if (lanes_[lane].in_flight)
-        throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
+      if (!lanes_[lane].in_flight) continue;
+      const std::string name = std::to_string(lane);
+      throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
     }
   }
   // Called when the lane has come back: its fault becomes the batch's, the lowest world's first.
@@ -319,6 +324,7 @@ class Batch {
 
   void prepare(const Program& program) {
     for (const auto& worker : workers_) worker->game.fit(program);
+    signal_.add(program);
     for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::phases[p].used(program);
   }
 
@@ -382,6 +388,8 @@ class Batch {
     [&]<std::size_t... P>(std::index_sequence<P...>) {
       ((G::phases[P].run(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
     }(std::make_index_sequence<kPhases>{});
+    if (signal_.on()) signal_.pay(tick, state.scratch.data());
+    if (timed && signal_.on()) take_time(marks[Signal<G>::kPhase], mark);
     if (!tick.header.ended) return;
     end_episode(world, tick, state);
     if (timed) take_time(marks[kPhases], mark);
@@ -430,6 +438,7 @@ class Batch {
     }
     G::reset(tick);
     G::observe(tick);
+    signal_.start(tick, state.scratch.data(), !from_reset);
   }
 
   // World i of N starts with an episode of m + round((max - m) * (i + 1) / N) ticks.
@@ -460,6 +469,7 @@ class Batch {
 
   BatchOptions options_;
   Worlds<G> worlds_;
+  Signal<G> signal_;
   std::uint32_t lane_worlds_, chunk_;
   std::vector<LaneState> lanes_;
   EpisodeLog log_;

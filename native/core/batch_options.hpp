@@ -19,6 +19,7 @@ struct BatchOptions {
   std::int64_t min_first_episode = -1;  // -1: the game's own
   bool profiling = false;
   ObserveOptions observe{};
+  Value signal{Value::List{}};  // terms, see core/signal.hpp
 };
 
 // A call in the wrong order or from the wrong place.

@@ -50,7 +50,8 @@ class Pages {
 template <class Obs>
 class Buffers {
  public:
-  Buffers(std::size_t rows_, std::size_t obs_size_, std::size_t num_actions_, bool with_masks, Obs empty)
+  Buffers(std::size_t rows_, std::size_t obs_size_, std::size_t num_actions_, bool with_masks, bool with_signal,
+          Obs empty)
       : rows(rows_), obs_size(obs_size_), num_actions(num_actions_) {
     std::size_t at = 0;
     const auto place = [&at](std::size_t size) {
@@ -61,7 +62,7 @@ class Buffers {
     const std::size_t o = place(rows * obs_size * sizeof(Obs)), f = place(rows * obs_size * sizeof(Obs)),
                       a = place(rows * sizeof(std::int32_t)), r = place(rows * sizeof(float)), t = place(rows),
                       u = place(rows), m = with_masks ? place(rows * num_actions) : 0,
-                      n = place(rows * sizeof(std::uint16_t));
+                      n = place(rows * sizeof(std::uint16_t)), s = with_signal ? place(rows * sizeof(float)) : 0;
     bytes = at;
     pages_ = Pages(at);
     std::byte* base = pages_.data();
@@ -73,13 +74,15 @@ class Buffers {
     truncations = reinterpret_cast<bool*>(base + u);
     masks = with_masks ? reinterpret_cast<std::uint8_t*>(base + m) : nullptr;
     used = reinterpret_cast<std::uint16_t*>(base + n);
+    signal = with_signal ? reinterpret_cast<float*>(base + s) : nullptr;
     std::fill_n(obs, rows * obs_size, empty);
   }
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  static std::size_t estimate(std::size_t rows, std::size_t obs_size, std::size_t num_actions, bool with_masks) {
-    return rows * (2 * obs_size * sizeof(Obs) + 4 + 4 + 2 + 2 + (with_masks ? num_actions : 0));
+  static std::size_t estimate(std::size_t rows, std::size_t obs_size, std::size_t num_actions, bool with_masks,
+                              bool with_signal) {
+    return rows * (2 * obs_size * sizeof(Obs) + 4 + 4 + 2 + 2 + (with_masks ? num_actions : 0) + (with_signal ? 4 : 0));
   }
 
   std::size_t rows, obs_size, num_actions, bytes = 0;
@@ -89,6 +92,7 @@ class Buffers {
   bool *terminals, *truncations;
   std::uint8_t* masks;
   std::uint16_t* used;  // how much of each obs row the last observation filled; the core's own
+  float* signal;
 
  private:
   Pages pages_;
@@ -103,6 +107,7 @@ struct Rows {
   bool *terminals, *truncations;
   std::uint8_t* masks;  // nullptr when masks are off
   std::uint16_t* used;
+  float* signal;  // nullptr when nothing else is learned from
 };
 
 }  // namespace gridmill

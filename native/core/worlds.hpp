@@ -22,8 +22,13 @@ class Worlds {
   using Obs = typename G::Obs;
   using Program = typename G::Program;
 
-  Worlds(const std::vector<Value>& games, std::vector<std::string> names, std::uint32_t num_worlds, bool masks)
-      : vocabulary(G::vocabulary(games)), fingerprints(std::move(names)), count(num_worlds), with_masks(masks) {
+  Worlds(const std::vector<Value>& games, std::vector<std::string> names, std::uint32_t num_worlds, bool masks,
+         bool signal)
+      : vocabulary(G::vocabulary(games)),
+        fingerprints(std::move(names)),
+        count(num_worlds),
+        with_masks(masks),
+        with_signal(signal) {
     for (const auto& game : games) programs.push_back(std::make_unique<Program>(G::compile(vocabulary, game)));
     shape = G::shape(*programs.front());
     for (const auto& program : programs) {
@@ -32,7 +37,8 @@ class Worlds {
     }
     stats = G::stats(vocabulary);
     refuse_more_than_memory(stride);
-    buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, masks, G::empty_obs);
+    buffers =
+        std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, masks, signal, G::empty_obs);
     blocks = Pages(stride * count);
     for (std::uint32_t w = 0; w < count; ++w) {  // several games are dealt out in turn
       header(w).program = static_cast<std::int32_t>(w % programs.size());
@@ -43,7 +49,9 @@ class Worlds {
   std::size_t num_rows() const { return count * shape.num_agents; }
   std::size_t bytes_per_world() const { return stride; }
 
-  const Program& add(const Value& game, const std::string& fingerprint) {
+  // `accept` has the last word: what it throws leaves everything as it was.
+  template <class Accept>
+  void add(const Value& game, const std::string& fingerprint, Accept accept) {
     auto program = std::make_unique<Program>(G::compile(vocabulary, game));
     check_shape(*program);
     if (const std::size_t wider = stride_for(*program); wider > stride) {
@@ -53,9 +61,9 @@ class Worlds {
       blocks = std::move(bigger);
       stride = wider;
     }
+    accept(*program);
     programs.push_back(std::move(program));
     fingerprints.push_back(fingerprint);
-    return *programs.back();
   }
 
   void free() {
@@ -83,7 +91,8 @@ class Worlds {
             b.terminals + first,
             b.truncations + first,
             b.masks ? b.masks + first * b.num_actions : nullptr,
-            b.used + first};
+            b.used + first,
+            b.signal ? b.signal + first : nullptr};
   }
 
   Tick<G> tick(std::uint32_t world, typename G::Worker& worker) const {
@@ -151,7 +160,7 @@ class Worlds {
   Shape shape;
   StatTable stats;
   std::uint32_t count;
-  bool with_masks;
+  bool with_masks, with_signal;
   std::size_t stride = 0;
   std::shared_ptr<Buffers<Obs>> buffers;
   Pages blocks;
@@ -186,7 +195,7 @@ class Worlds {
   }
 
   void refuse_more_than_memory(std::size_t block_bytes) const {
-    const std::size_t per_row = Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks);
+    const std::size_t per_row = Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks, with_signal);
     const double per_world = static_cast<double>(block_bytes + shape.num_agents * per_row);
     const double need = static_cast<double>(count) * per_world;
     const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));

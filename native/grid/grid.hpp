@@ -41,8 +41,9 @@ struct Worker {
   std::vector<std::uint8_t> extra;   // global tokens beyond the three that are always there
   std::vector<std::uint8_t> extra_counts;
   std::vector<double> raw_rewards;
-  std::vector<double> term_values;   // of the agent before
-  std::vector<std::uint8_t> shadow;  // rows of the other path
+  std::vector<std::uint64_t> touched;  // bits: agents whose inventory changed in this tick, or may have
+  std::vector<double> term_values;     // of the agent before
+  std::vector<std::uint8_t> shadow;    // rows of the other path
   std::vector<std::uint16_t> shadow_used;
   Validation validation;
 };
@@ -92,6 +93,17 @@ struct Grid {
       {"truncation", mark_ends},
   }};
   static void record(const T& tick, double* out);
+
+  // signal.cpp: what can be learned from is any statistic by its name, and any game value.
+  struct SignalValues {
+    std::vector<CompiledValue> list;
+    bool in_inventory = true;  // every one is, or counts, what an agent holds
+  };
+  static void add_signal(const Program& p, const Value& value, const std::string& path, SignalValues& values);
+  static bool signal_unchanged(const T& tick, std::uint32_t agent, const SignalValues& values) {
+    return values.in_inventory && !(tick.worker.touched[agent >> 6] >> (agent & 63) & 1);
+  }
+  static void read_signal(const T& tick, std::uint32_t agent, const SignalValues& values, double* out);
 };
 
 // object_tokens.cpp: what an object shows, in the cache of tokens

@@ -61,8 +61,9 @@ void start_terms(const Program& p, World& w) {
 
 void Grid::pay(T& tick) {
   const Program& p = tick.program;
-  if (p.rewards.terms.empty()) return;
   World& w = tick.view;
+  std::copy_n(w.touched, (p.num_agents + 63) / 64, tick.worker.touched.begin());  // for the signal
+  if (p.rewards.terms.empty()) return;
   double* rewards = tick.worker.raw_rewards.data();
   bool any = !p.rewards.on_change_only;
   std::uint8_t team_before = kNeutral;

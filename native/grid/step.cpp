@@ -127,6 +127,7 @@ void Worker::fit(const Program& p) {
   order.resize(std::max(order.size(), agents));
   extra_counts.resize(std::max(extra_counts.size(), agents));
   raw_rewards.resize(std::max(raw_rewards.size(), agents));
+  touched.resize(std::max(touched.size(), (agents + 63) / 64));
   term_values.resize(std::max(term_values.size(), p.rewards.terms.size()));
   extra.resize(std::max(extra.size(), agents * (3 * (2 + 2 * p.features.shown.size()) + 16)));
   if (!options.validate) return;

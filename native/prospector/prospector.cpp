@@ -104,6 +104,16 @@ void Prospector::record(const T& tick, double* out) {
   write_info(s, out);
 }
 
+StatTable Prospector::step_parts() {
+  StatTable table;
+  for (const char* name : kStepParts) table.push_back({std::string("step.") + name, false});
+  return table;
+}
+
+double Prospector::step_part(const T& tick, std::uint32_t, std::size_t part) {
+  return prospector::step_part(tick.program, state(tick), part);
+}
+
 void Prospector::reset(T& tick) {
   State& s = state(tick);
   if (tick.header.key.episode == 0) s.rng.seed(tick.header.key.seed + tick.header.key.world);

@@ -44,6 +44,9 @@ struct Prospector {
   static constexpr std::array<Phase<T, Program>, 5> phases{
       {{"actions", take_action}, {"drift", wear}, {"market", trade}, {"rewards", pay}, {"observations", observe}}};
   static void record(const T& tick, double* out);
+  // What a reward can be made of, part by part, for a signal (core/signal.hpp).
+  static StatTable step_parts();
+  static double step_part(const T& tick, std::uint32_t agent, std::size_t part);
   static State& state(const T& tick) { return *reinterpret_cast<State*>(tick.state); }
 };
 

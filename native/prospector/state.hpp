@@ -122,6 +122,10 @@ void pirate_check(const Program& program, State& state, double intensity);
 void drift(const Program& program, State& state);
 void update_market(const Program& program, State& state);
 void settle(const Program& program, State& state, std::int64_t tick_limit);
+double step_part(const Program& program, const State& state, std::size_t part);  // of kStepParts, of the last step
+constexpr const char* kStepParts[] = {"credits", "spent",    "extracted", "stolen",      "fuel",
+                                      "wear",    "damage",   "heat",      "ticks",       "scan",
+                                      "invalid", "stranded", "destroyed", "brought_home"};
 // observe.cpp
 void show_asteroid(Field& field, int slot);
 void show_edges(const Program& program, const State& state, int node, Field& field);

@@ -43,10 +43,12 @@ void clamp_state(const Program& p, State& s) {
   }
 }
 
+double square(double x) { return x * x; }
+double excess_heat(const Config& c, const State& s) { return not_negative(s.heat - c.heat_safe_frac * 100.0) / 100.0; }
+
 double reward_of(const Program& p, const State& s, bool destroyed, bool stranded) {
   const Config& c = p.config;
   const Before& b = s.before;
-  const double hot = not_negative(s.heat - c.heat_safe_frac * 100.0) / 100.0;
   const bool scanned = s.action >= 8 && s.action <= 10;
   double terminal = 0;
   if (stranded) terminal -= c.stranded_pen;
@@ -57,7 +59,7 @@ double reward_of(const Program& p, const State& s, bool destroyed, bool stranded
   sum += -c.beta_fuel * not_negative(b.fuel - s.fuel) / 100.0;
   sum += -c.gamma_time * s.dt;
   sum += -c.delta_wear * not_negative(b.tool - s.tool) / 10.0;
-  sum += -c.epsilon_heat * (hot * hot);
+  sum += -c.epsilon_heat * square(excess_heat(c, s));
   sum += -c.zeta_damage * not_negative(b.hull - s.hull) / 10.0;
   sum += scanned ? -c.scan_cost : 0.0;
   sum += s.invalid ? -c.invalid_pen : 0.0;
@@ -68,6 +70,42 @@ double reward_of(const Program& p, const State& s, bool destroyed, bool stranded
 }
 
 }  // namespace
+
+// What reward_of() weighs, without its weights and signs; in the order of kStepParts.
+double step_part(const Program& p, const State& s, std::size_t part) {
+  const Config& c = p.config;
+  const Before& b = s.before;
+  switch (part) {
+    case 0:
+      return (s.credits - b.credits) / c.credit_scale;
+    case 1:
+      return not_negative(b.credits - s.credits) / c.credit_scale;
+    case 2:
+      return not_negative(s.cargo_value - b.value) / c.credit_scale;
+    case 3:
+      return not_negative(s.value_lost - b.lost) / c.credit_scale;
+    case 4:
+      return not_negative(b.fuel - s.fuel) / 100.0;
+    case 5:
+      return not_negative(b.tool - s.tool) / 10.0;
+    case 6:
+      return not_negative(b.hull - s.hull) / 10.0;
+    case 7:
+      return square(excess_heat(c, s));
+    case 8:
+      return s.dt;
+    case 9:
+      return s.action >= kWideScan && s.action <= kDeepScan;
+    case 10:
+      return s.invalid != 0;
+    case 11:
+      return s.fuel <= 0 && !s.at_station();
+    case 12:
+      return s.hull <= 0;
+    default:
+      return (s.terminated || s.truncated) && !s.lost ? s.credits / c.credit_scale : 0.0;
+  }
+}
 
 void drift(const Program& p, State& s) {
   const std::int32_t dt = s.dt;

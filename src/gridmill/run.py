@@ -18,6 +18,7 @@ from gridmill.config.schedule import Count, NotNegativeNumber, Number, PositiveN
 from gridmill.env.kind import GameConfig
 from gridmill.games import kinds
 from gridmill.games.kinds import AnyGame
+from gridmill.games.signal import SignalTerm
 from gridmill.losses import Loss
 from gridmill.losses.ppo import PPO
 from gridmill.losses.value import Value
@@ -38,6 +39,7 @@ __all__ = [
     "ProfilerConfig",
     "Run",
     "Schedule",
+    "SignalTerm",
     "TrackConfig",
     "TrainerConfig",
     "Value",
@@ -87,6 +89,7 @@ class TrainerConfig(Config):
     c_clip: PositiveNumber = 1.0
     target_kl: NotNegativeNumber = 0.0  # 0 = off; an epoch's remaining minibatches are skipped above it
     normalize_advantages: bool = True
+    signal: tuple[SignalTerm, ...] = ()  # what is learned from in place of the game's rewards; none = those
     reward: Literal["raw", "scaled", "centered"] = "raw"
     shared_advantage: Number = 0.0  # share of the advantages of all agents that an agent sees, added to its own
     prio_alpha: ShareNumber = 0.0  # 0 = every segment once, shuffled

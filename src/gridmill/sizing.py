@@ -187,20 +187,21 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     if env is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TokenBudgetWarning)  # said when the worlds are really made
-            env = make(run.game, num_worlds=1, masks=run.trainer.masks)
+            env = make(run.game, num_worlds=1, masks=run.trainer.masks, signal=run.trainer.signal)
         with env:
             return memory(run, env)
     t = run.trainer
     world, obs, actions = env.bytes_per_world, int(env.obs[0].nbytes), env.num_actions
     agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
     masks = actions if t.masks else 0
-    step = obs + masks + PER_STEP + columns
+    signal = 4 if t.signal else 0
+    step = obs + masks + signal + PER_STEP + columns
     size = _policy_size(run.policy, spec)
     microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size, t.batch_size)
     need = Memory(
         experience=t.batch_size * step + t.batch_size // t.bptt_horizon * (size.state if size else 0) * 4,
         policy=4 * (COPIES * size.parameters + microbatch * size.activations) if size else None,
-        worlds=t.num_worlds * (world + agents * (2 * obs + masks + PER_STEP)),
+        worlds=t.num_worlds * (world + agents * (2 * obs + masks + signal + PER_STEP)),
     )
     _refuse_more_than_there_is(run, need, step, size.activations * 4 if size else 0)
     return need

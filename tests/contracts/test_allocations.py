@@ -24,8 +24,13 @@ from gridmill.grid import (
     Stat,
     Sum,
 )  # fmt: skip
+from gridmill.run import SignalTerm
 
 TICKS = 1_000
+SIGNAL = (
+    SignalTerm(value="cell.visited", weight=1.0),
+    SignalTerm(value=Log(values=(Stat(name="reward"),)), weight=1.0),
+)
 
 
 def busy_game() -> Game:
@@ -53,8 +58,8 @@ GAMES = {"toy": lambda: gridmill.games.toy(max_steps=100_000), "busy": busy_game
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"masks": True}, {"threads": 2, "lanes": 2}, {"profiling": True}],
-    ids=["plain", "masks", "threads and lanes", "profiling"],
+    [{}, {"masks": True}, {"threads": 2, "lanes": 2}, {"profiling": True}, {"signal": SIGNAL}],
+    ids=["plain", "masks", "threads and lanes", "profiling", "signal"],
 )
 @pytest.mark.parametrize("name", GAMES)
 def test_a_thousand_ticks_allocate_nothing(name: str, options: dict[str, Any]) -> None:

@@ -201,6 +201,7 @@ JUDGE: dict[str, Any] = {"evaluation__enabled": True, "checkpoint__epochs": 1}
 PROFILE: dict[str, Any] = {"profiler__enabled": True, "profiler__interval_epochs": 1, "profiler__wait_steps": 0}
 TRACES = {"see": files("traces/*.json"), "epochs": 6} | PROFILE | {"profiler__active_steps": 1}
 
+SIGNAL: tuple[Any, ...] = ({"value": "berry.get", "weight": 1.0},)
 VECTORS: dict[str, Any] = {"game": games.prospector(), "policy__encoder": "mlp", "score": ""}
 
 TABLE: dict[str, Case] = {
@@ -257,6 +258,7 @@ TABLE: dict[str, Case] = {
     "trainer.c_clip": to(0.5, **VTRACE),
     "trainer.target_kl": to(1e-9, **ROUNDS),
     "trainer.normalize_advantages": to(False),
+    "trainer.signal": to(SIGNAL, ({"value": "cell.visited", "weight": 1.0}, *SIGNAL), trainer__reward="raw"),
     "trainer.reward": to("raw", "centered", trainer__normalize_advantages=False),
     "trainer.shared_advantage": to(0.5),
     "trainer.prio_alpha": to(0.8),

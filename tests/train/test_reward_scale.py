@@ -36,7 +36,7 @@ class Batch:
 
     def __init__(self, seed: int) -> None:
         draw = torch.Generator().manual_seed(seed)
-        self.rewards = 3 + 2 * torch.randn(6, 4, generator=draw)
+        self.rewards = self.learned_from = 3 + 2 * torch.randn(6, 4, generator=draw)
         self.terminals = torch.rand(6, 4, generator=draw) < 0.2
         self.truncations = torch.rand(6, 4, generator=draw) < 0.1
 

@@ -82,6 +82,11 @@ class Env:
         return self._arrays["truncations"]  # type: ignore[no-any-return]
 
     @property
+    def signal(self) -> npt.NDArray[np.float32] | None:
+        """[rows], what the last tick brought of what `make(signal=...)` asks for; None unless asked for."""
+        return self._arrays["signal"]  # type: ignore[no-any-return]
+
+    @property
     def masks(self) -> npt.NDArray[np.uint8] | None:
         """[rows, actions]: 1 where an action would succeed; None unless asked for."""
         return self._arrays["masks"]  # type: ignore[no-any-return]

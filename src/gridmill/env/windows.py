@@ -88,6 +88,8 @@ def last_step(env: Env) -> Ticks:
     shape = (env.num_worlds, env.num_agents)
     ended = (env.terminals | env.truncations).reshape(shape)[:, 0]
     steps: dict[str, NDArray[Any]] = {"reward": env.rewards.reshape(shape).sum(1, dtype=np.float64)[None]}
+    if env.signal is not None:
+        steps["signal"] = env.signal.reshape(shape).sum(1, dtype=np.float64)[None]
     steps |= {name: values[None] for name, values in env.step_facts().items()}
     return Ticks(steps, ended[None], env.take_episodes() if ended.any() else Episodes())
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from gridmill import games
 from gridmill.env import Env, GameConfig
 from gridmill.env.env import batch_options
+from gridmill.games.signal import SignalTerm
 
 if TYPE_CHECKING:
     from gridmill.grid.env import GridEnv
@@ -27,6 +28,7 @@ def make(  # type: ignore[overload-overlap]
     threads: int = ...,
     lanes: int = ...,
     masks: bool = ...,
+    signal: Sequence[SignalTerm] = ...,
     desync_episodes: bool = ...,
     min_first_episode: int | None = ...,
     profiling: bool | None = ...,
@@ -41,6 +43,7 @@ def make(
     threads: int = ...,
     lanes: int = ...,
     masks: bool = ...,
+    signal: Sequence[SignalTerm] = ...,
     desync_episodes: bool = ...,
     min_first_episode: int | None = ...,
     profiling: bool | None = ...,
@@ -55,6 +58,7 @@ def make(
     threads: int = ...,
     lanes: int = ...,
     masks: bool = ...,
+    signal: Sequence[SignalTerm] = ...,
     desync_episodes: bool = ...,
     min_first_episode: int | None = ...,
     profiling: bool | None = ...,
@@ -68,6 +72,7 @@ def make(
     threads: int = 1,
     lanes: int = 1,
     masks: bool = False,
+    signal: Sequence[SignalTerm] = (),
     desync_episodes: bool = False,
     min_first_episode: int | None = None,
     profiling: bool | None = None,
@@ -78,6 +83,7 @@ def make(
 
     `desync_episodes` shortens each world's first episode by a different amount, never below `min_first_episode`;
     by default that is the tick by which every reward that can pay could have paid with one of each building.
+    `signal` are terms whose sum goes into `env.signal` in every step, beside the rewards and without a trace in them.
     `implementation` is native, or for games that have one the slow and obvious reference.
     """
     if not isinstance(game, str | GameConfig | Sequence):
@@ -95,6 +101,10 @@ def make(
     options = batch_options(
         num_worlds, seed, threads, lanes, masks, desync_episodes, min_first_episode, profiling, validation
     )
+    for term in signal:
+        if not isinstance(term, SignalTerm):
+            raise TypeError(f"signal: expected SignalTerms, got {term!r}")
+    options["signal"] = [term.tree() for term in signal]
     if not built[0].has_validation:
         if validation:
             raise ValueError(f"validation: {built[0].name} computes its observations in one way only")

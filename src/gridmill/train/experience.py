@@ -37,7 +37,7 @@ class Stored:
     source: Column | None = None
 
 
-def core_columns(spec: Spec, masks: bool) -> dict[str, Stored]:
+def core_columns(spec: Spec, masks: bool, signal: bool = True) -> dict[str, Stored]:
     """The trainer's own columns."""
     seen = Column(env="obs")
     number = Stored((), torch.float32)
@@ -57,6 +57,8 @@ def core_columns(spec: Spec, masks: bool) -> dict[str, Stored]:
         "returns": number,
         "ratios": number,  # new over old probabilities, as the newest update of each segment left them
     }
+    if signal:
+        found["signal"] = Stored((), torch.float32, Column(env="signal", after=True))
     if masks:
         found["masks"] = Stored((len(spec.actions),), torch.uint8, Column(env="masks"))
     return found
@@ -107,6 +109,11 @@ class Experience:
     @property
     def masks(self) -> Tensor | None:
         return self.columns.get("masks")
+
+    @property
+    def learned_from(self) -> Tensor:
+        """The signal of every step, or its reward where there is no signal."""
+        return self.columns.get("signal", self.columns["rewards"])
 
     def trajectory(self, rewards: Tensor) -> Trajectory:
         """What advantages are made of; rewards as the learner sees them."""

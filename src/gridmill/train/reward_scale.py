@@ -1,4 +1,4 @@
-"""Rewards as the learner sees them; the statistics they are scaled by are part of a run's state."""
+"""Rewards, or the signal in their place, as the learner sees them; what they are scaled by is part of a run's state."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class RewardScale:
 
     def __call__(self, x: Experience, gamma: float) -> Tensor:
         if self.kind == "raw":
-            return x.rewards
-        rewards = x.rewards.cpu().double()
+            return x.learned_from
+        rewards = x.learned_from.cpu().double()
         if self.kind == "centered":
             self._add(rewards)
-            return (x.rewards - float(self.seen[1])).to(x.rewards.dtype)
+            return (x.learned_from - float(self.seen[1])).to(x.learned_from.dtype)
         goes_on = (~(x.terminals | x.truncations)).cpu().double()
         returns = torch.empty_like(rewards)
         for t in range(len(rewards)):
@@ -32,7 +32,7 @@ class RewardScale:
             returns[t] = self.running
             self.running = self.running * goes_on[t]
         self._add(returns)
-        return x.rewards / max(1e-4, float((self.seen[2] / self.seen[0]).sqrt()))
+        return x.learned_from / max(1e-4, float((self.seen[2] / self.seen[0]).sqrt()))
 
     def _add(self, numbers: Tensor) -> None:
         """Join the statistics of more numbers to those seen (Chan et al. 1979)."""

@@ -70,7 +70,7 @@ class Trainer:
             forward = torch.compile(self.policy, mode=t.compile)
         autocast = self._autocast()
         kept = experience_device(t.experience_device, self.device)
-        table = core_columns(self.spec, self.env.masks is not None)
+        table = core_columns(self.spec, self.env.masks is not None, self.env.signal is not None)
         table |= loss_columns(run.losses, self.env, self.spec, run.policy.hidden)
         self.experience = Experience(self.sizes, table, self.policy.state_size, kept)
         self.rollout = Rollout(
@@ -124,6 +124,8 @@ class Trainer:
             "time/rollout": collected - began,
             "time/learn": ended - collected,
         }
+        if self.run.trainer.signal:
+            metrics["signal"] = float(self.experience.signal.mean())
         metrics |= {f"time/{part}": seconds for part, seconds in self.rollout.times.items()}
         metrics |= learned.metrics | self._statistics(episodes)
         self.last = {
@@ -133,7 +135,8 @@ class Trainer:
 
     def _refuse_broken_numbers(self) -> None:
         x = self.experience
-        checked = {"reward": x.rewards} | ({"observation": x.obs} if x.obs.is_floating_point() else {})
+        checked = {"reward": x.rewards} | ({"signal": x.signal} if "signal" in x.columns else {})
+        checked |= {"observation": x.obs} if x.obs.is_floating_point() else {}
         for name, numbers in checked.items():
             if math.isfinite(float(numbers.sum())):  # what is not finite makes no finite sum: one pass instead of three
                 continue
@@ -245,6 +248,7 @@ def _environment(run: Run, threads: int) -> Env:
         threads=threads,
         lanes=t.async_factor,
         masks=t.masks,
+        signal=t.signal,
         desync_episodes=t.desync_episodes,
         implementation="native" if t.env_impl == "auto" else t.env_impl,
     )

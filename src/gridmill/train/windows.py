@@ -24,18 +24,21 @@ class RunWindows:
         self.shape = (-1, env.num_worlds, env.num_agents)
         self.names = ["length", *filter(is_figure, env.stat_names)]
         self.windows = Windows(size)
+        self.signal = env.signal is not None
 
     def add(self, x: Experience, episodes: Episodes) -> list[Window]:
         """The windows that a rollout made full; `episodes` are those that ended in it."""
-        rewards = x.rewards.cpu().numpy().reshape(self.shape).sum(2, dtype=np.float64)
+        paid = {"reward": x.rewards} | ({"signal": x.signal} if "signal" in x.columns else {})
+        steps = {name: c.cpu().numpy().reshape(self.shape).sum(2, dtype=np.float64) for name, c in paid.items()}
         ended = (x.terminals | x.truncations).cpu().numpy().reshape(self.shape)[:, :, 0]
-        return self.windows.add(Ticks({"reward": rewards}, ended, episodes))
+        return self.windows.add(Ticks(steps, ended, episodes))
 
     def tensors(self) -> dict[str, Tensor]:
         """The open window."""
         w = self.windows.current
         sums = [w.steps.get("reward", 0.0), *(w.sums.get(name, 0.0) for name in self.names)]
-        return {
+        signal = {"window.signal": torch.tensor([w.steps.get("signal", 0.0)], dtype=torch.float64)}
+        return (signal if self.signal else {}) | {
             "window.counts": torch.tensor([self.windows.size, w.index, w.env_steps, w.episodes, w.records]),
             "window.sums": torch.tensor(sums, dtype=torch.float64),
         }
@@ -51,4 +54,6 @@ class RunWindows:
         reward, *sums = tensors["window.sums"].tolist()
         statistics = dict(zip(self.names, sums, strict=True)) if records else {}
         steps = {"reward": reward} if env_steps else {}
+        if env_steps and self.signal:  # a signal that is new begins with nothing
+            steps["signal"] = float(tensors["window.signal"][0]) if "window.signal" in tensors else 0.0
         self.windows.current = Window(index, env_steps, episodes, records, steps, statistics)

@@ -17,12 +17,13 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as arrays_from_bytes
 from safetensors.numpy import save as bytes_from_arrays
 
+from gridmill.config import ConfigError, did_you_mean
 from gridmill.env import Env, GameConfig
 from gridmill.prospector.actions import ACTION_NAMES, NUM_ACTIONS, OBS_SIZE
 from gridmill.prospector.reference.views import info, mask, observe
 from gridmill.prospector.reference.world import ReferenceWorld
 
-NOT_STATE = ("config", "rng")  # of a world's attributes; of the generator only its number is
+NOT_STATE = ("config", "rng", "parts")  # of a world's attributes; of the generator only its number is
 
 
 class ReferenceEnv(Env):
@@ -56,8 +57,12 @@ class ReferenceBatch:
             "rewards": np.zeros(rows, np.float32),
             "terminals": np.zeros(rows, np.bool_),
             "truncations": np.zeros(rows, np.bool_),
+            "signal": np.zeros(rows, np.float32) if options["signal"] else None,
             "masks": np.zeros((rows, NUM_ACTIONS), np.uint8) if options["masks"] else None,
         }
+        self.signal = [(term["value"], term["weight"]) for term in options["signal"]]
+        self._refuse_unknown_signal()
+        self.before: list[dict[str, float]] = [{}] * rows  # the statistics before the step, for the signal
         self.returns = np.zeros(rows)
         self.lengths, self.episodes = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         self.desynced = np.zeros(rows, np.bool_)
@@ -72,6 +77,13 @@ class ReferenceBatch:
         found = info(self.worlds[0])
         return [("reward", False), ("ticks", True)] + [(n, not isinstance(v, float)) for n, v in found.items()]
 
+    def _refuse_unknown_signal(self) -> None:
+        known = [name for name, _ in self.stats()] + list(self.worlds[0].step_parts((0.0,) * 6, False, False))
+        for i, (name, _) in enumerate(self.signal):
+            if name not in known:
+                said = f"unknown statistic `{name}`{did_you_mean(str(name), known)}"
+                raise ConfigError(said, f"$.signal[{i}].value")
+
     # ---- stepping
 
     def reset(self, seed: int | None) -> None:
@@ -79,6 +91,8 @@ class ReferenceBatch:
         self.seed = self.seed if seed is None else seed
         for name in ("rewards", "terminals", "truncations"):
             self._row(name)[:] = 0
+        if self.signal:
+            self._row("signal")[:] = 0
         for i, world in enumerate(self.worlds):
             world.reset((self.seed + i) % 2**64 if fresh else None)
             self.episodes[i] = 0 if fresh else self.episodes[i] + 1
@@ -123,21 +137,35 @@ class ReferenceBatch:
         self.returns[i] += reward
         self.lengths[i] += 1
         self._row("rewards")[i] = reward
+        if self.signal:
+            self._pay_signal(i, world)
         self._row("terminals")[i], self._row("truncations")[i] = world.terminated, world.truncated
         if not (world.terminated or world.truncated):
             self._look(i, world)
             return
         self._row("final_obs")[i] = observe(world)
-        figures = info(world) | {"node_context": 0.0 if world.at_station else 1.0}
         head = [i, 0, 0, int(self.episodes[i]), int(self.lengths[i]), int(self.desynced[i])]
-        self.finished.append(((step, i), head, [self.returns[i], world.ticks, *map(float, figures.values())]))
+        self.finished.append(((step, i), head, list(self._figures(i, world).values())))
         self.episodes[i] += 1
         self.desynced[i] = False
         world.reset()
         self._begin(i, world)
 
+    def _figures(self, i: int, world: ReferenceWorld) -> dict[str, float]:
+        """The statistics of an episode, so far."""
+        found = info(world) | {"node_context": 0.0 if world.at_station else 1.0}
+        return {"reward": float(self.returns[i]), "ticks": float(world.ticks)} | {n: float(v) for n, v in found.items()}
+
+    def _pay_signal(self, i: int, world: ReferenceWorld) -> None:
+        now, total = self._figures(i, world), 0.0
+        for name, weight in self.signal:
+            total += weight * (world.parts[name] if name in world.parts else now[name] - self.before[i][name])
+        self._row("signal")[i] = total
+        self.before[i] = now
+
     def _begin(self, i: int, world: ReferenceWorld) -> None:
         self.returns[i] = self.lengths[i] = 0
+        self.before[i] = self._figures(i, world)
         self._look(i, world)
 
     def _look(self, i: int, world: ReferenceWorld) -> None:
@@ -182,11 +210,14 @@ class ReferenceBatch:
                 if name not in NOT_STATE:
                     found = saved[f"world.{name}"][i]
                     setattr(world, name, found.copy() if isinstance(now, np.ndarray) else type(now)(found.tolist()))
+            self.before[i] = self._figures(i, world)
+        if self.signal:  # what follows from the worlds is not saved with them
+            self._row("signal")[:] = 0
         self.ready = True
 
     def _own(self) -> dict[str, NDArray[Any]]:
         """The arrays of the batch that are state."""
-        rows = {name: array for name, array in self.rows.items() if array is not None}
+        rows = {name: array for name, array in self.rows.items() if array is not None and name != "signal"}
         return rows | {
             "returns": self.returns,
             "lengths": self.lengths,

@@ -53,6 +53,7 @@ class ReferenceWorld(Belt):
         self.ticks = self.overheat_ticks = self.pirate_encounters = self.scan_count = self.mining_ticks = 0
         self.action, self.dt, self.invalid = -1, 0, False
         self.terminated = self.truncated = self.lost = False
+        self.parts: dict[str, float] = {}  # of the last step
         generate(self, self.rng)
 
     # ---- one step
@@ -76,7 +77,30 @@ class ReferenceWorld(Belt):
         self.terminated = self.terminated or self.lost
         is_late = self.time_remaining <= 0.0 or self.ticks >= self.tick_limit
         self.truncated = is_late and not self.terminated
+        self.parts = self.step_parts(before, destroyed, stranded)
         return self.reward(before, destroyed, stranded)
+
+    def step_parts(self, before: tuple[float, ...], destroyed: bool, stranded: bool) -> dict[str, float]:
+        """What `reward` weighs, without its weights and signs."""
+        c, (credits, fuel, hull, tool, lost, value) = self.config, before
+        hot = max(0.0, self.heat - c.heat_safe_frac * 100.0) / 100.0
+        over = self.terminated or self.truncated
+        return {
+            "step.credits": (self.credits - credits) / c.credit_scale,
+            "step.extracted": max(0.0, self.cargo_value() - value) / c.credit_scale,
+            "step.fuel": max(0.0, fuel - self.fuel) / 100.0,
+            "step.ticks": float(self.dt),
+            "step.wear": max(0.0, tool - self.tool) / 10.0,
+            "step.heat": hot * hot,
+            "step.damage": max(0.0, hull - self.hull) / 10.0,
+            "step.scan": float(self.action in SCANS),
+            "step.invalid": float(self.invalid),
+            "step.stolen": max(0.0, self.value_lost - lost) / c.credit_scale,
+            "step.spent": max(0.0, credits - self.credits) / c.credit_scale,
+            "step.stranded": float(stranded),
+            "step.destroyed": float(destroyed),
+            "step.brought_home": self.credits / c.credit_scale if over and not self.lost else 0.0,
+        }
 
     def reward(self, before: tuple[float, ...], destroyed: bool, stranded: bool) -> float:
         c, (credits, fuel, hull, tool, lost, value) = self.config, before

@@ -1,0 +1,62 @@
+// What a signal (core/signal.hpp) can read of a grid world: any statistic by the name that episode records give it, and
+// any game value.
+#include <algorithm>
+
+#include "grid/compile.hpp"
+#include "grid/grid.hpp"
+
+namespace gridmill::grid {
+namespace {
+
+// The order is that of Vocabulary::stats().
+GameValue statistic(const Program& p, const std::string& name, const std::string& path) {
+  const Vocabulary& v = *p.vocabulary;
+  std::vector<std::string> names;
+  for (const auto& stat : v.stats()) names.push_back(stat.name);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) fail_at(path, "unknown statistic `" + name + "`" + nearest(name, names));
+  const auto at = static_cast<std::size_t>(found - names.begin());
+  const std::size_t of_teams = v.teams.size() * v.num_team_stats(),
+                    teams_begin = names.size() - v.game_stats.size() - of_teams;
+  if (at < teams_begin) return {StatOf{name, "agent", ""}};
+  if (at >= teams_begin + of_teams) return {StatOf{v.game_stats[at - teams_begin - of_teams], "game", ""}};
+  const std::size_t team = (at - teams_begin) / v.num_team_stats();
+  if (p.collectives.by_batch_id[team] < 0) return {Constant{}};  // a collective of another game of the batch
+  return {StatOf{v.stats_of_team()[(at - teams_begin) % v.num_team_stats()], "collective", v.teams[team]}};
+}
+
+// Terrain has no objects that could be counted.
+struct RefuseTerrain {
+  const Program& p;
+  const std::string& path;
+  template <class T>
+  void operator()(const T& item) const {
+    if constexpr (std::is_same_v<T, CountOf>)
+      for (const Type& type : p.types)
+        if (const auto tag = std::find(p.vocabulary->tags.begin(), p.vocabulary->tags.end(), item.tag);
+            type.terrain && tag != p.vocabulary->tags.end() &&
+            type.tag_set[static_cast<std::size_t>(tag - p.vocabulary->tags.begin())])
+          fail_at(path, "expected a tag of objects with a state of their own, got `" + item.tag + "`, which " +
+                            type.name + " bears: terrain is not counted");
+  }
+};
+
+}  // namespace
+
+void Grid::add_signal(const Program& p, const Value& value, const std::string& path, SignalValues& values) {
+  const auto* name = std::get_if<std::string>(&value.data);
+  const GameValue read = name ? statistic(p, *name, path) : decode<GameValue>(value, path);
+  walk(read, RefuseTerrain{p, path});
+  CompiledValue& out = values.list.emplace_back();
+  compile_value(p, read, path, out);
+  const bool amount = out.front().code == ValueOp::inventory && out.front().whose == 0;
+  const bool counted = out.front().code == ValueOp::resource_counter || out.front().code == ValueOp::constant;
+  values.in_inventory = values.in_inventory && out.size() == 1 && (amount || counted);
+}
+
+void Grid::read_signal(const T& tick, std::uint32_t agent, const SignalValues& values, double* out) {
+  for (const CompiledValue& value : values.list)
+    *out++ = evaluate(value, {tick.program, tick.view, static_cast<std::int32_t>(agent)});
+}
+
+}  // namespace gridmill::grid
