@@ -104,7 +104,6 @@ def native(ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Pr
 def _fused() -> Any:
     """The native pass as a function with gradients; made at its first use, since settings import no torch."""
     import torch
-    from torch import Tensor
     from torch.autograd.function import once_differentiable
 
     from gridmill.policy.kernels import arrays, native

@@ -45,8 +45,8 @@ MOST_JSON = 2**26  # bytes of run.json or manifest.json; a run's record has some
 NAME = re.compile(r"epoch-(\d{8,15})(\.old)?")
 BACK_OFF = (10.0, 60.0)  # seconds after the first and the second miss; the next one is the last
 
-# Settings that the saved tensors and worlds were made for, or that only a beginning reads; everything else may change at
-# a resume.
+# Settings that the saved tensors and worlds were made for, or that only the beginning of a run reads; everything
+# else may change at a resume.
 FIXED = (
     "run",
     "seed",

@@ -1,9 +1,9 @@
 """Evaluation while training goes on: `python -m gridmill.evaluate` in a process of its own, from the newest checkpoint.
 
 The trainer asks between epochs whether one is due and whether one has finished; nothing here waits but `finish`, at the
-end of a run, and nothing here raises: an evaluation that fails is a line of text among the results. The process runs at low priority, on one thread
-and without the GPU, so that it takes a share of one core and nothing else. It leaves when the trainer does, however
-that ends.
+end of a run, and nothing here raises: an evaluation that fails is a line of text among the results. The process runs at
+low priority, on one thread and without the GPU, so that it takes a share of one core and nothing else. It leaves when
+the trainer does, however that ends.
 """
 
 from __future__ import annotations

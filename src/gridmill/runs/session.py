@@ -175,11 +175,11 @@ class _Session:
                 while not self.trainer.done and not self.signal and not code:
                     code, reason = self.epoch()
                 if self.signal:
-                    code, reason = 128 + self.signal, f"stopped by {signal.Signals(self.signal).name}"
+                    code, reason = 128 + self.signal, self._stopped_by()
                 if code not in (BROKEN, STOPPED) and not self.save(last=True):
                     code, reason = NOT_SAVED, "the last checkpoint could not be written"
                 if not code and self.evaluate_last():
-                    code, reason = 128 + self.signal, "finished; the last evaluation was stopped by a signal"
+                    code, reason = 128 + self.signal, f"finished; the last evaluation was {self._stopped_by()}"
             except BrokenNumbers as error:
                 self.log.note(f"stopped: {error}; {self.dumped()}")
                 code, reason = BROKEN, "non-finite values"
@@ -201,6 +201,9 @@ class _Session:
         seconds = self.before + time.monotonic() - self.began
         score = float(self.trainer.recent.mean()) if len(self.trainer.recent) else None
         return Result(self.folder, self.trainer.agent_steps, self.trainer.epochs, score, seconds, code)
+
+    def _stopped_by(self) -> str:
+        return f"stopped by {signal.Signals(self.signal).name}"
 
     def epoch(self) -> tuple[int, str]:
         """One epoch and everything around it; an exit code if the run must end."""
