@@ -39,14 +39,14 @@ struct SampleJob {
 };
 
 // PPO's clipped surrogate, entropy bonus and critic for rows of segments that lie side by side: row n is of segment
-// n % segments. `losses.py` has the formulas in plain torch.
+// n % segments. `losses/ppo.py` has the formulas in plain torch.
 struct PpoJob {
   std::size_t rows, num_actions, segments;
   const float* logits;  // [rows, num_actions], of forbidden actions far below all others
   const std::int32_t* actions;
   const float *values, *log_probs, *advantages, *returns, *old_values;  // [rows]
   const float* weights;                                                 // [segments]
-  float policy, clip, entropy, value, value_clip;
+  float policy, clip, entropy, value, value_clip;  // policy, entropy and value are weights, each of its own term
 };
 
 struct Kernels {

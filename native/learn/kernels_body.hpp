@@ -230,7 +230,7 @@ void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, dou
   std::array<double, 5> sum{};
   const std::size_t wide = lanes_of(job.num_actions);
   std::vector<float> z(wide, kNever), p(wide), log_p(wide), surprise(wide);
-  const float share = job.policy / static_cast<float>(job.rows);
+  const float share = job.policy / static_cast<float>(job.rows), bonus = job.entropy / static_cast<float>(job.rows);
   for (std::size_t n = 0; n < job.rows; ++n) {
     std::copy_n(job.logits + n * job.num_actions, job.num_actions, z.begin());
     const float top = top_of(z.data(), wide);
@@ -251,7 +251,7 @@ void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, dou
     const float slope = held < free ? 0.0f : share * weight * free;
     float* d = d_logits + n * job.num_actions;
     for (std::size_t a = 0; a < job.num_actions; ++a)
-      d[a] = p[a] * (slope + share * job.entropy * (log_p[a] + entropy));
+      d[a] = p[a] * (slope + bonus * (log_p[a] + entropy));
     d[chosen] -= slope;
     ratios[n] = ratio;
     sum[0] -= static_cast<double>((held < free ? held : free) * weight);

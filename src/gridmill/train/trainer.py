@@ -95,8 +95,18 @@ class Trainer:
     def done(self) -> bool:
         return self.agent_steps >= self.run.trainer.total_timesteps
 
+    @property
+    def total_steps(self) -> int:
+        """Agent-steps at the end of the run, in whole epochs; before a resume they may have had another size."""
+        return self.agent_steps + self._epochs_left * self.sizes.batch_size
+
+    @property
+    def _epochs_left(self) -> int:
+        return -(-max(0, self.run.trainer.total_timesteps - self.agent_steps) // self.sizes.batch_size)
+
     def progress(self) -> Progress:
-        return Progress(self.agent_steps, self.sizes.agent_steps, self.epochs, self.sizes.epochs, self.last)
+        total = self.epochs + self._epochs_left
+        return Progress(self.agent_steps, self.total_steps, self.epochs, total, self.last)
 
     def epoch(self) -> dict[str, Any]:
         """One rollout and what is learned from it; the metrics of both."""
@@ -117,7 +127,7 @@ class Trainer:
         metrics: dict[str, Any] = {
             "epoch": self.epochs,
             "agent_steps": self.agent_steps,
-            "total_timesteps": self.sizes.agent_steps,
+            "total_timesteps": self.total_steps,
             "sps": self.sizes.batch_size / (ended - began),
             "reward": float(self.experience.rewards.mean()),
             "skipped_updates": self.skipped,
