@@ -140,18 +140,23 @@ class Batch {
     return static_cast<int>(worlds_.programs.size()) - 1;
   }
 
+  void replace_game(std::int64_t number, const Value& game, const std::string& fingerprint) {
+    const Call call(*this);
+    refuse_in_flight("replace_game()");
+    check_game("replace_game", number);
+    prepare(worlds_.replace(static_cast<std::int32_t>(number), game, fingerprint));
+  }
+
+  // Between two steps of the worlds' own lanes; other lanes may be in flight.
   void assign(const std::vector<std::int64_t>& worlds, const std::vector<std::int64_t>& games) {
     const Call call(*this);
-    refuse_in_flight("assign()");
     if (worlds.size() != games.size())
       throw std::invalid_argument("assign: " + std::to_string(worlds.size()) + " worlds but " +
                                   std::to_string(games.size()) + " games");
-    const auto known = static_cast<std::int64_t>(worlds_.programs.size());
     for (std::size_t i = 0; i < worlds.size(); ++i) {
       worlds_.check_world(worlds[i]);
-      if (games[i] < 0 || games[i] >= known)
-        throw std::invalid_argument("assign: game " + std::to_string(games[i]) + " is not in [0, " +
-                                    std::to_string(known) + "); add_game() returns the number");
+      refuse_in_flight("assign()", static_cast<std::size_t>(worlds[i]) / lane_worlds_);
+      check_game("assign", games[i]);
     }
     for (std::size_t i = 0; i < worlds.size(); ++i)
       worlds_.header(static_cast<std::uint32_t>(worlds[i])).next_program = static_cast<std::int32_t>(games[i]);
@@ -289,11 +294,18 @@ class Batch {
     if (!ready_) throw UsageError("call reset() before the first step");
   }
   void refuse_in_flight(const char* what) const {
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      const std::string name = lanes_[lane].in_flight ? std::to_string(lane) : "";
-      if (lanes_[lane].in_flight)
-        throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
-    }
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) refuse_in_flight(what, lane);
+  }
+  void refuse_in_flight(const char* what, std::size_t lane) const {
+    if (!lanes_[lane].in_flight) return;
+    const std::string name = std::to_string(lane);
+    throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
+  }
+  void check_game(const char* what, std::int64_t number) const {
+    const auto known = static_cast<std::int64_t>(worlds_.programs.size());
+    if (number < 0 || number >= known)
+      throw std::invalid_argument(std::string(what) + ": game " + std::to_string(number) + " is not in [0, " +
+                                  std::to_string(known) + "); add_game() returns the number");
   }
   // Called when the lane has come back: its fault becomes the batch's, the lowest world's first.
   void take_fault(int lane) {

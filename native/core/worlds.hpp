@@ -44,18 +44,22 @@ class Worlds {
   std::size_t bytes_per_world() const { return stride; }
 
   const Program& add(const Value& game, const std::string& fingerprint) {
-    auto program = std::make_unique<Program>(G::compile(vocabulary, game));
-    check_shape(*program);
-    if (const std::size_t wider = stride_for(*program); wider > stride) {
-      refuse_more_than_memory(wider);
-      Pages bigger(wider * count);
-      for (std::uint32_t w = 0; w < count; ++w) std::memcpy(bigger.data() + wider * w, block(w), stride);
-      blocks = std::move(bigger);
-      stride = wider;
-    }
-    programs.push_back(std::move(program));
+    programs.push_back(fitted(game));
     fingerprints.push_back(fingerprint);
     return *programs.back();
+  }
+
+  // The old program is freed, so no world may play it or be about to.
+  const Program& replace(std::int32_t number, const Value& game, const std::string& fingerprint) {
+    for (std::uint32_t w = 0; w < count; ++w)
+      if (header(w).program == number || header(w).next_program == number)
+        throw std::invalid_argument("replace_game: expected a game that no world plays, but game " +
+                                    std::to_string(number) + " is played by world " + std::to_string(w) +
+                                    (header(w).program == number ? "" : " next") + "; assign() it another first");
+    const auto at = static_cast<std::size_t>(number);
+    programs[at] = fitted(game);
+    fingerprints[at] = fingerprint;
+    return *programs[at];
   }
 
   void free() {
@@ -170,6 +174,20 @@ class Worlds {
   static std::size_t stride_for(const Program& program) {
     const std::size_t bytes = (kHeaderBytes + G::state_bytes(program) + 63) / 64 * 64;
     return bytes % 4096 == 0 ? bytes + 64 : bytes;  // equal page offsets in all worlds would fight for cache sets
+  }
+
+  // Compiled, of the batch's shape, and with room for it in every world's block.
+  std::unique_ptr<Program> fitted(const Value& game) {
+    auto program = std::make_unique<Program>(G::compile(vocabulary, game));
+    check_shape(*program);
+    if (const std::size_t wider = stride_for(*program); wider > stride) {
+      refuse_more_than_memory(wider);
+      Pages bigger(wider * count);
+      for (std::uint32_t w = 0; w < count; ++w) std::memcpy(bigger.data() + wider * w, block(w), stride);
+      blocks = std::move(bigger);
+      stride = wider;
+    }
+    return program;
   }
 
   void check_shape(const Program& program) const {

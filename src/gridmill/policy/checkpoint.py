@@ -46,7 +46,7 @@ NAME = re.compile(r"epoch-(\d{8,15})(\.old)?")
 BACK_OFF = (10.0, 60.0)  # seconds after the first and the second miss; the next one is the last
 
 # Settings that the saved tensors and worlds were made for; everything else may change at a resume.
-FIXED = ("policy", "game", "optimizer.kind", "trainer.num_worlds")
+FIXED = ("policy", "game", "curriculum.sets", "optimizer.kind", "trainer.num_worlds")
 FIRST_ONLY = ("run.policy.init_from",)  # of these, what means nothing after the first epoch
 
 
@@ -391,7 +391,7 @@ def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> Non
     wanted = flatten({"run": run.tree(), "spec": spec.tree()})
     fixed = ("spec", *(f"run.{name}" for name in FIXED))
     paths = [path for path in {**saved, **wanted} if any(f"{path}.".startswith(f"{part}.") for part in fixed)]
-    absent = object()
+    absent: dict[str, Any] = {}  # and so is what has no parts
     paths = [path for path in paths if path not in FIRST_ONLY]
     differing = [path for path in paths if saved.get(path, absent) != wanted.get(path, absent)]
     if differing:
