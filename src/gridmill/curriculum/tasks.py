@@ -88,7 +88,7 @@ class Tasks:
                 for value in vary.to_try():
                     try:
                         number = compiled(env, self.base(name).replace(vary.path, value), number)
-                    except (ValueError, TypeError) as error:
+                    except ValueError as error:
                         raise _refusal(name, place, one, value, error) from None
         return number
 
