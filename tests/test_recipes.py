@@ -43,6 +43,8 @@ def changed(mine: Any, usual: Any) -> Any:
         return mine.model_dump(exclude_defaults=True)
     if isinstance(mine, GameConfig):
         return f"{mine.name} {mine.fingerprint()}"
+    if isinstance(mine, tuple):
+        return [item.tree() if isinstance(item, Config) else item for item in mine]
     if not isinstance(mine, Config | Mapping):
         return mine
     mine, usual = (dict(each) for each in (mine, usual))

@@ -6,7 +6,7 @@ tells the authority which worlds began an episode and which episodes ended, and 
 
 from gridmill.curriculum.authority import Curriculum
 from gridmill.curriculum.config import CurriculumConfig, Range, TaskSet, Values
-from gridmill.curriculum.record import record
+from gridmill.curriculum.record import record, short_settings
 from gridmill.curriculum.tasks import Task, Tasks
 
-__all__ = ["Curriculum", "CurriculumConfig", "Range", "Task", "TaskSet", "Tasks", "Values", "record"]
+__all__ = ["Curriculum", "CurriculumConfig", "Range", "Task", "TaskSet", "Tasks", "Values", "record", "short_settings"]

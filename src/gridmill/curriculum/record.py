@@ -1,4 +1,4 @@
-"""A curriculum as plain data for people: sets, tasks with their chances to be chosen now, what was evicted."""
+"""A curriculum for people: its settings in a few lines; sets, tasks with their chances now, and what was evicted."""
 
 from __future__ import annotations
 
@@ -68,3 +68,28 @@ def task_record(tasks: Tasks, played: Played) -> dict[str, Any]:
         "best": played.best,
         "progress": played.progress,
     }
+
+
+def short_settings(tree: Any) -> Any:
+    """Plain settings of a curriculum in which a game is its name and what varies a text."""
+    if isinstance(tree, dict) and {"kind", "name", "num_agents", "score"} <= tree.keys():
+        return tree["name"]
+    if isinstance(tree, dict) and {"path", "values"} <= tree.keys() and isinstance(tree["values"], list):
+        return f"{', '.join(map(str, tree['values']))} for {tree['path']}"
+    if isinstance(tree, dict) and {"path", "low", "high"} <= tree.keys():
+        return f"{tree['low']} to {tree['high']} for {tree['path']}"
+    if isinstance(tree, dict):
+        return {key: short_settings(value) for key, value in tree.items()}
+    return [short_settings(value) for value in tree] if isinstance(tree, list) else tree
+
+
+def lines(tasks: Tasks) -> list[str]:
+    """The sets of a curriculum, and a task of each."""
+    found = []
+    for name, one in set_records(tasks, {}).items():
+        size = "endless" if one["all"] is None else f"{one['all']:,} task{'' if one['all'] == 1 else 's'}"
+        found.append(f"{name}: {one['share']:.0%} of new tasks, {size}, completed from a score of {one['target']:g}")
+        task = next((t for t in map(tasks.task, range(10_000)) if t.set == name), None)
+        if task is not None:
+            found.append(f"  task {task.id} is {tasks.text(task)}")
+    return found
