@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,15 @@ import numpy as np
 import pytest
 from small_runs import hash_of
 from tiny import berries, epochs_of, tiny
+from typer.testing import CliRunner
 
 import gridmill
-from gridmill import recipes
+from gridmill import cli, recipes
 from gridmill.curriculum import Curriculum, CurriculumConfig, Range, TaskSet, Values
 from gridmill.policy import checkpoint
 from gridmill.run import Run
 from gridmill.runs import resume, train
+from gridmill.runs.report import page as report
 from gridmill.train.trainer import Trainer
 
 SHORT = CurriculumConfig(
@@ -96,10 +100,8 @@ def test_threads_and_lanes_change_nothing(choose: str) -> None:
 
 
 def test_metrics_score_every_task_by_its_own_game(tmp_path: Path) -> None:
-    """Hearts taken are a share of the task's own altars: a policy that takes all of them has 1, however many."""
-    game = recipes.build("navigation").game
-    run = short(8, score="")
-    folder = train(run, tmp_path, panel=False).folder
+    """The run's score is the mean of its sets', and every whole episode is counted once."""
+    folder = train(short(8, score=""), tmp_path, panel=False).folder
     records = epochs_of(folder)
     counted = 0
     for record in records:
@@ -113,7 +115,6 @@ def test_metrics_score_every_task_by_its_own_game(tmp_path: Path) -> None:
         assert record["curriculum/episodes"] == counted
         assert record["curriculum/completed"] <= counted
     assert counted > 20
-    assert game.score.per == "supply"
 
 
 def test_the_supply_of_a_task_is_its_own() -> None:
@@ -139,6 +140,56 @@ def test_evaluation_plays_the_runs_game() -> None:
     run = recipes.build("navigation")
     assert run.played_game == run.game
     assert run.game.name == "navigation"
+
+
+# ---- what people see
+
+
+def test_the_dry_run_shows_the_sets_and_refuses_what_cannot_be() -> None:
+    def call(*words: str) -> Any:
+        return CliRunner().invoke(cli.app, ["train", "navigation", *words, "--dry-run"])
+
+    told = call("curriculum.sets.maze.weight=2", "curriculum.sets.open.vary.0.high=9")
+    assert told.exit_code == 0, told.output
+    for line in (
+        "* curriculum.sets.maze.weight = 2.0",
+        "  curriculum.sets.maze.game = navigation_maze",
+        "  curriculum.sets.maze.vary.0 = 3 to 50 for map.maps.0.layers.1.counts.altar",
+        "* curriculum.sets.open.vary.0 = 3 to 9 for map.maps.0.layers.1.counts.altar",
+        "  curriculum.choose = learning_progress",
+        "  maze: 50% of new tasks, 48 tasks, completed from a score of 0.9",
+        "  open: 25% of new tasks, 7 tasks, completed from a score of 0.9",
+    ):
+        assert line in told.stdout.splitlines(), told.stdout
+    refused = call("curriculum.sets.open.vary.0.high=5_000")
+    assert refused.exit_code == 2
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith("gridmill: `map.maps.0.layers.1.counts.altar` = 5000 cannot be played in one batch")
+    assert line.endswith(" - at `$.curriculum.sets.open.vary[0]`")
+
+
+def test_the_report_shows_tasks_choices_and_evictions(tmp_path: Path) -> None:
+    sets = {"<b>": {"vary": [{"kind": "range", "path": "max_steps", "low": 1, "high": 9}], "target": 0.5}}
+    run = tiny(12, run="told", curriculum={"sets": sets, "tasks": 4, "tries": 1, "patience": 2})
+    folder = train(run, tmp_path, panel=False).folder
+    seen = json.loads((folder / "curriculum.json").read_text())
+    assert seen["epoch"] == 12
+    assert len(seen["tasks"]) == 4
+    assert sum(task["chance"] for task in seen["tasks"]) == pytest.approx(1.0)
+    assert len(seen["evicted"]) == seen["learned"] + seen["given_up"] > 0
+    text = (folder / "report.html").read_text()
+    assert "<b>: max_steps" not in text  # names are escaped
+    words = re.sub(r"<[^>]*>", " ", text)
+    for said in ("Curriculum", "What is chosen now", "What was evicted", "given up", "Tasks over time", "1 to 9"):
+        assert said in words, said
+    for task in seen["tasks"]:
+        assert str(task["id"]) in words
+    assert "curriculum/tasks" not in words.partition("The game")[2].partition("Machine")[0]
+    heading = (folder / "log.txt").read_text()
+    assert "curriculum: <b>: 100% of new tasks, 9 tasks, completed from a score of 0.5" in heading
+    for broken in ("[]", "{", '{"tasks": 3, "sets": [1], "evicted": [2]}'):
+        (folder / "curriculum.json").write_text(broken)
+        assert report.write(folder).exists()
 
 
 # ---- resume
