@@ -158,6 +158,12 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
           "add_game",
           [](B& b, nb::handle game, const std::string& fingerprint) { return b.add_game(to_value(game), fingerprint); },
           nb::arg("game"), nb::arg("fingerprint"))
+      .def(
+          "replace_game",
+          [](B& b, std::int64_t number, nb::handle game, const std::string& fingerprint) {
+            b.replace_game(number, to_value(game), fingerprint);
+          },
+          nb::arg("number"), nb::arg("game"), nb::arg("fingerprint"))
       .def("assign", &B::assign, nb::arg("worlds"), nb::arg("games"))
       .def("game_of_world",
            [](B& b) {

@@ -37,7 +37,7 @@ class Batch {
         forks_(fork_count()) {
     for (int i = 0; i < options_.threads; ++i)
       workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size(), signal_.scratch()));
-    for (const auto& program : worlds_.programs) prepare(*program);
+    for (std::size_t i = 0; i < worlds_.programs.size(); ++i) prepare(i, *worlds_.programs[i]);
     const std::uint32_t chunks = (lane_worlds_ + chunk_ - 1) / chunk_;
     for (auto& lane : lanes_) lane.ended.resize(chunks);
     pool_ = std::make_unique<ThreadPool>(
@@ -149,22 +149,28 @@ class Batch {
   int add_game(const Value& game, const std::string& fingerprint) {
     const Call call(*this);
     refuse_in_flight("add_game()");
-    worlds_.add(game, fingerprint, [this](const Program& program) { prepare(program); });
+    put_game(worlds_.programs.size(), game, fingerprint);
     return static_cast<int>(worlds_.programs.size()) - 1;
   }
 
+  void replace_game(std::int64_t number, const Value& game, const std::string& fingerprint) {
+    const Call call(*this);
+    refuse_in_flight("replace_game()");
+    check_game("replace_game", number);
+    worlds_.refuse_played(static_cast<std::int32_t>(number));
+    put_game(static_cast<std::size_t>(number), game, fingerprint);
+  }
+
+  // Between two steps of the worlds' own lanes; other lanes may be in flight.
   void assign(const std::vector<std::int64_t>& worlds, const std::vector<std::int64_t>& games) {
     const Call call(*this);
-    refuse_in_flight("assign()");
     if (worlds.size() != games.size())
       throw std::invalid_argument("assign: " + std::to_string(worlds.size()) + " worlds but " +
                                   std::to_string(games.size()) + " games");
-    const auto known = static_cast<std::int64_t>(worlds_.programs.size());
     for (std::size_t i = 0; i < worlds.size(); ++i) {
       worlds_.check_world(worlds[i]);
-      if (games[i] < 0 || games[i] >= known)
-        throw std::invalid_argument("assign: game " + std::to_string(games[i]) + " is not in [0, " +
-                                    std::to_string(known) + "); add_game() returns the number");
+      refuse_in_flight("assign()", static_cast<std::size_t>(worlds[i]) / lane_worlds_);
+      check_game("assign", games[i]);
     }
     for (std::size_t i = 0; i < worlds.size(); ++i)
       worlds_.header(static_cast<std::uint32_t>(worlds[i])).next_program = static_cast<std::int32_t>(games[i]);
@@ -306,11 +312,18 @@ class Batch {
     if (!ready_) throw UsageError("call reset() before the first step");
   }
   void refuse_in_flight(const char* what) const {
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (!lanes_[lane].in_flight) continue;
-      const std::string name = std::to_string(lane);
-      throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
-    }
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) refuse_in_flight(what, lane);
+  }
+  void refuse_in_flight(const char* what, std::size_t lane) const {
+    if (!lanes_[lane].in_flight) return;
+    const std::string name = std::to_string(lane);
+    throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
+  }
+  void check_game(const char* what, std::int64_t number) const {
+    const auto known = static_cast<std::int64_t>(worlds_.programs.size());
+    if (number < 0 || number >= known)
+      throw std::invalid_argument(std::string(what) + ": game " + std::to_string(number) + " is not in [0, " +
+                                  std::to_string(known) + "); add_game() returns the number");
   }
   // Called when the lane has come back: its fault becomes the batch's, the lowest world's first.
   void take_fault(int lane) {
@@ -334,9 +347,13 @@ class Batch {
     }
   }
 
-  void prepare(const Program& program) {
+  void put_game(std::size_t number, const Value& game, const std::string& fingerprint) {
+    worlds_.put(number, game, fingerprint, [this](std::size_t at, const Program& program) { prepare(at, program); });
+  }
+
+  void prepare(std::size_t number, const Program& program) {
     for (const auto& worker : workers_) worker->game.fit(program);
-    signal_.add(program);
+    signal_.put(number, program);
     for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::phases[p].used(program);
   }
 

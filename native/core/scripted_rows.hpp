@@ -75,8 +75,9 @@ class ScriptedRows {
     for (const auto& script : cast) bytes = std::max(bytes, (script->memory_bytes() + 7) / 8 * 8);
     return bytes;
   }
-  // The cast of the next program. What rows remember moves along where they need more room.
-  void add(Cast cast, std::uint32_t num_worlds, const Shape& shape) {
+  // The cast of a program, one that is there already or the next. What rows remember moves along where they need more
+  // room.
+  void put(std::size_t program, Cast cast, std::uint32_t num_worlds, const Shape& shape) {
     if (!any()) return;
     if (role_.empty()) give_roles(shape.num_agents);
     obs_size_ = shape.obs_size();
@@ -88,7 +89,8 @@ class ScriptedRows {
       memory_ = std::move(bigger);
       stride_ = wider;
     }
-    casts_.push_back(std::move(cast));
+    if (program == casts_.size()) casts_.emplace_back();
+    casts_[program] = std::move(cast);
   }
 
   void free() { memory_ = Pages(); }

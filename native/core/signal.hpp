@@ -74,13 +74,14 @@ class Signal {
   // What a thread needs to read the values of a world.
   std::size_t scratch() const { return agents_ * stats_ + terms_.size(); }
 
-  // Programs in the order of their numbers.
-  void add(const typename G::Program& program) {
+  // A program, one that is there already or the next.
+  void put([[maybe_unused]] std::size_t number, const typename G::Program& program) {
     if constexpr (ReadsValues<G>) {
       typename G::SignalValues own;
       for (std::size_t i = 0; i < terms_.size(); ++i)
         G::add_signal(program, terms_[i].value, path_of(i) + ".value", own);
-      programs_.push_back(std::move(own));
+      if (number == programs_.size()) programs_.emplace_back();
+      programs_[number] = std::move(own);
     }
   }
 

@@ -45,7 +45,7 @@ class Worlds {
     refuse_more_than_memory(stride, script_bytes);
     buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, with_masks, scripts.any(),
                                              with_signal, G::empty_obs);
-    for (auto& cast : casts) scripts.add(std::move(cast), count, shape);
+    for (std::size_t i = 0; i < casts.size(); ++i) scripts.put(i, std::move(casts[i]), count, shape);
     blocks = Pages(stride * count);
     for (std::uint32_t w = 0; w < count; ++w) {  // several games are dealt out in turn
       header(w).program = static_cast<std::int32_t>(w % programs.size());
@@ -56,24 +56,38 @@ class Worlds {
   std::size_t num_rows() const { return count * shape.num_agents; }
   std::size_t bytes_per_world() const { return stride; }
 
-  // `accept` has the last word: what it throws leaves everything as it was.
+  // A game as program `number`, one that is there already or the next. `accept` has the last word: what it throws leaves
+  // everything as it was.
   template <class Accept>
-  void add(const Value& game, const std::string& fingerprint, Accept accept) {
+  void put(std::size_t number, const Value& game, const std::string& fingerprint, Accept accept) {
     auto program = std::make_unique<Program>(G::compile(vocabulary, game));
     check_shape(*program);
     auto cast = scripts.cast_for(vocabulary, *program);
     const std::size_t wider = std::max(stride, stride_for(*program));
     refuse_more_than_memory(wider, scripts.row_bytes(cast));
-    accept(*program);
-    scripts.add(std::move(cast), count, shape);
+    accept(number, *program);
+    scripts.put(number, std::move(cast), count, shape);
     if (wider > stride) {
       Pages bigger(wider * count);
       for (std::uint32_t w = 0; w < count; ++w) std::memcpy(bigger.data() + wider * w, block(w), stride);
       blocks = std::move(bigger);
       stride = wider;
     }
-    programs.push_back(std::move(program));
-    fingerprints.push_back(fingerprint);
+    if (number == programs.size()) {
+      programs.emplace_back();
+      fingerprints.emplace_back();
+    }
+    programs[number] = std::move(program);
+    fingerprints[number] = fingerprint;
+  }
+
+  // A program that is replaced is freed, so no world may play it or be about to.
+  void refuse_played(std::int32_t number) const {
+    for (std::uint32_t w = 0; w < count; ++w)
+      if (header(w).program == number || header(w).next_program == number)
+        throw std::invalid_argument("replace_game: expected a game that no world plays, but game " +
+                                    std::to_string(number) + " is played by world " + std::to_string(w) +
+                                    (header(w).program == number ? "" : " next") + "; assign() it another first");
   }
 
   void free() {

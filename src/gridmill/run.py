@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from gridmill import losses as loss_room
 from gridmill.config import Config, ConfigError, Frozen, FrozenDict, user_code
 from gridmill.config.schedule import Count, NotNegativeNumber, Number, PositiveNumber, Schedule, ShareNumber
+from gridmill.curriculum.config import CurriculumConfig
 from gridmill.env.kind import GameConfig
 from gridmill.games import kinds
 from gridmill.games.kinds import AnyGame
@@ -29,6 +30,7 @@ __all__ = [
     "AnalysisConfig",
     "AnyGame",
     "CheckpointConfig",
+    "CurriculumConfig",
     "EvaluationConfig",
     "GuardConfig",
     "Loss",
@@ -172,6 +174,7 @@ class Run(Config):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     game: AnyGame
     evaluation_game: AnyGame | None = None  # what evaluation plays, if not the game that is learned in
+    curriculum: CurriculumConfig = CurriculumConfig()  # variants of games to learn in; evaluation plays the game
     score: str = ""  # the statistic a table calls the score; empty = the game's own
     policy: PolicyConfig = PolicyConfig()
     losses: Frozen[str, Loss] = FrozenDict({"ppo": PPO(), "value": Value()})  # what is minimised: their sum
@@ -197,7 +200,24 @@ class Run(Config):
             raise ConfigError(
                 f"expected {' or '.join(known)} for {self.game.name}, got {self.trainer.env_impl}", "$.trainer.env_impl"
             )
+        for name, tasks in self.curriculum.sets.items():
+            self._refuse_unlike(tasks.game or self.game, f"$.curriculum.sets.{name}.game")
+        if self.curriculum.sets and self.trainer.env_impl == "reference":
+            raise ConfigError("expected auto or native with a curriculum, got reference", "$.trainer.env_impl")
         return self
+
+    def _refuse_unlike(self, other: GameConfig, path: str) -> None:
+        """Games that one batch plays have one kind and one number of agents."""
+        for field in ("kind", "num_agents"):
+            ours, theirs = getattr(self.game, field), getattr(other, field)
+            if ours != theirs:
+                raise ConfigError(f"expected {ours} as in the run's game, got {theirs}", f"{path}.{field}")
+
+    @property
+    def trained_games(self) -> tuple[GameConfig, ...]:
+        """The games that a batch for training is made of: the run's own, and those whose variants are learned in."""
+        own = [tasks.game for tasks in self.curriculum.sets.values() if tasks.game is not None]
+        return (self.game, *(game for i, game in enumerate(own) if game != self.game and game not in own[:i]))
 
     @property
     def played_game(self) -> GameConfig:

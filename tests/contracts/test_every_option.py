@@ -202,6 +202,25 @@ PROFILE: dict[str, Any] = {"profiler__enabled": True, "profiler__interval_epochs
 TRACES = {"see": files("traces/*.json"), "epochs": 6} | PROFILE | {"profiler__active_steps": 1}
 
 SIGNAL: tuple[Any, ...] = ({"value": "berry.get", "weight": 1.0},)
+MANY = {"vary": [{"kind": "range", "path": "max_steps", "low": 2, "high": 9_000}], "target": 2.0}
+BUSHES = {"vary": [{"kind": "values", "path": "map.objects.bush", "values": [1, 3, 9]}], "target": 2.0}
+FEW: dict[str, Any] = {"sets": {"few": BUSHES | {"game": berries().replace("max_steps", 5).tree()}}, "tries": 1}
+FEW |= {"patience": 8, "tasks": 2}
+
+
+def choices(run: Run) -> Any:
+    """What a curriculum has chosen and made of it after eight epochs."""
+    trainer = Trainer(run)
+    for _ in range(8):
+        trainer.epoch()
+    assert trainer.curriculum is not None
+    state = trainer.curriculum.state()
+    trainer.close()
+    return state["counters"], state["programs"], state["next"]
+
+
+TASKS = {"see": choices, "epochs": 8, "curriculum": FEW, "score": "cell.visited"}
+
 VECTORS: dict[str, Any] = {"game": games.prospector(), "policy__encoder": "mlp", "score": ""}
 
 TABLE: dict[str, Case] = {
@@ -210,6 +229,15 @@ TABLE: dict[str, Case] = {
     "seed": to(1),
     "game": to(berries().replace("max_steps", 10), berries().replace("rewards.0.weight", 1.0), trainer__reward="raw"),
     "evaluation_game": to(berries().replace("max_steps", 10), see=lambda run: run.played_game.max_steps),
+    "curriculum.sets": to({"many": MANY}, FEW["sets"], {"many": MANY, **FEW["sets"]}),
+    "curriculum.choose": to("uniform", **TASKS),
+    "curriculum.tasks": to(3, **TASKS),
+    "curriculum.fast": to(0.5, **TASKS),
+    "curriculum.slow": to(0.2, **TASKS),
+    "curriculum.explore": to(0.0, 1.0, **TASKS),
+    "curriculum.tries": to(10, **TASKS),
+    "curriculum.patience": to(6, **TASKS),
+    "curriculum.least_progress": to(1.0, **TASKS),
     "score": to("reward", see=lambda run: [record.get("score") for record in epochs_of(session(run))], epochs=4),
     "policy.encoder": to("cnn", "attend"),  # auto is bag here
     "policy.core": to("none", "lstm", "gru"),

@@ -23,7 +23,7 @@ FLOORS = [
     {"env"},
     {"grid", "prospector"},
     {"games"},
-    {"adapters", "policy", "replay"},
+    {"adapters", "curriculum", "policy", "replay"},
     {"losses"},
     {"run"},
     {"recipes", "sizing"},

@@ -51,8 +51,9 @@ ALL_CALLS: dict[str, Callable[[Env], Any]] = BEFORE_RESET | {
     "reset": lambda env: env.reset(),
     "reset with a seed": lambda env: env.reset(seed=3),
     "take_episodes": lambda env: env.take_episodes(),
-    "assign": lambda env: env.assign([0], [0]),
+    "assign": lambda env: env.assign([3], [0]),
     "add_game": lambda env: env.add_game(GAME.replace("name", "another")),
+    "replace_game": lambda env: env.replace_game(0, GAME.replace("name", "another")),
     "game_of_world": lambda env: env.game_of_world,
     "restore": lambda env: env.restore(SAVED),
 }
@@ -152,6 +153,17 @@ def test_rows_and_games_that_do_not_exist() -> None:
             env.assign([0], [1])
         with pytest.raises(ValueError, match=r"^assign: 2 worlds but 1 games$"):
             env.assign([0, 1], [0])
+        with pytest.raises(
+            ValueError, match=r"^replace_game: game 1 is not in \[0, 1\); add_game\(\) returns the number$"
+        ):
+            env.replace_game(1, GAME)
+        with pytest.raises(
+            ValueError, match=r"^replace_game: expected a game that no world plays, but game 0 is played by"
+        ):
+            env.replace_game(0, GAME)
+        env.send(1)
+        env.assign([0], [0])  # worlds of a lane that is not in flight
+        env.recv(1)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7", True])

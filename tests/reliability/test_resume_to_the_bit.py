@@ -123,6 +123,20 @@ WITH_STATE: dict[str, dict[str, Any]] = {
         "losses__ppo": PPO(entropy_weight=Schedule(start=0.05, end=0.0, over="metric:score_recent", until=3.0)),
         "optimizer__learning_rate": Schedule(start=3e-3, end=1e-4, shape="cosine"),
     },
+    "a curriculum that turns over": {
+        "curriculum": {
+            "sets": {
+                "short": {"vary": [{"kind": "range", "path": "max_steps", "low": 1, "high": 9}], "target": 0.5},
+                "bushes": {
+                    "vary": [{"kind": "values", "path": "map.objects.bush", "values": [1, 5, 9]}],
+                    "target": 1.0,
+                },
+            },
+            "tasks": 5,
+            "tries": 1,
+            "patience": 2,
+        }
+    },
     "one lane, no masks": {"trainer__async_factor": 1, "trainer__masks": False},
     "three agents, bf16": {
         "game": berries(3),

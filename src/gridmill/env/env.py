@@ -211,16 +211,24 @@ class Env:
 
     def add_game(self, game: GameConfig) -> int:
         """Compile another game of the same shapes and vocabulary; the number is for `assign`."""
-        if type(game) is not type(self._games[0]):
-            by_name = f"; a game by its name is gridmill.games.build({game!r})" if isinstance(game, str) else ""
-            raise TypeError(f"game: expected a {type(self._games[0]).__name__}, got {type(game).__name__}{by_name}")
+        self._refuse_other_kind(game)
         self._expect_scripts(game)
         index = int(self._batch.add_game(game.core_tree(), _saved_name(game)))
         self._games.append(game)
         return index
 
+    def replace_game(self, number: int, game: GameConfig) -> None:
+        """Compile a game like `add_game`, in the place of one that no world plays or will play next."""
+        self._refuse_other_kind(game)
+        self._expect_scripts(game)
+        self._batch.replace_game(operator.index(number), game.core_tree(), _saved_name(game))
+        self._games[number] = game
+
     def assign(self, worlds: int | Iterable[int], games: int | Iterable[int]) -> None:
-        """Give worlds a game, taken at each world's next reset and never in the middle of an episode."""
+        """Give worlds a game, taken at each world's next reset and never in the middle of an episode.
+
+        Lanes of other worlds may be in flight.
+        """
         chosen = [int(worlds)] if isinstance(worlds, int | np.integer) else [operator.index(w) for w in worlds]
         given = (
             [int(games)] * len(chosen) if isinstance(games, int | np.integer) else [operator.index(g) for g in games]
@@ -290,6 +298,11 @@ class Env:
         return self._timing(self._batch.timing_total()) | {"steps": int(self._batch.timed_steps)}
 
     # ---- inside
+
+    def _refuse_other_kind(self, game: GameConfig) -> None:
+        if type(game) is not type(self._games[0]):
+            by_name = f"; a game by its name is gridmill.games.build({game!r})" if isinstance(game, str) else ""
+            raise TypeError(f"game: expected a {type(self._games[0]).__name__}, got {type(game).__name__}{by_name}")
 
     def _stepped(self) -> None:
         """After a step, when no lane is in flight."""

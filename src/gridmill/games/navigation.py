@@ -6,6 +6,8 @@ altars and time limits of their own, to see how well the looking was learned.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from gridmill.config import did_you_mean
 from gridmill.env.kind import Score
 from gridmill.games.navigation_maps import COURTS, PICTURES
@@ -35,6 +37,7 @@ from gridmill.grid import (
     Rooms,
 )
 
+Land = Literal["any", "maze", "rooms", "open"]
 SIDE = 25  # cells on each side of a place
 OBJECTS = {
     "wall": ObjectType(),
@@ -45,17 +48,19 @@ OBJECTS = {
 LEGEND = {"A": "altar"}
 
 
-def navigation(rows: int = 2, columns: int = 2, max_steps: int = 1000, altars: int = 10) -> Game:
+def navigation(rows: int = 2, columns: int = 2, max_steps: int = 1000, altars: int = 10, land: Land = "any") -> Game:
     """One agent in each of several places: rooms, mazes, caves, corridors or open land, with altars to find.
 
-    Every fourth place is the same picture of courts with ten altars; the others have as many as asked for.
+    Every fourth place is the same picture of courts with ten altars; the others have as many as asked for. With a
+    `land` all places are drawn and of that kind.
     """
-    if not 1 <= altars <= 20:
-        raise ValueError(f"altars: expected 1 to 20, got {altars}")
-    drawn = Canvas(height=SIDE, width=SIDE, border=0, layers=(_any_land(), Objects(counts={"altar": altars})))
-    places = (drawn, drawn, drawn, Ascii(text=COURTS, legend=LEGEND))
+    most = 20 if land == "any" else 50
+    if not 1 <= altars <= most:
+        raise ValueError(f"altars: expected 1 to {most}, got {altars}")
+    drawn = Canvas(height=SIDE, width=SIDE, border=0, layers=(_land(land), Objects(counts={"altar": altars})))
+    places = (drawn, drawn, drawn, Ascii(text=COURTS, legend=LEGEND)) if land == "any" else (drawn,)
     everywhere = Instances(maps=places, rows=rows, columns=columns, gap=3, border=6)
-    return _game("navigation", everywhere, rows * columns, max_steps, each=1.0)
+    return _game("navigation" if land == "any" else f"navigation_{land}", everywhere, rows * columns, max_steps, 1.0)
 
 
 def navigation_eval_names() -> list[str]:
@@ -94,8 +99,16 @@ def _game(name: str, land: Map, num_agents: int, max_steps: int, each: float) ->
     )
 
 
-def _any_land() -> OneOf:
-    """One kind of land, drawn for every place and episode."""
+def _land(kind: Land) -> Layer:
+    """A kind of land; for `any` one is drawn for every place and episode."""
+    if kind == "maze":
+        return Maze(method="prim", corridor=2)
+    if kind == "rooms":
+        return Rooms(rows=4, columns=4, extra_doors=0.3)
+    if kind == "open":
+        return _connected(Clumps(every=5, largest=1))
+    if kind != "any":
+        raise ValueError(f"land: expected any, maze, rooms or open, got {kind!r}")
     return OneOf(
         layers=(
             Rooms(rows=4, columns=4, extra_doors=0.3),

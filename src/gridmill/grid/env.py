@@ -88,6 +88,10 @@ class GridEnv(Env):
         self._warn_of_overflow(index)
         return index
 
+    def replace_game(self, number: int, game: GameConfig) -> None:
+        super().replace_game(number, game)
+        self._warn_of_overflow(number)
+
     # ---- looking
 
     def decode(self, row: int) -> list[Token]:

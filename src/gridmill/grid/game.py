@@ -7,7 +7,7 @@ need when they are called: a game is plain data until somebody plays or explains
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -22,6 +22,7 @@ from gridmill.grid.parts import AgentType, Attack, Collective, ObjectType, Obser
 from gridmill.grid.rules import Event, Rule
 
 if TYPE_CHECKING:
+    from gridmill.grid.analysis.converters import Converters
     from gridmill.grid.env import GridEnv
 
 
@@ -86,6 +87,11 @@ class Game(GameConfig):
         return brief(self, env)
 
     def supply(self, stat: str) -> float:
+        return self.converters.supply(stat.removesuffix(".get")) / self.num_agents
+
+    @cached_property
+    def converters(self) -> Converters:
+        """What its machines can make; worked out once, since a curriculum asks after every episode."""
         from gridmill.grid.analysis.converters import Converters
 
-        return Converters.of(self).supply(stat.removesuffix(".get")) / self.num_agents
+        return Converters.of(self)

@@ -52,6 +52,7 @@ FIXED = (
     "seed",
     "policy",
     "game",
+    "curriculum.sets",
     "optimizer.kind",
     "trainer.num_worlds",
     "trainer.masks",
@@ -401,7 +402,7 @@ def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> Non
     wanted = flatten({"run": run.tree(), "spec": spec.tree()})
     fixed = ("spec", *(f"run.{name}" for name in FIXED))
     paths = [path for path in {**saved, **wanted} if any(f"{path}.".startswith(f"{part}.") for part in fixed)]
-    absent = object()
+    absent: dict[str, Any] = {}  # and so is what has no parts
     differing = [path for path in paths if saved.get(path, absent) != wanted.get(path, absent)]
     if differing:
         shown = [f"{path} was {_show(saved, path)}, is {_show(wanted, path)}" for path in differing[:10]]

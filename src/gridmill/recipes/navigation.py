@@ -1,16 +1,29 @@
-"""Looking for altars, every agent alone: what was seen must be remembered, and places differ in every episode."""
+"""Looking for altars, every agent alone: what was seen must be remembered, and places differ in every episode.
+
+It is learned from a curriculum: one kind of land in each episode, with few altars or many. Evaluation plays the game
+itself, with land of all kinds side by side and ten altars.
+"""
 
 from __future__ import annotations
 
 from gridmill import games
+from gridmill.curriculum.config import CurriculumConfig, Range, TaskSet
+from gridmill.games.navigation import Land
 from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
+
+LANDS: tuple[Land, ...] = ("maze", "rooms", "open")
+ALTARS = Range(path="map.maps.0.layers.1.counts.altar", low=3, high=50)
 
 
 def navigation() -> Run:
-    """Hearts of altars scattered over rooms, mazes and caves."""
+    """Hearts of altars scattered over rooms, mazes and open land, from a few altars to many."""
+    sets: dict[str, TaskSet] = {
+        land: TaskSet(game=games.navigation(land=land), vary=(ALTARS,), target=0.9) for land in LANDS
+    }
     return Run(
         recipe="navigation",
         game=games.navigation(),
+        curriculum=CurriculumConfig(sets=sets, tasks=144),
         policy=PolicyConfig(encoder="bag", core="scan", hidden=128),
         losses={"ppo": PPO(entropy_weight=Schedule(start=0.02, end=0.004)), "value": Value(weight=0.5)},
         optimizer=OptimizerConfig(learning_rate=Schedule(start=2e-3, end=2e-4), max_grad_norm=2.0),

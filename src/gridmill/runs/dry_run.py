@@ -7,10 +7,15 @@ marked. Also the list of `gridmill recipes`.
 from __future__ import annotations
 
 import textwrap
+import warnings
 from typing import Any
 
 from gridmill import recipes, sizing
 from gridmill.config import flatten
+from gridmill.curriculum import Tasks, short_settings
+from gridmill.curriculum.record import lines
+from gridmill.games.make import make
+from gridmill.grid.env import TokenBudgetWarning
 from gridmill.run import Run
 from gridmill.sizing import Memory, Sizes, mebibytes
 
@@ -20,9 +25,9 @@ WIDTH = 79
 def page(run: Run, plain: Run, preset: str) -> str:
     """The whole page; `plain` is the recipe before preset and overrides."""
     fits, need = sizing.plan(run)
-    parts = [_heading(run, preset), _settings(run, plain), _arithmetic(fits), _memory(need)]
-    lines = "\n\n".join(parts).splitlines()
-    return "\n".join(line if len(line) <= WIDTH else line[: WIDTH - 3] + "..." for line in lines)
+    parts = [_heading(run, preset), _settings(run, plain), *_curriculum(run), _arithmetic(fits), _memory(need)]
+    told = "\n\n".join(parts).splitlines()
+    return "\n".join(line if len(line) <= WIDTH else line[: WIDTH - 3] + "..." for line in told)
 
 
 def _heading(run: Run, preset: str) -> str:
@@ -59,6 +64,7 @@ def _lines(tree: dict[str, Any]) -> dict[str, str]:
             return f"{spot['start']:g} -> {spot['end']:g}, {spot['shape']} over {spot['over']}{until}"
         return {key: folded(value) for key, value in spot.items()}
 
+    tree = tree | {"curriculum": short_settings(tree["curriculum"])}
     settings = {name: folded(part) for name, part in tree.items() if name not in ("game", "recipe")}
     return {path: "-" if value == "" else _shown(value) for path, value in flatten(settings).items()}
 
@@ -67,6 +73,20 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:_}" if isinstance(value, int) else str(value)
+
+
+def _curriculum(run: Run) -> list[str]:
+    """What a curriculum's tasks are, if the run has one; values that cannot be played are refused here too."""
+    if not run.curriculum.sets:
+        return []
+    tasks = Tasks(run.curriculum, run.game)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TokenBudgetWarning)  # said when the worlds are really made
+        env = make(run.trained_games, num_worlds=1, masks=run.trainer.masks)
+    with env:
+        tasks.refuse_unfit(env)
+    told = [part for line in lines(tasks) for part in textwrap.wrap(line, WIDTH - 6, subsequent_indent="      ")]
+    return ["\n".join(["curriculum", *(f"  {line}" for line in told)])]
 
 
 def _arithmetic(fits: Sizes) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 
 from gridmill.config import flatten
 from gridmill.config.text import hang
+from gridmill.curriculum import Tasks, short_settings
+from gridmill.curriculum.record import lines as curriculum_lines
 from gridmill.env.env import Env
 from gridmill.policy import onednn
 from gridmill.run import Run
@@ -27,17 +29,25 @@ def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
     game = run.game
     sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
     lines += hang("game: ", f"{game.name} {game.fingerprint()}, {sizes}")
-    return [*lines, *game.brief(env), f"score: {game.score_title(run.score)}"]
+    lines += [*game.brief(env), f"score: {game.score_title(run.score)}"]
+    for line in curriculum_lines(Tasks(run.curriculum, game)):
+        lines += hang("curriculum: ", line)
+    return lines
 
 
 def _changes(run: Run, base: Run) -> list[str]:
-    now, recipe = flatten(_short(run.tree())), flatten(_short(base.tree()))
+    now, recipe = (flatten(_short(_tree(each))) for each in (run, base))
     paths = [path for path in {**now, **recipe} if path not in ("run", "seed")]
     changed = [path for path in paths if now.get(path) != recipe.get(path)]
     lines = ["changed:" if changed else "changed: nothing"]
     for path in changed:
         lines += hang("  ", f"{path} = {_value(now, path)} (recipe: {_value(recipe, path)})", 4)
     return lines
+
+
+def _tree(run: Run) -> dict[str, Any]:
+    tree = run.tree()
+    return tree | {"curriculum": short_settings(tree["curriculum"])}
 
 
 def _short(tree: Any) -> Any:

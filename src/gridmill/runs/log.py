@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import textwrap
 import time
@@ -97,6 +98,16 @@ class RunLog:
         record = {"epoch": epoch, "window": _plain(totals)}
         self._write(self._metrics, json.dumps(record, allow_nan=False))
         self._tell_troubles()
+
+    def curriculum(self, record: Mapping[str, Any]) -> None:
+        """What the curriculum is like now: curriculum.json, written anew."""
+        path, passing = self.folder / "curriculum.json", self.folder / "curriculum.json.tmp"
+        try:
+            passing.write_text(json.dumps(_plain(record), allow_nan=False), encoding="utf-8")
+            os.replace(passing, path)
+        except OSError as reason:
+            self._trouble("curriculum.json", reason.strerror or str(reason))
+            self._tell_troubles()
 
     def note(self, text: str, whole: bool = False) -> None:
         """Something a person should know: a warning, a checkpoint. A command to be copied stays `whole`."""

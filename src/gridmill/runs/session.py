@@ -28,6 +28,7 @@ from typing import Any
 import torch
 
 from gridmill.config.files import write_whole
+from gridmill.curriculum import record as record_of
 from gridmill.policy import checkpoint, onednn
 from gridmill.policy.spec import Spec
 from gridmill.policy.transfer import refuse_unlike, transfer
@@ -262,8 +263,14 @@ class _Session:
         path = self.saver.save(t.epochs, weights, tensors, self.record(), score, last)
         self.saved_at = (t.epochs if path is not None else self.saved_at[0], time.monotonic())
         self.saved = path or self.saved
+        self.tell_curriculum()
         self.saving += time.monotonic() - began
         return path is not None
+
+    def tell_curriculum(self) -> None:
+        """What is in the pool of tasks now, for the report."""
+        if self.trainer.curriculum is not None:
+            self.log.curriculum({"epoch": self.trainer.epochs} | record_of(self.trainer.curriculum))
 
     def dumped(self) -> str:
         """Keep what is needed to see why a run broke, if the disk takes it; where it lies."""
@@ -316,6 +323,7 @@ class _Session:
             self.evaluator.close()
         if self.saved is not None and not self.trainer.done:
             self.log.note(f"resume with: gridmill resume {shlex.quote(str(self.folder))}", whole=True)
+        self.tell_curriculum()
         self.trainer.close()
         self.log.close(reason)
 

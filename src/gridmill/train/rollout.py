@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,6 +66,7 @@ class Rollout:
         self.lanes = [env.rows(lane) for lane in range(env.lanes)]
         self.chunks = [_chunks(rows) if self.on_cpu else [rows] for rows in self.lanes]
         self.times = dict.fromkeys(PARTS, 0.0)
+        self.begun: Callable[[list[int]], None] | None = None  # told which worlds have begun an episode
 
     def _seen(self, name: str) -> Any:
         """An array of the env; for another device than the CPU a tensor of the same memory, pinned."""
@@ -113,6 +115,10 @@ class Rollout:
             self._put(name, t, rows, seen[rows])
         terminals, truncations = self.after["terminals"][rows], self.after["truncations"][rows]
         self.own_starts[rows] = terminals | truncations
+        if self.begun is not None and self.own_starts[rows].any():
+            agents = self.env.num_agents  # whose episodes end together
+            worlds = np.flatnonzero(self.episode_starts.numpy()[rows.start : rows.stop : agents])
+            self.begun((worlds + rows.start // agents).tolist())
         self.kept["bootstrap"][t, rows] = 0.0
         cut = truncations & ~terminals
         if cut.any():

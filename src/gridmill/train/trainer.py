@@ -7,6 +7,7 @@ It writes no files: `runs/session.py` runs it with logs, checkpoints and signals
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import time
 from collections.abc import Callable
@@ -16,10 +17,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.config import ConfigError
 from gridmill.config.schedule import Progress
+from gridmill.curriculum import Curriculum
 from gridmill.env import Env, Episodes
 from gridmill.env.windows import Window
 from gridmill.games.make import make
@@ -53,6 +56,7 @@ class Trainer:
         self.sizes = sizes_of(run)
         self.env = _environment(run, self.sizes.threads)
         try:
+            self.curriculum = _curriculum(run, self.env)
             memory(run, self.env)  # refuses what does not fit before the rest is made
         except ConfigError:
             self.env.close()
@@ -85,6 +89,9 @@ class Trainer:
         self.windows = RunWindows(t.window_env_steps, self.env) if t.window_env_steps else None
         self.full_windows: list[Window] = []  # of the newest epoch
         self.env.reset()
+        if self.curriculum is not None:
+            self.curriculum.assign_next()
+            self.rollout.begun = self.curriculum.hand_out
 
     def _autocast(self) -> Callable[[], AbstractContextManager[object]]:
         if self.run.trainer.precision == "bf16":
@@ -117,6 +124,7 @@ class Trainer:
         self._refuse_broken_numbers()
         if self.windows is not None:
             self.full_windows = self.windows.add(self.experience, episodes)
+        scores = self._scores(episodes)
         learned = self.learner.learn(self.experience, self.progress())
         self.learned = learned
         ended = time.perf_counter()
@@ -137,7 +145,8 @@ class Trainer:
         if self.run.trainer.signal:
             metrics["signal"] = float(self.experience.signal.mean())
         metrics |= {f"time/{part}": seconds for part, seconds in self.rollout.times.items()}
-        metrics |= learned.metrics | self._statistics(episodes)
+        metrics |= learned.metrics | self._statistics(episodes, scores)
+        metrics |= {} if self.curriculum is None else self.curriculum.metrics
         self.last = {
             name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
         }
@@ -157,12 +166,18 @@ class Trainer:
                     f"at step {self.rollout.step - self.sizes.horizon + step} of the run; expected finite numbers"
                 )
 
-    def _statistics(self, episodes: Episodes) -> dict[str, float]:
+    def _scores(self, episodes: Episodes) -> NDArray[np.float64]:
+        """The score of every agent-episode, by the game that it was played in; a curriculum learns from them."""
+        if self.curriculum is not None:
+            return self.curriculum.learn(episodes)
+        return self.run.game.score_of(episodes, self.run.score)
+
+    def _statistics(self, episodes: Episodes, scores: NDArray[np.float64]) -> dict[str, float]:
         """Means of the finished agent-episodes; those cut short at the start of a run tell nothing and are left out."""
         kept = episodes.whole()
         if kept.count == 0:
             return {"episodes": 0}
-        score = self.run.game.score_of(kept, self.run.score)
+        score = scores[~episodes["desynced"]]
         self.recent = np.concatenate((self.recent, score))[-RECENT:]
         means = kept.means()
         means["episode_return"] = means.pop("reward")  # `reward` is the mean of a step
@@ -181,10 +196,12 @@ class Trainer:
         counters = [self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step]
         windows = {} if self.windows is None else self.windows.tensors()
         actors = {f"actor.{name}": actor.tensor() for name, actor in self.rollout.actors.items()}
+        tasks = {} if self.curriculum is None else {"curriculum": _as_tensor(self.curriculum.state())}
         return (
             self.learner.tensors()
             | windows
             | actors
+            | tasks
             | {
                 "worlds": worlds,
                 "state": self.rollout.state.cpu().clone(),
@@ -204,6 +221,8 @@ class Trainer:
         self.learner.restore(tensors)
         if self.windows is not None:
             self.windows.restore(tensors)
+        if self.curriculum is not None:
+            self.curriculum.restore(json.loads(tensors["curriculum"].numpy().tobytes()))
         self.env.restore(tensors["worlds"].numpy().tobytes())
         self.rollout.state.copy_(tensors["state"])
         self.rollout.episode_starts.copy_(tensors["starts"])
@@ -252,7 +271,7 @@ def experience_device(wanted: str, learner: torch.device) -> torch.device:
 def _environment(run: Run, threads: int) -> Env:
     t = run.trainer
     env: Env = make(
-        run.game,
+        run.trained_games,
         num_worlds=t.num_worlds,
         seed=run.seed,
         threads=threads,
@@ -263,3 +282,17 @@ def _environment(run: Run, threads: int) -> Env:
         implementation="native" if t.env_impl == "auto" else t.env_impl,
     )
     return env
+
+
+def _curriculum(run: Run, env: Env) -> Curriculum | None:
+    """The run's curriculum, with a task for every world's first episode."""
+    if not run.curriculum.sets:
+        return None
+    found = Curriculum(run.curriculum, run.game, env, run.seed, run.score)
+    found.assign_first()
+    return found
+
+
+def _as_tensor(plain: Any) -> Tensor:
+    """Plain data as bytes of JSON."""
+    return torch.frombuffer(bytearray(json.dumps(plain, allow_nan=False).encode()), dtype=torch.uint8)

@@ -154,6 +154,56 @@ TEST(batch_assigns_games_at_the_next_reset_only) {
         std::string::npos);
 }
 
+TEST(batch_replaces_a_game_that_nobody_plays) {
+  Batch<Walk> batch({settings(1, 4)}, {"a"}, options(2));
+  const int game = batch.add_game(settings(1, 6), "b");
+  batch.assign({1}, {game});
+  const auto refusal = [&](std::int64_t number) {
+    return check::message_of<std::invalid_argument>([&] { batch.replace_game(number, settings(1, 2), "c"); });
+  };
+  CHECK(refusal(game).find("game 1 is played by world 1 next; assign() it another first") != std::string::npos);
+  batch.reset(std::nullopt);
+  CHECK(refusal(game).find("game 1 is played by world 1; assign()") != std::string::npos);
+  CHECK(refusal(0).find("game 0 is played by world 0; assign()") != std::string::npos);
+  CHECK(refusal(2).find("replace_game: game 2 is not in [0, 2)") != std::string::npos);
+  CHECK(refusal(-1).find("replace_game: game -1 is not in [0, 2)") != std::string::npos);
+  batch.assign({1}, {0});
+  for (int t = 0; t < 6; ++t) batch.step();
+  const std::string before = batch.save({0, 1});
+  batch.replace_game(game, settings(1, 2), "c");
+  CHECK(check::message_of<std::invalid_argument>([&] {
+          batch.replace_game(game, settings(2, 6), "d");
+        }).find("one shape") != std::string::npos);
+  batch.restore(before, {0, 1});
+  batch.assign({0, 1}, {game, game});
+  for (int t = 0; t < 8; ++t) batch.step();
+  std::vector<EpisodeHead> heads;
+  std::vector<double> stats;
+  batch.take_episodes(heads, stats);
+  CHECK_EQ(heads.back().program, game);
+  CHECK_EQ(heads.back().length, 2u);
+}
+
+TEST(batch_assigns_while_other_lanes_are_in_flight) {
+  BatchOptions o = options(4);
+  o.lanes = 2;
+  Batch<Walk> batch({settings(1, 4)}, {"a"}, o);
+  const int game = batch.add_game(settings(1, 6), "b");
+  batch.reset(std::nullopt);
+  batch.send(1);
+  batch.assign({0, 1}, {game, game});
+  CHECK(check::message_of<UsageError>([&] {
+          batch.assign({1, 2}, {0, 0});
+        }).find("assign() while lane 1 is in flight") != std::string::npos);
+  CHECK(check::message_of<UsageError>([&] {
+          batch.replace_game(0, settings(1, 2), "c");
+        }).find("replace_game() while lane 1 is in flight") != std::string::npos);
+  batch.recv(1);
+  for (int t = 0; t < 4; ++t) batch.step();
+  CHECK_EQ(batch.game_of_world()[1], game);
+  CHECK_EQ(batch.game_of_world()[2], 0);
+}
+
 TEST(batch_desynchronises_only_the_first_episode) {
   BatchOptions o = options(4);
   o.desync_episodes = true;

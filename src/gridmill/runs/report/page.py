@@ -14,9 +14,11 @@ from typing import Any
 
 from gridmill.config import flatten
 from gridmill.config.files import write_whole
+from gridmill.curriculum import short_settings
 from gridmill.runs.figures import count, duration, finite, number, percent, phase_name, phases
 from gridmill.runs.lines import read_records
 from gridmill.runs.log_lines import TITLES, evaluation_results
+from gridmill.runs.report import tasks
 from gridmill.runs.report.chart import Point, curve
 from gridmill.runs.report.style import STYLE
 
@@ -53,6 +55,7 @@ OTHERS = {
 }
 FROM_ZERO = {"sps", "memory/rss", "cpu/util", "gpu/util"}  # where a small wobble should look small
 MOST_STATISTICS = 24
+CURRICULUM = "curriculum/"  # how its metrics begin
 NEWEST = 10  # evaluations shown at once
 Records = Sequence[Mapping[str, Any]]
 
@@ -81,6 +84,7 @@ def _page(folder: Path, records: Records) -> str:
         _curves("Learning", LEARNING, epochs),
         _shares(epochs),
         _evaluations(evaluations),
+        tasks.section(folder, _curves("Tasks over time", _of_curriculum(epochs), epochs)),
         _curves("The game", _statistics(epochs), epochs),
         _curves("Machine", MACHINE, epochs),
         _told(folder),
@@ -156,8 +160,14 @@ def _statistics(epochs: Records) -> dict[str, tuple[str, str]]:
     """The game's own statistics: every number that is nothing else."""
     known = {*MAIN, *LEARNING, *MACHINE, *OTHERS, "skipped_updates"}
     names = dict.fromkeys(key for record in epochs for key, value in record.items() if finite(value) is not None)
-    own = sorted(key for key in names if key not in known and not key.startswith("time/"))
+    own = sorted(key for key in names if key not in known and not key.startswith(("time/", CURRICULUM)))
     return {key: (key, "") for key in own[:MOST_STATISTICS]}
+
+
+def _of_curriculum(epochs: Records) -> dict[str, tuple[str, str]]:
+    """The metrics of a curriculum."""
+    names = dict.fromkeys(key for record in epochs for key in record if key.startswith(CURRICULUM))
+    return {key: (key.removeprefix(CURRICULUM), "") for key in list(names)[:MOST_STATISTICS]}
 
 
 def _shares(epochs: Records) -> str:
@@ -253,7 +263,7 @@ def _setting_tables(settings: Mapping[str, Any]) -> str:
     groups: dict[str, dict[str, Any]] = {"": {}}
     for name, value in settings.items():
         if isinstance(value, dict) and value:
-            groups[name] = flatten(value)
+            groups[name] = flatten(short_settings(value) if name == "curriculum" else value)
         else:
             groups[""][name] = value
     game = groups.pop("game", {})

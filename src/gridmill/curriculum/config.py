@@ -1,0 +1,128 @@
+"""Settings of a curriculum: sets of variants of games, and how one of their tasks is chosen."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from gridmill.config import Config, ConfigError, Frozen, FrozenDict
+from gridmill.games.kinds import AnyGame
+
+Rate = Annotated[float, Field(gt=0.0, le=1.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Episodes = Annotated[int, Field(ge=1, le=1_000_000)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Values(Config):
+    """One of some values for a path of the game, each as likely as the others."""
+
+    kind: Literal["values"] = "values"
+    path: str
+    values: Annotated[tuple[bool | int | Finite | str, ...], Field(min_length=1, max_length=10_000)]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Values:
+        if len(set(self.values)) < len(self.values):
+            raise ConfigError(f"expected values that differ, got {list(self.values)}", "$.values")
+        return self
+
+    @property
+    def count(self) -> float:
+        """How many values there are."""
+        return len(self.values)
+
+    def at(self, share: float) -> bool | int | float | str:
+        """The value that lies at a share in [0, 1) of them."""
+        return self.values[int(share * len(self.values))]
+
+    def to_try(self) -> tuple[bool | int | float | str, ...]:
+        return self.values
+
+    def text(self) -> str:
+        return ", ".join(map(str, self.values))
+
+
+class Range(Config):
+    """Any value from low to high for a path of the game: whole numbers if both are written as such."""
+
+    kind: Literal["range"] = "range"
+    path: str
+    low: int | Finite
+    high: int | Finite
+
+    @model_validator(mode="after")
+    def _upwards(self) -> Range:
+        if not self.low < self.high:
+            raise ConfigError(f"expected more than low = {self.low}, got {self.high}", "$.high")
+        if max(abs(self.low), abs(self.high)) > 2**48:
+            raise ConfigError(f"expected numbers up to 2**48, got {self.low} to {self.high}", "$.high")
+        return self
+
+    @property
+    def whole(self) -> bool:
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    @property
+    def count(self) -> float:
+        """How many values there are."""
+        return self.high - self.low + 1 if self.whole else math.inf
+
+    def at(self, share: float) -> int | float:
+        """The value that lies at a share in [0, 1) of the way."""
+        if self.whole:
+            return int(self.low) + int(share * (int(self.high) - int(self.low) + 1))
+        return self.low + share * (self.high - self.low)
+
+    def to_try(self) -> tuple[int | float, ...]:
+        return (self.low, self.high)
+
+    def text(self) -> str:
+        return f"{self.low} to {self.high}"
+
+
+class TaskSet(Config):
+    """Variants of one game."""
+
+    game: AnyGame | None = None  # None: the run's
+    weight: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0  # how often tasks are drawn from here, beside other sets
+    vary: tuple[Annotated[Values | Range, Field(discriminator="kind")], ...] = ()
+    target: Finite  # the score, mean over a world's agents, from which an episode completes its task
+
+    @model_validator(mode="after")
+    def _each_path_once(self) -> TaskSet:
+        for i, one in enumerate(self.vary):
+            if one.path in [other.path for other in self.vary[:i]]:
+                raise ConfigError(f"expected each path once, got `{one.path}` again", f"$.vary[{i}].path")
+        return self
+
+    @property
+    def count(self) -> float:
+        """How many tasks it has."""
+        return math.prod(one.count for one in self.vary)
+
+
+class CurriculumConfig(Config):
+    """Which tasks there are and how one is chosen; without sets there is no curriculum."""
+
+    sets: Frozen[str, TaskSet] = FrozenDict()
+    choose: Literal["uniform", "learning_progress"] = "learning_progress"
+    tasks: Annotated[int, Field(ge=1, le=1_000_000)] = 256  # in the pool: compiled, and to be chosen from
+    fast: Rate = 0.3  # weight of the newest score in the fast average
+    slow: Rate = 0.05  # and in the slow one; their distance is the progress
+    explore: Share = 0.2  # of the choices that do not look at progress
+    tries: Episodes = 8  # of a new task, before its progress is looked at
+    patience: Episodes = 30  # of a task, before it may be evicted
+    least_progress: Share = 0.02  # below it a task is learned or hopeless
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> CurriculumConfig:
+        if self.tasks < len(self.sets):
+            raise ConfigError(
+                f"expected at least one for each of the {len(self.sets)} sets, got {self.tasks}", "$.tasks"
+            )
+        if self.slow >= self.fast:
+            raise ConfigError(f"expected less than fast = {self.fast}, got {self.slow}", "$.slow")
+        return self
