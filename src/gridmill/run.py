@@ -14,7 +14,15 @@ from pydantic import Field, field_validator, model_validator
 
 from gridmill import losses as loss_room
 from gridmill.config import Config, ConfigError, Frozen, FrozenDict, user_code
-from gridmill.config.schedule import Count, NotNegativeNumber, Number, PositiveNumber, Schedule, ShareNumber
+from gridmill.config.schedule import (
+    Count,
+    NotNegativeNumber,
+    Number,
+    PositiveNumber,
+    Progress,
+    Schedule,
+    ShareNumber,
+)
 from gridmill.env.kind import GameConfig
 from gridmill.games import kinds
 from gridmill.games.kinds import AnyGame
@@ -54,10 +62,10 @@ class OptimizerConfig(Config):
 
     kind: Literal["adam", "adamw", "muon", "schedule_free"] = "adam"
     learning_rate: Number = 1e-3
-    beta1: Share = 0.9
-    beta2: Share = 0.999
-    eps: Positive = 1e-5
-    weight_decay: NotNegative = 0.0
+    beta1: ShareNumber = 0.9
+    beta2: ShareNumber = 0.999
+    eps: PositiveNumber = 1e-5
+    weight_decay: NotNegativeNumber = 0.0
     max_grad_norm: NotNegativeNumber = 0.5  # 0 = off
 
 
@@ -166,6 +174,9 @@ class Run(Config):
     game: AnyGame
     evaluation_game: AnyGame | None = None  # what evaluation plays, if not the game that is learned in
     score: str = ""  # the statistic a table calls the score; empty = the game's own
+    teacher: str = ""  # a script of the game whose actions are imitated (losses.clone); empty = none
+    supervised_steps: CountOrNone = 0  # agent-steps before which losses that learn from advantages do not count
+    players: Frozen[str, Share] = FrozenDict()  # who else plays: a script or a run's folder, and its share of the rows
     policy: PolicyConfig = PolicyConfig()
     losses: Frozen[str, Loss] = FrozenDict({"ppo": PPO(), "value": Value()})  # what is minimised: their sum
     optimizer: OptimizerConfig = OptimizerConfig()
@@ -190,7 +201,24 @@ class Run(Config):
             raise ConfigError(
                 f"expected {' or '.join(known)} for {self.game.name}, got {self.trainer.env_impl}", "$.trainer.env_impl"
             )
+        for name, loss in self.losses.items():
+            try:
+                loss.check(self)
+            except ConfigError as error:
+                raise ConfigError(error.what, f"$.losses.{name}{error.path[1:]}") from None
+        taught = [name for name, loss in self.losses.items() if loss.teaches()]
+        if self.supervised_steps and not taught:
+            raise ConfigError(
+                "expected a loss that learns from a teacher, got none; add one: losses.clone.weight=1",
+                "$.supervised_steps",
+            )
         return self
+
+    def active_losses(self, now: Progress) -> dict[str, Loss]:
+        """The losses that count now; those that learn from advantages wait until the supervised steps are over."""
+        waiting = now.steps < self.supervised_steps
+        active = {name: loss for name, loss in self.losses.items() if loss.active(now)}
+        return {name: loss for name, loss in active.items() if not waiting or "advantages" not in loss.reads}
 
     @property
     def played_game(self) -> GameConfig:

@@ -1,6 +1,6 @@
 """Batch arithmetic: how worlds, agents, batch, segments and minibatches fit together, and what memory they take.
 
-    rows = num_worlds x num_agents       batch_size = rows x horizon       horizon = segments of bptt_horizon
+    rows = num_worlds x learners         batch_size = rows x horizon       horizon = segments of bptt_horizon
 
 Nothing is ever rounded: every step collected is a step trained on, or the sizes are refused with the numbers that do
 not fit and the overrides that would. Memory is estimated and refused before anything is allocated. No torch here: the
@@ -38,8 +38,9 @@ class Sizes:
 
     num_worlds: int
     num_agents: int
+    learners: int  # agents of a world that are learned from: all but those that other players act for
     lanes: int
-    rows: int  # worlds x agents
+    rows: int  # worlds x learners
     lane_rows: int
     horizon: int  # ticks per rollout (T of the [T, rows] storage)
     bptt_horizon: int
@@ -92,13 +93,14 @@ def refuse_unfit(run: Run) -> None:
 def sizes(run: Run, num_agents: int | None = None) -> Sizes:
     """The sizes of a run; refused as a ConfigError if they do not fit together."""
     t, agents = run.trainer, run.game.num_agents if num_agents is None else num_agents
-    problem = _problem(run, agents)
+    learners = agents - len(player_agents(run, agents))
+    problem = _problem(run, learners)
     if problem is not None:
         what, name = problem
-        fit = fitting(run, agents)
+        fit = fitting(run, learners)
         line = " ".join(f"{path}={value}" for path, value in fit.items())
         raise ConfigError(f"{what}; add: {line}", f"$.trainer.{name}")
-    rows, minibatches = t.num_worlds * agents, t.batch_size // t.minibatch_size
+    rows, minibatches = t.num_worlds * learners, t.batch_size // t.minibatch_size
     # Two at least, so that two threads have work; the same whatever the number of threads.
     half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
     usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
@@ -107,6 +109,7 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
     return Sizes(
         num_worlds=t.num_worlds,
         num_agents=agents,
+        learners=learners,
         lanes=t.async_factor,
         rows=rows,
         lane_rows=rows // t.async_factor,
@@ -127,14 +130,33 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
     )
 
 
-def _problem(run: Run, agents: int) -> tuple[str, str] | None:
+def player_agents(run: Run, num_agents: int) -> dict[int, str]:
+    """Which agents of every world somebody else acts for, and who: the last ones, in the order of `Run.players`."""
+    names = [name for name, share in run.players.items() for _ in range(_whole_agents(name, share, num_agents))]
+    if len(names) >= num_agents:
+        raise ConfigError(f"expected at least one of {num_agents} agents that is learned from, got none", "$.players")
+    return {num_agents - len(names) + i: name for i, name in enumerate(names)}
+
+
+def _whole_agents(name: str, share: float, num_agents: int) -> int:
+    count = round(share * num_agents)
+    if abs(count - share * num_agents) > 1e-6 * num_agents or (share > 0 and count == 0):
+        nearest = max(1, count) / num_agents
+        raise ConfigError(
+            f"expected a share that is a whole number of {num_agents} agents, got {share:g}; the nearest is {nearest:g}",
+            f"$.players.{name}",
+        )
+    return count
+
+
+def _problem(run: Run, learners: int) -> tuple[str, str] | None:
     """What does not fit, and the setting it is about; None if all is well."""
     t = run.trainer
-    rows = t.num_worlds * agents
+    rows, who = t.num_worlds * learners, "learning agents" if run.players else "agents"
     if t.num_worlds % t.async_factor:
         return f"num_worlds = {t.num_worlds} is not a multiple of async_factor = {t.async_factor}", "num_worlds"
     if t.batch_size % (rows * t.bptt_horizon):
-        made = f"num_worlds = {t.num_worlds} x {agents} agents x bptt_horizon = {t.bptt_horizon}"
+        made = f"num_worlds = {t.num_worlds} x {learners} {who} x bptt_horizon = {t.bptt_horizon}"
         return f"batch_size = {t.batch_size} is not a multiple of {rows * t.bptt_horizon} ({made})", "batch_size"
     for name, value in (("minibatch_size", t.minibatch_size), ("max_microbatch", t.max_microbatch)):
         if value % t.bptt_horizon:
@@ -144,9 +166,9 @@ def _problem(run: Run, agents: int) -> tuple[str, str] | None:
     return None
 
 
-def fitting(run: Run, num_agents: int) -> dict[str, int]:
+def fitting(run: Run, learners: int) -> dict[str, int]:
     """Overrides that make the sizes fit, as near as can be to what was asked for; worlds and agents stay."""
-    t, rows = run.trainer, run.trainer.num_worlds * num_agents
+    t, rows = run.trainer, run.trainer.num_worlds * learners
     # A segment that would make the batch many times larger is not what was meant: shorten it instead.
     segment = t.bptt_horizon if rows * t.bptt_horizon <= 8 * t.batch_size else t.batch_size // rows or USUAL_SEGMENT
     segment = min(segment, t.bptt_horizon)
@@ -189,7 +211,7 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     world, obs, actions = env.bytes_per_world, int(env.obs[0].nbytes), env.num_actions
     agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
     masks = actions if t.masks else 0
-    step = obs + masks + PER_STEP + columns
+    step = obs + masks + PER_STEP + columns + bool(run.teacher)
     size = _policy_size(run.policy, spec)
     microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size, t.batch_size)
     need = Memory(
@@ -203,7 +225,7 @@ def memory(run: Run, env: Env | None = None) -> Memory:
 
 def _columns(run: Run, env: Env) -> int:
     """Bytes per step of what the losses need beside the trainer's own columns."""
-    outputs = {"logits": env.num_actions, "hidden": run.policy.hidden}
+    outputs = {"logits": env.num_actions, "log_probs": env.num_actions, "hidden": run.policy.hidden}
     needs = {name: column for loss in run.losses.values() for name, column in loss.needs().items()}
     arrays = [getattr(env, column.env, None) for column in needs.values() if column.env]
     of_env = sum(a.nbytes // env.num_rows for a in arrays if isinstance(a, np.ndarray))  # a wrong name is told later

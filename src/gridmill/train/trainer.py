@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.config import ConfigError
@@ -23,12 +24,14 @@ from gridmill.config.schedule import Progress
 from gridmill.env import EPISODE_KEYS, Env
 from gridmill.env.windows import Window
 from gridmill.games.make import make
+from gridmill.losses import TEACHER
 from gridmill.policy import onednn
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
-from gridmill.sizing import memory
+from gridmill.sizing import memory, player_agents
 from gridmill.sizing import sizes as sizes_of
+from gridmill.train.actors import Actor
 from gridmill.train.experience import Experience, core_columns, loss_columns
 from gridmill.train.learner import Learned, Learner
 from gridmill.train.rollout import Rollout
@@ -70,26 +73,51 @@ class Trainer:
             forward = torch.compile(self.policy, mode=t.compile)
         autocast = self._autocast()
         kept = experience_device(t.experience_device, self.device)
-        table = core_columns(self.spec, self.env.masks is not None)
+        table = core_columns(self.spec, self.env.masks is not None, bool(run.teacher))
         table |= loss_columns(run.losses, self.env, self.spec, run.policy.hidden)
         self.experience = Experience(self.sizes, table, self.policy.state_size, kept)
+        cast = self._cast()
+        frozen_players = {
+            name: self._rows_of(agents) for name, agents in cast.items() if name not in run.game.scripts()
+        }
+        learned = self._rows_of(list(range(self.sizes.learners))) if cast else None
         self.rollout = Rollout(
             self.env, forward, self.sizes, self.experience, self.workers, self.device, autocast, run.seed,
-            self.policy.state_size, self.policy.frozen,
+            self.policy.state_size, self.policy.frozen, learned, frozen_players,
         )  # fmt: skip
         self.learner = Learner(run, self.policy, forward, self.sizes, self.workers, self.device, autocast)
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
-        self.recent = np.zeros(0)  # scores of the newest agent-episodes
+        self.recent = np.zeros(0)  # scores of the newest agent-episodes that were learned from
         self.learned: Learned | None = None  # of the newest epoch
         self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
-        self.windows = RunWindows(t.window_env_steps, self.env) if t.window_env_steps else None
+        self.windows = RunWindows(t.window_env_steps, self.env, self.sizes.learners) if t.window_env_steps else None
         self.full_windows: list[Window] = []  # of the newest epoch
+        self.teaching = False
+        self._teach(False)
         self.env.reset()
 
     def _autocast(self) -> Callable[[], AbstractContextManager[object]]:
         if self.run.trainer.precision == "bf16":
             return lambda: torch.autocast(self.device.type, torch.bfloat16)
         return contextlib.nullcontext
+
+    def _rows_of(self, agents: list[int]) -> NDArray[np.int64]:
+        """The rows of some agents in all worlds."""
+        worlds = np.arange(self.env.num_worlds, dtype=np.int64)[:, None]
+        return np.ravel(worlds * self.env.num_agents + np.array(agents, np.int64))
+
+    def _cast(self) -> dict[str, list[int]]:
+        """The agents of a world that others act for, by who does."""
+        found: dict[str, list[int]] = {}
+        for agent, name in player_agents(self.run, self.env.num_agents).items():
+            found.setdefault(name, []).append(agent)
+        return found
+
+    def _teach(self, on: bool) -> None:
+        """Whether the env's teacher is asked."""
+        if self.run.teacher:
+            self.teaching = on
+            self.env.teach(on)
 
     @property
     def done(self) -> bool:
@@ -101,7 +129,7 @@ class Trainer:
     def epoch(self) -> dict[str, Any]:
         """One rollout and what is learned from it; the metrics of both."""
         began = time.perf_counter()
-        self.rollout.collect()
+        self._collect()
         collected = time.perf_counter()
         episodes = self.env.take_episodes()
         self._refuse_broken_numbers()
@@ -131,6 +159,14 @@ class Trainer:
         }
         return metrics
 
+    def _collect(self) -> None:
+        """A rollout; teachers are asked only while a loss that counts needs their answers."""
+        now = self.progress()
+        active = self.run.active_losses(now).values()
+        needed = {name: column for loss in active for name, column in loss.needs().items()}
+        self._teach(any(column.env == TEACHER for column in needed.values()))
+        self.rollout.collect(max((loss.leads(now) for loss in active), default=0.0), needed)
+
     def _refuse_broken_numbers(self) -> None:
         x = self.experience
         checked = {"reward": x.rewards} | ({"observation": x.obs} if x.obs.is_floating_point() else {})
@@ -139,6 +175,7 @@ class Trainer:
                 continue
             for first in torch.nonzero(~torch.isfinite(numbers))[:1].tolist():
                 step, row = first[:2]
+                row = row if self.rollout.learned is None else int(self.rollout.learned[row])
                 raise BrokenNumbers(
                     f"{name} of row {row} (world {row // self.env.num_agents}) is {float(numbers[tuple(first)])} "
                     f"at step {self.rollout.step - self.sizes.horizon + step} of the run; expected finite numbers"
@@ -147,20 +184,35 @@ class Trainer:
     def _statistics(self, episodes: dict[str, Any]) -> dict[str, float]:
         """Means of the finished agent-episodes; those cut short at the start of a run tell nothing and are left out."""
         whole = ~episodes["desynced"]
+        others = self._of_players({name: values[whole] for name, values in episodes.items()})
+        whole &= episodes["agent"] < self.sizes.learners
         count = int(np.count_nonzero(whole))
         if count == 0:
-            return {"episodes": 0}
+            return others | {"episodes": 0}
         kept = {name: values[whole] for name, values in episodes.items()}
         score = self.run.game.score_of(kept, self.run.score)
         self.recent = np.concatenate((self.recent, score))[-RECENT:]
         means = {name: float(np.mean(values)) for name, values in kept.items() if name not in EPISODE_KEYS}
         means["episode_return"] = means.pop("reward")  # `reward` is the mean of a step
-        return {
+        return others | {
             "episodes": count,
             "score": float(np.mean(score)),
             "score_recent": float(np.mean(self.recent)),
             **means,
         }
+
+    def _of_players(self, episodes: dict[str, Any]) -> dict[str, float]:
+        """Of those who play beside the policy, by name: how many episodes ended, their mean score and return."""
+        found: dict[str, float] = {}
+        for name, agents in self._cast().items():
+            theirs = np.isin(episodes["agent"], agents)
+            kept = {key: values[theirs] for key, values in episodes.items()}
+            label = f"player/{Path(name).name}"
+            found[f"{label}/episodes"] = int(np.count_nonzero(theirs))
+            if theirs.any():
+                found[f"{label}/score"] = float(np.mean(self.run.game.score_of(kept, self.run.score)))
+                found[f"{label}/episode_return"] = float(np.mean(kept["reward"]))
+        return found
 
     # ---- state
 
@@ -169,7 +221,7 @@ class Trainer:
         worlds = torch.frombuffer(bytearray(self.env.save()), dtype=torch.uint8)
         counters = [self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step]
         windows = {} if self.windows is None else self.windows.tensors()
-        actors = {f"actor.{name}": actor.tensor() for name, actor in self.rollout.actors.items()}
+        actors = {f"actor.{name}": actor.tensor() for name, actor in self._actors().items()}
         return (
             self.learner.tensors()
             | windows
@@ -179,7 +231,7 @@ class Trainer:
                 "state": self.rollout.state.cpu().clone(),
                 "starts": self.rollout.episode_starts.clone(),
                 "recent": torch.from_numpy(self.recent.copy()),
-                "counters": torch.tensor([*counters, self.learner.in_a_row], dtype=torch.int64),
+                "counters": torch.tensor([*counters, self.learner.in_a_row, self.teaching], dtype=torch.int64),
             }
         )
 
@@ -193,17 +245,22 @@ class Trainer:
         self.learner.restore(tensors)
         if self.windows is not None:
             self.windows.restore(tensors)
+        counters = [int(number) for number in tensors["counters"]]
+        self._teach(bool(counters[6:7] == [1]))  # as it was, before its memory comes back
         self.env.restore(tensors["worlds"].numpy().tobytes())
         self.rollout.state.copy_(tensors["state"])
         self.rollout.episode_starts.copy_(tensors["starts"])
-        for name, actor in self.rollout.actors.items():
+        for name, actor in self._actors().items():
             if f"actor.{name}" in tensors:  # one that is new begins with nothing remembered
                 actor.restore(tensors[f"actor.{name}"])
         self.recent = tensors["recent"].numpy().copy()
         self.last = dict(last)
-        counters = [int(number) for number in tensors["counters"]]
         self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step = counters[:5]
         self.learner.in_a_row = counters[5]
+
+    def _actors(self) -> dict[str, Actor]:
+        """The other policies, by what their state is saved as."""
+        return self.rollout.actors | {f"player.{path}": actor for path, actor in self.rollout.players.items()}
 
     def close(self) -> None:
         self.workers.close()
@@ -240,6 +297,10 @@ def experience_device(wanted: str, learner: torch.device) -> torch.device:
 
 def _environment(run: Run, threads: int) -> Env:
     t = run.trainer
+    scripts = {name: share for name, share in run.players.items() if name in run.game.scripts()}
+    scripted: dict[str, Any] = ({"teacher": run.teacher} if run.teacher else {}) | (
+        {"players": scripts} if scripts else {}
+    )
     env: Env = make(
         run.game,
         num_worlds=t.num_worlds,
@@ -249,5 +310,7 @@ def _environment(run: Run, threads: int) -> Env:
         masks=t.masks,
         desync_episodes=t.desync_episodes,
         implementation="native" if t.env_impl == "auto" else t.env_impl,
+        profiling=True if run.profiler.rollout_timing else None,
+        **scripted,
     )
     return env

@@ -20,10 +20,10 @@ from gridmill.train.experience import Experience
 
 
 class RunWindows:
-    """Windows of `size` env steps of an env."""
+    """Windows of `size` env steps of an env; what is counted in them is of the agents that are learned from."""
 
-    def __init__(self, size: int, env: Env) -> None:
-        self.shape = (-1, env.num_worlds, env.num_agents)
+    def __init__(self, size: int, env: Env, learners: int) -> None:
+        self.shape = (-1, env.num_worlds, learners)
         self.names = ["length", *(name for name in env.stat_names if name not in EPISODE_KEYS)]
         self.windows = Windows(size)
 
