@@ -249,18 +249,22 @@ void bind_learn(nb::module_& m) {
       nb::arg("actions").noconvert(), nb::arg("log_probs").noconvert(), Free());
   m.def(
       "sum_visible",
-      [](const Cpu<const std::uint8_t, nb::ndim<4>>& obs, std::uint8_t feature, std::size_t num_agents,
-         const Floats2& numbers, const Out2& out) {
+      [](const Cpu<const std::uint8_t, nb::ndim<4>>& obs, std::uint8_t feature, std::size_t world_rows,
+         const Cpu<const std::int32_t, nb::ndim<1>>& place, const Floats2& numbers, const Out2& out) {
         if (obs.shape(3) != 3) throw std::invalid_argument("obs: expected tokens of 3 bytes");
-        if (num_agents == 0 || obs.shape(1) % num_agents != 0)
-          throw std::invalid_argument("num_agents: expected a divisor of the rows");
+        if (world_rows == 0 || obs.shape(1) % world_rows != 0)
+          throw std::invalid_argument("world_rows: expected a divisor of the rows");
+        for (std::size_t i = 0; i < place.size(); ++i)
+          if (place.data()[i] < -1 || place.data()[i] >= static_cast<std::int64_t>(world_rows))
+            throw std::invalid_argument("place: expected rows of a world, or -1");
         expect_size("numbers", numbers.size(), obs.shape(0) * obs.shape(1));
         expect_size("out", out.size(), numbers.size());
-        learn::sum_visible({obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, num_agents}, numbers.data(),
-                           out.data());
+        learn::sum_visible({obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, world_rows, place.data(),
+                            place.size()},
+                           numbers.data(), out.data());
       },
-      nb::arg("obs"), nb::arg("feature"), nb::arg("num_agents"), nb::arg("numbers"), nb::arg("out").noconvert(),
-      Free());
+      nb::arg("obs"), nb::arg("feature"), nb::arg("world_rows"), nb::arg("place"), nb::arg("numbers"),
+      nb::arg("out").noconvert(), Free());
   m.def("ppo_loss", &ppo_loss, nb::arg("logits"), nb::arg("values"), nb::arg("actions"), nb::arg("rows"),
         nb::arg("acted").none(), nb::arg("numbers"), nb::arg("d_logits").noconvert(), nb::arg("d_values").noconvert(),
         nb::arg("ratios").noconvert(), nb::arg("means").noconvert(), Free());

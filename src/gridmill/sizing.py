@@ -19,6 +19,7 @@ import psutil
 
 from gridmill.config import ConfigError
 from gridmill.env import Env
+from gridmill.env.scripts import dealt
 from gridmill.games.make import make
 from gridmill.grid.env import TokenBudgetWarning
 from gridmill.policy.config import PolicyConfig, Size
@@ -38,7 +39,7 @@ class Sizes:
 
     num_worlds: int
     num_agents: int
-    learners: int  # agents of a world that are learned from: all but those that other players act for
+    learners: tuple[int, ...]  # agents of a world that are learned from: all but those that other players act for
     lanes: int
     rows: int  # worlds x learners
     lane_rows: int
@@ -93,14 +94,14 @@ def refuse_unfit(run: Run) -> None:
 def sizes(run: Run, num_agents: int | None = None) -> Sizes:
     """The sizes of a run; refused as a ConfigError if they do not fit together."""
     t, agents = run.trainer, run.game.num_agents if num_agents is None else num_agents
-    learners = agents - len(player_agents(run, agents))
-    problem = _problem(run, learners)
+    learners = tuple(agent for agent, player in enumerate(players_of_agents(run, agents)) if not player)
+    problem = _problem(run, len(learners))
     if problem is not None:
         what, name = problem
-        fit = fitting(run, learners)
+        fit = fitting(run, len(learners))
         line = " ".join(f"{path}={value}" for path, value in fit.items())
         raise ConfigError(f"{what}; add: {line}", f"$.trainer.{name}")
-    rows, minibatches = t.num_worlds * learners, t.batch_size // t.minibatch_size
+    rows, minibatches = t.num_worlds * len(learners), t.batch_size // t.minibatch_size
     # Two at least, so that two threads have work; the same whatever the number of threads.
     half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
     usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
@@ -130,23 +131,15 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
     )
 
 
-def player_agents(run: Run, num_agents: int) -> dict[int, str]:
-    """Which agents of every world somebody else acts for, and who: the last ones, in the order of `Run.players`."""
-    names = [name for name, share in run.players.items() for _ in range(_whole_agents(name, share, num_agents))]
-    if len(names) >= num_agents:
-        raise ConfigError(f"expected at least one of {num_agents} agents that is learned from, got none", "$.players")
-    return {num_agents - len(names) + i: name for i, name in enumerate(names)}
-
-
-def _whole_agents(name: str, share: float, num_agents: int) -> int:
-    count = round(share * num_agents)
-    if abs(count - share * num_agents) > 1e-6 * num_agents or (share > 0 and count == 0):
-        nearest = max(1, count) / num_agents
-        raise ConfigError(
-            f"expected a share that is a whole number of {num_agents} agents, got {share:g}; the nearest is {nearest:g}",
-            f"$.players.{name}",
-        )
-    return count
+def players_of_agents(run: Run, num_agents: int) -> list[str]:
+    """Who acts for each agent of a world, the same in all worlds; empty = the policy, which learns from it."""
+    try:
+        found = dealt(run.players, num_agents)
+    except ValueError as error:
+        raise ConfigError(str(error).removeprefix("players: "), "$.players") from None
+    if "" not in found:
+        raise ConfigError(f"expected at least one of {num_agents} agents to learn from, got none", "$.players")
+    return found
 
 
 def _problem(run: Run, learners: int) -> tuple[str, str] | None:

@@ -88,7 +88,7 @@ class Learner:
         self.optimizer = Optimizer(run.optimizer, dict(policy.named_parameters()) | own)
         self.scale = RewardScale(run.trainer.reward, sizes.rows)
         shared = run.trainer.shared_advantage != 0
-        self.visible = VisibleAgents(policy.spec, sizes.learners) if shared else None
+        self.visible = VisibleAgents(policy.spec, sizes.num_agents, sizes.learners) if shared else None
         self.in_a_row = 0  # skipped updates, over epochs
 
     def learn(self, x: Experience, now: Progress) -> Learned:

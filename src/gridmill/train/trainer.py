@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from gridmill.policy import onednn
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
-from gridmill.sizing import memory, player_agents
+from gridmill.sizing import memory, players_of_agents
 from gridmill.sizing import sizes as sizes_of
 from gridmill.train.actors import Actor
 from gridmill.train.experience import Experience, core_columns, loss_columns
@@ -80,10 +80,10 @@ class Trainer:
         frozen_players = {
             name: self._rows_of(agents) for name, agents in cast.items() if name not in run.game.scripts()
         }
-        learned = self._rows_of(list(range(self.sizes.learners))) if cast else None
+        learned = self._rows_of(self.sizes.learners) if cast else None
         self.rollout = Rollout(
             self.env, forward, self.sizes, self.experience, self.workers, self.device, autocast, run.seed,
-            self.policy.state_size, self.policy.frozen, learned, frozen_players,
+            self.policy.state_size, self.policy.frozen, learned, frozen,
         )  # fmt: skip
         self.learner = Learner(run, self.policy, forward, self.sizes, self.workers, self.device, autocast)
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
@@ -101,16 +101,17 @@ class Trainer:
             return lambda: torch.autocast(self.device.type, torch.bfloat16)
         return contextlib.nullcontext
 
-    def _rows_of(self, agents: list[int]) -> NDArray[np.int64]:
+    def _rows_of(self, agents: Sequence[int]) -> NDArray[np.int64]:
         """The rows of some agents in all worlds."""
         worlds = np.arange(self.env.num_worlds, dtype=np.int64)[:, None]
         return np.ravel(worlds * self.env.num_agents + np.array(agents, np.int64))
 
-    def _cast(self) -> dict[str, list[int]]:
+    def _players(self) -> dict[str, list[int]]:
         """The agents of a world that others act for, by who does."""
         found: dict[str, list[int]] = {}
-        for agent, name in player_agents(self.run, self.env.num_agents).items():
-            found.setdefault(name, []).append(agent)
+        for agent, name in enumerate(players_of_agents(self.run, self.env.num_agents)):
+            if name:
+                found.setdefault(name, []).append(agent)
         return found
 
     def _teach(self, on: bool) -> None:
@@ -185,7 +186,7 @@ class Trainer:
         """Means of the finished agent-episodes; those cut short at the start of a run tell nothing and are left out."""
         whole = ~episodes["desynced"]
         others = self._of_players({name: values[whole] for name, values in episodes.items()})
-        whole &= episodes["agent"] < self.sizes.learners
+        whole &= np.isin(episodes["agent"], self.sizes.learners)
         count = int(np.count_nonzero(whole))
         if count == 0:
             return others | {"episodes": 0}
@@ -204,7 +205,7 @@ class Trainer:
     def _of_players(self, episodes: dict[str, Any]) -> dict[str, float]:
         """Of those who play beside the policy, by name: how many episodes ended, their mean score and return."""
         found: dict[str, float] = {}
-        for name, agents in self._cast().items():
+        for name, agents in self._players().items():
             theirs = np.isin(episodes["agent"], agents)
             kept = {key: values[theirs] for key, values in episodes.items()}
             label = f"player/{Path(name).name}"
@@ -297,10 +298,8 @@ def experience_device(wanted: str, learner: torch.device) -> torch.device:
 
 def _environment(run: Run, threads: int) -> Env:
     t = run.trainer
-    scripts = {name: share for name, share in run.players.items() if name in run.game.scripts()}
-    scripted: dict[str, Any] = ({"teacher": run.teacher} if run.teacher else {}) | (
-        {"players": scripts} if scripts else {}
-    )
+    known = run.game.scripts() if run.players else {}
+    scripted = [name if name in known else "" for name in players_of_agents(run, run.game.num_agents)]
     env: Env = make(
         run.game,
         num_worlds=t.num_worlds,
@@ -311,6 +310,7 @@ def _environment(run: Run, threads: int) -> Env:
         desync_episodes=t.desync_episodes,
         implementation="native" if t.env_impl == "auto" else t.env_impl,
         profiling=True if run.profiler.rollout_timing else None,
-        **scripted,
+        teacher=run.teacher,
+        players=scripted if any(scripted) else None,
     )
     return env

@@ -5,7 +5,7 @@ The open window is part of a run's state, so that a resumed run closes the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from gridmill.train.experience import Experience
 class RunWindows:
     """Windows of `size` env steps of an env; what is counted in them is of the agents that are learned from."""
 
-    def __init__(self, size: int, env: Env, learners: int) -> None:
-        self.shape = (-1, env.num_worlds, learners)
+    def __init__(self, size: int, env: Env, learners: Sequence[int]) -> None:
+        self.learners, self.shape = learners, (-1, env.num_worlds, len(learners))
         self.names = ["length", *(name for name in env.stat_names if name not in EPISODE_KEYS)]
         self.windows = Windows(size)
 
@@ -31,7 +31,8 @@ class RunWindows:
         """The windows that a rollout made full; `episodes` are those that ended in it."""
         rewards = x.rewards.cpu().numpy().reshape(self.shape).sum(2, dtype=np.float64)
         ended = (x.terminals | x.truncations).cpu().numpy().reshape(self.shape)[:, :, 0]
-        return self.windows.add(Ticks({"reward": rewards}, ended, episodes))
+        ours = np.isin(episodes["agent"], self.learners)
+        return self.windows.add(Ticks({"reward": rewards}, ended, {name: all_[ours] for name, all_ in episodes.items()}))
 
     def tensors(self) -> dict[str, Tensor]:
         """The open window."""
