@@ -201,6 +201,11 @@ class Run(Config):
             raise ConfigError(
                 f"expected {' or '.join(known)} for {self.game.name}, got {self.trainer.env_impl}", "$.trainer.env_impl"
             )
+        if self.teacher:
+            try:
+                self.game.expect_script(self.teacher, "teacher")
+            except ValueError as error:
+                raise ConfigError(str(error).removeprefix("teacher: "), "$.teacher") from None
         for name, loss in self.losses.items():
             try:
                 loss.check(self)

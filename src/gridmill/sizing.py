@@ -132,14 +132,30 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
 
 
 def players_of_agents(run: Run, num_agents: int) -> list[str]:
-    """Who acts for each agent of a world, the same in all worlds; empty = the policy, which learns from it."""
+    """Who acts for each agent of a world, the same in all worlds; empty = the policy, which learns from it.
+
+    Scripts have the agents that the core gives them; policies of other runs are dealt the rest in the same way.
+    """
+    scripts = scripted_players(run)
+    others = {name: share for name, share in run.players.items() if name not in scripts}
     try:
-        found = dealt(run.players, num_agents)
+        found = dealt(scripts, num_agents)
+        left = [agent for agent, name in enumerate(found) if not name]
+        if others and left:
+            theirs = dealt({name: share * num_agents / len(left) for name, share in others.items()}, len(left))
+            for agent, name in zip(left, theirs, strict=True):
+                found[agent] = name
     except ValueError as error:
         raise ConfigError(str(error).removeprefix("players: "), "$.players") from None
     if "" not in found:
         raise ConfigError(f"expected at least one of {num_agents} agents to learn from, got none", "$.players")
     return found
+
+
+def scripted_players(run: Run) -> dict[str, float]:
+    """Those of `Run.players` that are scripts of the game; the others are folders of runs."""
+    known = run.game.scripts() if run.players else {}
+    return {name: share for name, share in run.players.items() if name in known}
 
 
 def _problem(run: Run, learners: int) -> tuple[str, str] | None:

@@ -29,7 +29,7 @@ from gridmill.policy import onednn
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
-from gridmill.sizing import memory, players_of_agents
+from gridmill.sizing import memory, players_of_agents, scripted_players
 from gridmill.sizing import sizes as sizes_of
 from gridmill.train.actors import Actor
 from gridmill.train.experience import Experience, core_columns, loss_columns
@@ -76,11 +76,9 @@ class Trainer:
         table = core_columns(self.spec, self.env.masks is not None, bool(run.teacher))
         table |= loss_columns(run.losses, self.env, self.spec, run.policy.hidden)
         self.experience = Experience(self.sizes, table, self.policy.state_size, kept)
-        cast = self._cast()
-        frozen_players = {
-            name: self._rows_of(agents) for name, agents in cast.items() if name not in run.game.scripts()
-        }
-        learned = self._rows_of(self.sizes.learners) if cast else None
+        scripts = scripted_players(run)
+        frozen = {name: self._rows_of(agents) for name, agents in self._players().items() if name not in scripts}
+        learned = self._rows_of(self.sizes.learners) if run.players else None
         self.rollout = Rollout(
             self.env, forward, self.sizes, self.experience, self.workers, self.device, autocast, run.seed,
             self.policy.state_size, self.policy.frozen, learned, frozen,
@@ -92,7 +90,8 @@ class Trainer:
         self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
         self.windows = RunWindows(t.window_env_steps, self.env, self.sizes.learners) if t.window_env_steps else None
         self.full_windows: list[Window] = []  # of the newest epoch
-        self.teaching = False
+        self.clock: dict[str, int] = {}  # of the core's threads, after the newest rollout
+        self.teaching = bool(run.teacher)  # an env begins with its teacher on
         self._teach(False)
         self.env.reset()
 
@@ -116,13 +115,18 @@ class Trainer:
 
     def _teach(self, on: bool) -> None:
         """Whether the env's teacher is asked."""
-        if self.run.teacher:
+        if self.run.teacher and on != self.teaching:
             self.teaching = on
             self.env.teach(on)
 
     @property
     def done(self) -> bool:
         return self.agent_steps >= self.run.trainer.total_timesteps
+
+    @property
+    def epochs_left(self) -> int:
+        """At least one: who asks is about to begin it."""
+        return max(1, -(-(self.sizes.agent_steps - self.agent_steps) // self.sizes.batch_size))
 
     def progress(self) -> Progress:
         return Progress(self.agent_steps, self.sizes.agent_steps, self.epochs, self.sizes.epochs, self.last)
@@ -153,7 +157,7 @@ class Trainer:
             "time/rollout": collected - began,
             "time/learn": ended - collected,
         }
-        metrics |= {f"time/{part}": seconds for part, seconds in self.rollout.times.items()}
+        metrics |= {f"time/{part}": seconds for part, seconds in self._times().items()}
         metrics |= learned.metrics | self._statistics(episodes)
         self.last = {
             name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
@@ -167,6 +171,20 @@ class Trainer:
         needed = {name: column for loss in active for name, column in loss.needs().items()}
         self._teach(any(column.env == TEACHER for column in needed.values()))
         self.rollout.collect(max((loss.leads(now) for loss in active), default=0.0), needed)
+
+    def _times(self) -> dict[str, float]:
+        """Seconds of the rollout's parts, and of the core's threads where they are timed."""
+        times = dict(self.rollout.times)
+        times["teacher"] = times["teacher_forward"] + times["teacher_store"]
+        if not self.run.teacher and not self.rollout.actors:
+            times = {name: seconds for name, seconds in times.items() if not name.startswith("teacher")}
+        if not self.rollout.players:
+            del times["players"]
+        names = {"total": "core", "teacher": "teacher_calls", "players": "player_calls"}
+        clock = self.env.step_timing_total or {}
+        times |= {label: 1e-9 * (clock[name] - self.clock.get(name, 0)) for name, label in names.items() if name in clock}
+        self.clock = clock
+        return times
 
     def _refuse_broken_numbers(self) -> None:
         x = self.experience
@@ -298,8 +316,6 @@ def experience_device(wanted: str, learner: torch.device) -> torch.device:
 
 def _environment(run: Run, threads: int) -> Env:
     t = run.trainer
-    known = run.game.scripts() if run.players else {}
-    scripted = [name if name in known else "" for name in players_of_agents(run, run.game.num_agents)]
     env: Env = make(
         run.game,
         num_worlds=t.num_worlds,
@@ -311,6 +327,6 @@ def _environment(run: Run, threads: int) -> Env:
         implementation="native" if t.env_impl == "auto" else t.env_impl,
         profiling=True if run.profiler.rollout_timing else None,
         teacher=run.teacher,
-        players=scripted if any(scripted) else None,
+        players=scripted_players(run),
     )
     return env
