@@ -143,8 +143,9 @@ learn::LstmShape lstm_shape(const Bytes2& start, std::size_t hidden, std::size_t
 }
 
 void ppo_loss(const Floats2& logits, const Floats1& values, const Cpu<const std::int32_t, nb::ndim<1>>& actions,
-              const std::array<Floats1, 5>& rows, const std::array<float, 5>& numbers, const Out2& d_logits,
-              const Out1& d_values, const Out1& ratios, const Cpu<double, nb::ndim<1>>& means) {
+              const std::array<Floats1, 5>& rows, const std::optional<Floats1>& acted,
+              const std::array<float, 5>& numbers, const Out2& d_logits, const Out1& d_values, const Out1& ratios,
+              const Cpu<double, nb::ndim<1>>& means) {
   const auto& [log_probs, advantages, returns, old_values, weights] = rows;
   const std::size_t count = logits.shape(0), num_actions = logits.shape(1);
   for (const std::size_t size : {values.size(), actions.size(), log_probs.size(), advantages.size(), returns.size(),
@@ -152,6 +153,7 @@ void ppo_loss(const Floats2& logits, const Floats1& values, const Cpu<const std:
     expect_size("rows", size, count);
   expect_size("d_logits", d_logits.size(), logits.size());
   expect_size("means", means.size(), 5);
+  if (acted) expect_size("acted", acted->size(), count);
   if (weights.size() == 0 || count % weights.size() != 0)
     throw std::invalid_argument("weights: expected one for each segment");
   for (std::size_t n = 0; n < count; ++n)
@@ -159,10 +161,10 @@ void ppo_loss(const Floats2& logits, const Floats1& values, const Cpu<const std:
       throw std::invalid_argument("actions: expected 0 to " + std::to_string(num_actions - 1) + ", got " +
                                   std::to_string(actions.data()[n]));
   const auto [policy, clip, entropy, value, value_clip] = numbers;
-  learn::best().ppo(
-      {count, num_actions, weights.size(), logits.data(), actions.data(), values.data(), log_probs.data(),
-       advantages.data(), returns.data(), old_values.data(), weights.data(), policy, clip, entropy, value, value_clip},
-      d_logits.data(), d_values.data(), ratios.data(), means.data());
+  learn::best().ppo({count, num_actions, weights.size(), logits.data(), actions.data(), values.data(), log_probs.data(),
+                     advantages.data(), returns.data(), old_values.data(), weights.data(),
+                     acted ? acted->data() : nullptr, policy, clip, entropy, value, value_clip},
+                    d_logits.data(), d_values.data(), ratios.data(), means.data());
 }
 
 }  // namespace
@@ -247,20 +249,24 @@ void bind_learn(nb::module_& m) {
       nb::arg("actions").noconvert(), nb::arg("log_probs").noconvert(), Free());
   m.def(
       "sum_visible",
-      [](const Cpu<const std::uint8_t, nb::ndim<4>>& obs, std::uint8_t feature, std::size_t num_agents,
-         const Floats2& numbers, const Out2& out) {
+      [](const Cpu<const std::uint8_t, nb::ndim<4>>& obs, std::uint8_t feature, std::size_t world_rows,
+         const Cpu<const std::int32_t, nb::ndim<1>>& place, const Floats2& numbers, const Out2& out) {
         if (obs.shape(3) != 3) throw std::invalid_argument("obs: expected tokens of 3 bytes");
-        if (num_agents == 0 || obs.shape(1) % num_agents != 0)
-          throw std::invalid_argument("num_agents: expected a divisor of the rows");
+        if (world_rows == 0 || obs.shape(1) % world_rows != 0)
+          throw std::invalid_argument("world_rows: expected a divisor of the rows");
+        for (std::size_t i = 0; i < place.size(); ++i)
+          if (place.data()[i] < -1 || place.data()[i] >= static_cast<std::int64_t>(world_rows))
+            throw std::invalid_argument("place: expected rows of a world, or -1");
         expect_size("numbers", numbers.size(), obs.shape(0) * obs.shape(1));
         expect_size("out", out.size(), numbers.size());
-        learn::sum_visible({obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, num_agents}, numbers.data(),
-                           out.data());
+        learn::sum_visible({obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, world_rows, place.data(),
+                            place.size()},
+                           numbers.data(), out.data());
       },
-      nb::arg("obs"), nb::arg("feature"), nb::arg("num_agents"), nb::arg("numbers"), nb::arg("out").noconvert(),
-      Free());
+      nb::arg("obs"), nb::arg("feature"), nb::arg("world_rows"), nb::arg("place"), nb::arg("numbers"),
+      nb::arg("out").noconvert(), Free());
   m.def("ppo_loss", &ppo_loss, nb::arg("logits"), nb::arg("values"), nb::arg("actions"), nb::arg("rows"),
-        nb::arg("numbers"), nb::arg("d_logits").noconvert(), nb::arg("d_values").noconvert(),
+        nb::arg("acted").none(), nb::arg("numbers"), nb::arg("d_logits").noconvert(), nb::arg("d_values").noconvert(),
         nb::arg("ratios").noconvert(), nb::arg("means").noconvert(), Free());
 }
 

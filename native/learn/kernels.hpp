@@ -46,6 +46,9 @@ struct PpoJob {
   const std::int32_t* actions;
   const float *values, *log_probs, *advantages, *returns, *old_values;  // [rows]
   const float* weights;                                                 // [segments]
+  // [rows], or null where all are 1: what a row counts in everything but the critic's loss. One with 0 was acted by
+  // somebody else; its ratio is 1.
+  const float* acted;
   float policy, clip, entropy, value, value_clip;  // policy, entropy and value are weights, each of its own term
 };
 

@@ -232,6 +232,14 @@ void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, dou
   std::vector<float> z(wide, kNever), p(wide), log_p(wide), surprise(wide);
   const float share = job.policy / static_cast<float>(job.rows), bonus = job.entropy / static_cast<float>(job.rows);
   for (std::size_t n = 0; n < job.rows; ++n) {
+    critic_row(job, n, sum[1], d_values[n]);
+    float* d = d_logits + n * job.num_actions;
+    const float acted = job.acted ? job.acted[n] : 1.0f;
+    if (acted == 0.0f) {
+      std::fill_n(d, job.num_actions, 0.0f);
+      ratios[n] = 1.0f;
+      continue;
+    }
     std::copy_n(job.logits + n * job.num_actions, job.num_actions, z.begin());
     const float top = top_of(z.data(), wide);
     for (std::size_t a = 0; a < wide; ++a)  // a forbidden action has no part in anything
@@ -245,20 +253,18 @@ void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, dou
     const float entropy = -sum_of(surprise.data(), wide);
     const std::size_t chosen = static_cast<std::size_t>(job.actions[n]);
     const float log_ratio = log_p[chosen] - job.log_probs[n], ratio = std::exp(log_ratio);
-    const float advantage = job.advantages[n], weight = job.weights[n % job.segments];
+    const float advantage = job.advantages[n], weight = acted * job.weights[n % job.segments];
     const float free = advantage * ratio;
     const float held = advantage * std::min(std::max(ratio, 1.0f - job.clip), 1.0f + job.clip);
     const float slope = held < free ? 0.0f : share * weight * free;
-    float* d = d_logits + n * job.num_actions;
-    for (std::size_t a = 0; a < job.num_actions; ++a)
-      d[a] = p[a] * (slope + bonus * (log_p[a] + entropy));
+    const float push = bonus * acted;
+    for (std::size_t a = 0; a < job.num_actions; ++a) d[a] = p[a] * (slope + push * (log_p[a] + entropy));
     d[chosen] -= slope;
     ratios[n] = ratio;
     sum[0] -= static_cast<double>((held < free ? held : free) * weight);
-    critic_row(job, n, sum[1], d_values[n]);
-    sum[2] += static_cast<double>(entropy);
-    sum[3] += static_cast<double>(ratio - 1.0f - log_ratio);
-    sum[4] += std::abs(ratio - 1.0f) > job.clip ? 1.0 : 0.0;
+    sum[2] += static_cast<double>(entropy * acted);
+    sum[3] += static_cast<double>((ratio - 1.0f - log_ratio) * acted);
+    sum[4] += std::abs(ratio - 1.0f) > job.clip ? static_cast<double>(acted) : 0.0;
   }
   for (std::size_t k = 0; k < sum.size(); ++k) means[k] = sum[k] / static_cast<double>(job.rows);
 }

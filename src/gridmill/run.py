@@ -14,7 +14,15 @@ from pydantic import Field, field_validator, model_validator
 
 from gridmill import losses as loss_room
 from gridmill.config import Config, ConfigError, Frozen, FrozenDict, user_code
-from gridmill.config.schedule import Count, NotNegativeNumber, Number, PositiveNumber, Schedule, ShareNumber
+from gridmill.config.schedule import (
+    Count,
+    NotNegativeNumber,
+    Number,
+    PositiveNumber,
+    Progress,
+    Schedule,
+    ShareNumber,
+)
 from gridmill.curriculum.config import CurriculumConfig
 from gridmill.env.kind import GameConfig
 from gridmill.games import kinds
@@ -58,10 +66,10 @@ class OptimizerConfig(Config):
 
     kind: Literal["adam", "adamw", "muon", "schedule_free"] = "adam"
     learning_rate: Number = 1e-3
-    beta1: Share = 0.9
-    beta2: Share = 0.999
-    eps: Positive = 1e-5
-    weight_decay: NotNegative = 0.0
+    beta1: ShareNumber = 0.9
+    beta2: ShareNumber = 0.999
+    eps: PositiveNumber = 1e-5
+    weight_decay: NotNegativeNumber = 0.0
     max_grad_norm: NotNegativeNumber = 0.5  # 0 = off
     clip_range: NotNegativeNumber = 0.0  # after every update all weights are kept within +- this; 0 = off
 
@@ -176,6 +184,9 @@ class Run(Config):
     evaluation_game: AnyGame | None = None  # what evaluation plays, if not the game that is learned in
     curriculum: CurriculumConfig = CurriculumConfig()  # variants of games to learn in; evaluation plays the game
     score: str = ""  # the statistic a table calls the score; empty = the game's own
+    teacher: str = ""  # a script of the game whose actions are imitated (losses.clone); empty = none
+    supervised_steps: CountOrNone = 0  # agent-steps before which losses that learn from advantages do not count
+    players: Frozen[str, Share] = FrozenDict()  # who else plays: a script or a run's folder, and its share of the rows
     policy: PolicyConfig = PolicyConfig()
     losses: Frozen[str, Loss] = FrozenDict({"ppo": PPO(), "value": Value()})  # what is minimised: their sum
     optimizer: OptimizerConfig = OptimizerConfig()
@@ -204,6 +215,22 @@ class Run(Config):
             self._refuse_unlike(tasks.game or self.game, f"$.curriculum.sets.{name}.game")
         if self.curriculum.sets and self.trainer.env_impl == "reference":
             raise ConfigError("expected auto or native with a curriculum, got reference", "$.trainer.env_impl")
+        if self.teacher:
+            try:
+                self.game.expect_script(self.teacher, "teacher")
+            except ValueError as error:
+                raise ConfigError(str(error).removeprefix("teacher: "), "$.teacher") from None
+        for name, loss in self.losses.items():
+            try:
+                loss.check(self)
+            except ConfigError as error:
+                raise ConfigError(error.what, f"$.losses.{name}{error.path[1:]}") from None
+        taught = [name for name, loss in self.losses.items() if loss.teaches()]
+        if self.supervised_steps and not taught:
+            raise ConfigError(
+                "expected a loss that learns from a teacher, got none; add one: losses.clone.weight=1",
+                "$.supervised_steps",
+            )
         return self
 
     def _refuse_unlike(self, other: GameConfig, path: str) -> None:
@@ -218,6 +245,12 @@ class Run(Config):
         """The games that a batch for training is made of: the run's own, and those whose variants are learned in."""
         own = [tasks.game for tasks in self.curriculum.sets.values() if tasks.game is not None]
         return (self.game, *(game for i, game in enumerate(own) if game != self.game and game not in own[:i]))
+
+    def active_losses(self, now: Progress) -> dict[str, Loss]:
+        """The losses that count now; those that learn from advantages wait until the supervised steps are over."""
+        waiting = now.steps < self.supervised_steps
+        active = {name: loss for name, loss in self.losses.items() if loss.active(now)}
+        return {name: loss for name, loss in active.items() if not waiting or "advantages" not in loss.reads}
 
     @property
     def played_game(self) -> GameConfig:

@@ -1,6 +1,6 @@
 """Batch arithmetic: how worlds, agents, batch, segments and minibatches fit together, and what memory they take.
 
-    rows = num_worlds x num_agents       batch_size = rows x horizon       horizon = segments of bptt_horizon
+    rows = num_worlds x learners         batch_size = rows x horizon       horizon = segments of bptt_horizon
 
 Nothing is ever rounded: every step collected is a step trained on, or the sizes are refused with the numbers that do
 not fit and the overrides that would. Memory is estimated and refused before anything is allocated. No torch here: the
@@ -19,6 +19,7 @@ import psutil
 
 from gridmill.config import ConfigError
 from gridmill.env import Env
+from gridmill.env.scripts import dealt
 from gridmill.games.make import make
 from gridmill.grid.env import TokenBudgetWarning
 from gridmill.policy.config import PolicyConfig, Size
@@ -41,8 +42,9 @@ class Sizes:
 
     num_worlds: int
     num_agents: int
+    learners: tuple[int, ...]  # agents of a world that are learned from: all but those that other players act for
     lanes: int
-    rows: int  # worlds x agents
+    rows: int  # worlds x learners
     lane_rows: int
     horizon: int  # ticks per rollout (T of the [T, rows] storage)
     bptt_horizon: int
@@ -96,18 +98,20 @@ def refuse_unfit(run: Run) -> None:
 def sizes(run: Run, num_agents: int | None = None) -> Sizes:
     """The sizes of a run; refused as a ConfigError if they do not fit together."""
     t, agents = run.trainer, run.game.num_agents if num_agents is None else num_agents
-    problem = _problem(run, agents)
+    learners = tuple(agent for agent, player in enumerate(players_of_agents(run, agents)) if not player)
+    problem = _problem(run, len(learners))
     if problem is not None:
         what, name = problem
-        fit = fitting(run, agents)
+        fit = fitting(run, len(learners))
         line = " ".join(f"{path}={value}" for path, value in fit.items())
         raise ConfigError(f"{what}; add: {line}", f"$.trainer.{name}")
-    rows, minibatches = t.num_worlds * agents, t.batch_size // t.minibatch_size
+    rows, minibatches = t.num_worlds * len(learners), t.batch_size // t.minibatch_size
     microbatch = _microbatch(t)
     epochs = -(-t.total_timesteps // t.batch_size)
     return Sizes(
         num_worlds=t.num_worlds,
         num_agents=agents,
+        learners=learners,
         lanes=t.async_factor,
         rows=rows,
         lane_rows=rows // t.async_factor,
@@ -139,14 +143,41 @@ def _threads(t: TrainerConfig) -> int:
     return t.threads or max(1, min(cores(), MOST_THREADS, t.num_worlds // t.async_factor))
 
 
-def _problem(run: Run, agents: int) -> tuple[str, str] | None:
+def players_of_agents(run: Run, num_agents: int) -> list[str]:
+    """Who acts for each agent of a world, the same in all worlds; empty = the policy, which learns from it.
+
+    Scripts have the agents that the core gives them; policies of other runs are dealt the rest in the same way.
+    """
+    scripts = scripted_players(run)
+    others = {name: share for name, share in run.players.items() if name not in scripts}
+    try:
+        found = dealt(scripts, num_agents)
+        left = [agent for agent, name in enumerate(found) if not name]
+        if others and left:
+            theirs = dealt({name: share * num_agents / len(left) for name, share in others.items()}, len(left))
+            for agent, name in zip(left, theirs, strict=True):
+                found[agent] = name
+    except ValueError as error:
+        raise ConfigError(str(error).removeprefix("players: "), "$.players") from None
+    if "" not in found:
+        raise ConfigError(f"expected at least one of {num_agents} agents to learn from, got none", "$.players")
+    return found
+
+
+def scripted_players(run: Run) -> dict[str, float]:
+    """Those of `Run.players` that are scripts of the game; the others are folders of runs."""
+    known = run.game.scripts() if run.players else {}
+    return {name: share for name, share in run.players.items() if name in known}
+
+
+def _problem(run: Run, learners: int) -> tuple[str, str] | None:
     """What does not fit, and the setting it is about; None if all is well."""
     t = run.trainer
-    rows = t.num_worlds * agents
+    rows, who = t.num_worlds * learners, "learning agents" if run.players else "agents"
     if t.num_worlds % t.async_factor:
         return f"num_worlds = {t.num_worlds} is not a multiple of async_factor = {t.async_factor}", "num_worlds"
     if t.batch_size % (rows * t.bptt_horizon):
-        made = f"num_worlds = {t.num_worlds} x {agents} agents x bptt_horizon = {t.bptt_horizon}"
+        made = f"num_worlds = {t.num_worlds} x {learners} {who} x bptt_horizon = {t.bptt_horizon}"
         return f"batch_size = {t.batch_size} is not a multiple of {rows * t.bptt_horizon} ({made})", "batch_size"
     for name, value in (("minibatch_size", t.minibatch_size), ("max_microbatch", t.max_microbatch)):
         if value % t.bptt_horizon:
@@ -156,9 +187,9 @@ def _problem(run: Run, agents: int) -> tuple[str, str] | None:
     return None
 
 
-def fitting(run: Run, num_agents: int) -> dict[str, int]:
+def fitting(run: Run, learners: int) -> dict[str, int]:
     """Overrides that make the sizes fit, as near as can be to what was asked for; worlds and agents stay."""
-    t, rows = run.trainer, run.trainer.num_worlds * num_agents
+    t, rows = run.trainer, run.trainer.num_worlds * learners
     # A segment that would make the batch many times larger is not what was meant: shorten it instead.
     segment = t.bptt_horizon if rows * t.bptt_horizon <= 8 * t.batch_size else t.batch_size // rows or USUAL_SEGMENT
     segment = min(segment, t.bptt_horizon)
@@ -207,7 +238,7 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
     masks = actions if t.masks else 0
     signal = 4 if t.signal else 0
-    step = obs + masks + signal + PER_STEP + columns
+    step = obs + masks + signal + PER_STEP + columns + bool(run.teacher)
     size, rows = _policy_size(run.policy, spec), t.num_worlds * agents
     state = 4 * size.state if size else 0
     minibatch = min(t.minibatch_size, t.batch_size)
@@ -225,7 +256,7 @@ def memory(run: Run, env: Env | None = None) -> Memory:
 
 def _columns(run: Run, env: Env) -> int:
     """Bytes per step of what the losses need beside the trainer's own columns."""
-    outputs = {"logits": env.num_actions, "hidden": run.policy.hidden}
+    outputs = {"logits": env.num_actions, "log_probs": env.num_actions, "hidden": run.policy.hidden}
     needs = {name: column for loss in run.losses.values() for name, column in loss.needs().items()}
     arrays = [getattr(env, column.env, None) for column in needs.values() if column.env]
     of_env = sum(a.nbytes // env.num_rows for a in arrays if isinstance(a, np.ndarray))  # a wrong name is told later

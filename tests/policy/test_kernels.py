@@ -168,7 +168,7 @@ def loss(actions: Any = (0, 1, 2, 0), **changes: Any) -> None:
     """A loss of four rows and three actions in two segments."""
     usual: dict[str, Any] = {
         "logits": f(4, 3), "values": f(4), "actions": np.array(actions, np.int32), "rows": [f(4)] * 4 + [f(2)],
-        "numbers": [1.0] * 5, "d_logits": f(4, 3), "d_values": f(4), "ratios": f(4), "means": np.zeros(5),
+        "acted": None, "numbers": [1.0] * 5, "d_logits": f(4, 3), "d_values": f(4), "ratios": f(4), "means": np.zeros(5),
     }  # fmt: skip
     native.ppo_loss(**(usual | changes))
 
@@ -207,6 +207,7 @@ MISUSE: dict[str, Callable[[], Any]] = {
     "loss: segments": lambda: loss(rows=[f(4)] * 4 + [f(3)]),
     "loss: rows": lambda: loss(rows=[f(5)] * 4 + [f(2)]),
     "loss: no segment": lambda: loss(rows=[f(4)] * 4 + [f(0)]),
+    "loss: acted": lambda: loss(acted=f(3)),
     "loss: means": lambda: loss(means=np.zeros(4)),
     "loss: gradient": lambda: loss(d_logits=f(4, 2)),
     "sample: masks": lambda: native.sample_actions(f(3, 4), u(3, 3), 0, 0, 0, np.zeros(3, np.int32), f(3)),

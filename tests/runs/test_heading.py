@@ -126,8 +126,10 @@ def test_figures_are_short() -> None:
 
 def test_no_second_is_counted_twice() -> None:
     times = {"time/rollout": 5.0, "time/env": 1.0, "time/act": 3.0, "time/learn": 5.0, "time/optimizer": 1.0}
-    found = phases({**times, "time/teacher": 0.5, "time/bad": float("nan"), "sps": 3.0})
-    assert found == {"env": 1.0, "act": 3.0, "rollout": 1.0, "learn": 4.0, "optimizer": 1.0, "teacher": 0.5}
+    parts = {"time/teacher": 0.5, "time/teacher_store": 0.5, "time/core": 2.0, "time/other": 0.25}
+    found = phases({**times, **parts, "time/bad": float("nan"), "sps": 3.0})
+    inside = {"env": 1.0, "act": 3.0, "teacher": 0.5, "rollout": 0.5}
+    assert found == {**inside, "learn": 4.0, "optimizer": 1.0, "other": 0.25}
 
 
 def test_trends() -> None:

@@ -45,7 +45,7 @@ def test_a_minibatch_is_whole_segments(state: int) -> None:
     x.states.copy_(torch.arange(12.0).view(2, 6, 1).expand(2, 6, state))
     names = ("actions", "log_probs", "values", "advantages", "returns")
     # Segment 4 is the first half of row 4, segment 7 the second half of row 1.
-    found = x.minibatch(torch.tensor([4, 7]), names, numbered * 2, torch.tensor([1.0, 0.5]), CPU)
+    found = x.minibatch(torch.tensor([4, 7]), names, {"advantages": numbered * 2}, torch.tensor([1.0, 0.5]), CPU)
     expected = torch.tensor([[4.0, 19.0], [10.0, 25.0], [16.0, 31.0]])
     assert torch.equal(found.values, expected)
     assert torch.equal(found.log_probs, expected + 0.5)

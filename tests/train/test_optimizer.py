@@ -9,6 +9,7 @@ import torch
 from small_runs import WORDS, hash_of, needs_bf16
 from torch import Tensor
 
+from gridmill.config.schedule import Progress
 from gridmill.policy.network import Policy
 from gridmill.run import OptimizerConfig, PolicyConfig
 from gridmill.train.optimizer import Optimizer, add_up, clip_norm
@@ -21,13 +22,18 @@ def policy_of(**config: Any) -> Policy:
     return Policy(PolicyConfig(**(usual | config)), WORDS, seed=1)
 
 
+def set_rate(optimizer: Optimizer, rate: float) -> None:
+    optimizer.config = optimizer.config.replace("learning_rate", rate)
+    assert optimizer.set(Progress(0, 1, 0, 1)) == rate
+
+
 def push(policy: Policy, optimizer: Optimizer, step: int, rate: float = 1e-3) -> None:
     """One step along gradients that depend on the step alone."""
     draw = torch.Generator().manual_seed(step)
     for parameter in policy.parameters():
         parameter.grad = torch.randn(parameter.shape, generator=draw)
     optimizer.use("train")
-    optimizer.set_rate(rate)
+    set_rate(optimizer, rate)
     optimizer.step()
     optimizer.use("eval")
 
@@ -148,7 +154,7 @@ def test_the_first_steps_of_adam_by_hand() -> None:
         # Second step: m = 0.5*1 - 1 = -0.5 over 1 - 0.25, v = 4: -(2/3) / 2 times the rate.
         for parameter in policy.parameters():
             parameter.grad = torch.full_like(parameter, gradient)
-        optimizer.set_rate(0.1)
+        set_rate(optimizer, 0.1)
         optimizer.step()
         assert bias.detach().tolist() == pytest.approx([expected] * 4, rel=1e-5)
 
@@ -159,7 +165,7 @@ def test_weight_decay_of_adamw_is_apart_from_the_gradient() -> None:
     for parameter in policy.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimizer = Optimizer(OptimizerConfig(kind="adamw", weight_decay=0.5), dict(policy.named_parameters()))
-    optimizer.set_rate(0.1)
+    set_rate(optimizer, 0.1)
     optimizer.step()
     torch.testing.assert_close(policy.critic.weight.detach(), before * (1 - 0.1 * 0.5))
 

@@ -106,8 +106,9 @@ def test_a_rollout_is_what_each_row_went_through(core: str, lanes: int, masks: b
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (0, MOST_ROWS), (10, 11 + MOST_ROWS), (5, 5000)])
 def test_chunks_are_all_rows_once(first: int, last: int) -> None:
     chunks = _chunks(slice(first, last))
-    assert [row for chunk in chunks for row in range(chunk.start, chunk.stop)] == list(range(first, last))
-    lengths = [chunk.stop - chunk.start for chunk in chunks]
+    assert all(chunk.env == chunk.own for chunk in chunks)
+    assert [row for chunk in chunks for row in range(chunk.own.start, chunk.own.stop)] == list(range(first, last))
+    lengths = [chunk.own.stop - chunk.own.start for chunk in chunks]
     assert max(lengths) <= MOST_ROWS
     assert max(lengths) - min(lengths) <= 1
 
@@ -123,7 +124,7 @@ def replay(run: Run, rollouts: int = 2) -> int:
             trainer.rollout.collect()
         x = trainer.experience
         segments = torch.arange(trainer.sizes.segments)
-        batch = x.minibatch(segments, ("actions", "log_probs", "values"), x.advantages, torch.ones(len(segments)), CPU)
+        batch = x.minibatch(segments, ("actions", "log_probs", "values"), {}, torch.ones(len(segments)), CPU)
         with torch.no_grad():
             out = trainer.policy(batch.obs, batch.state, batch.episode_starts, batch.masks)
         log_probs = out.logits.log_softmax(-1).gather(-1, batch.actions.long().unsqueeze(-1)).squeeze(-1)

@@ -37,6 +37,15 @@ def test_by_hand() -> None:
         assert form(obs, numbers).tolist() == [[10.0, 0.0, 0.0, 100.0]]
 
 
+def test_agents_without_a_row_count_for_nothing() -> None:
+    """Two worlds of three agents; the second of each is somebody else's and has no row."""
+    obs = tokens([(0x54, 1, 1), (0x53, 1, 2)], [(0x55, 1, 2), (0x54, 1, 0)], [(0x54, 1, 1)], [(0x54, 1, 0), (0x54, 1, 1)])
+    numbers = torch.tensor([[1.0, 10.0, 100.0, 1000.0]])
+    visible = VisibleAgents(SPEC, 3, (0, 2))
+    for form in (visible.sums, visible.plain_sums):
+        assert form(obs, numbers).tolist() == [[10.0, 1.0, 0.0, 100.0]]
+
+
 def test_who_is_in_the_window_is_seen() -> None:
     """Against the positions of a real world, over some ticks."""
     env: Any = quiet_make(games.arena_basic_easy_shaped(), num_worlds=2, seed=4)
@@ -94,4 +103,11 @@ def test_wrong_sizes_are_refused(sizes: tuple[tuple[int, ...], int, int, int]) -
     shape, agents, numbers, out = sizes
     arrays = np.zeros((1, numbers), np.float32), np.zeros((1, out), np.float32)
     with pytest.raises(ValueError, match="expected"):
-        native.sum_visible(np.zeros(shape, np.uint8), 1, agents, *arrays)
+        native.sum_visible(np.zeros(shape, np.uint8), 1, agents, np.zeros(2, np.int32), *arrays)
+
+
+@pytest.mark.parametrize("place", [-2, 2])
+def test_a_place_outside_of_the_world_is_refused(place: int) -> None:
+    numbers = np.zeros((1, 4), np.float32)
+    with pytest.raises(ValueError, match="expected rows of a world, or -1"):
+        native.sum_visible(np.zeros((1, 4, 4, 3), np.uint8), 1, 2, np.array([0, place], np.int32), numbers, numbers)

@@ -3,7 +3,7 @@
 A loss is a pure function of a minibatch and the one forward that all losses share. It does not run the policy, touch
 the environment or know the trainer. It says what the rollout must store for it (`needs`), which of the trainer's own
 columns it reads (`reads`), and makes modules of its own (`heads`), which are trained and saved with the policy. The
-learner adds up the losses of `Run.losses` in their order. Settings import no torch.
+learner adds up the losses of `Run.losses` that count now in their order. Settings import no torch.
 """
 
 from __future__ import annotations
@@ -24,31 +24,40 @@ if TYPE_CHECKING:
     from gridmill.policy.config import PolicyConfig
     from gridmill.policy.network import Output
     from gridmill.policy.spec import Spec
+    from gridmill.run import Run
 
 Result: TypeAlias = "tuple[Tensor, dict[str, Tensor]]"  # the loss, and metrics by name
 
 
+TEACHER = "teacher_actions"  # the array of the env with what its teacher would do
+
+
 @dataclass(frozen=True)
 class Column:
-    """Where one entry of every step comes from; exactly one source is given. What is stored is [T, rows, ...]."""
+    """Where one entry of every step comes from: the env, the acting policy or another one. Stored as [T, rows, ...]."""
 
     env: str = ""  # an array of the env, by its name
     after: bool = False  # of an env's array: as it is after the step, not before it
-    output: str = ""  # a part of what the acting policy gave: logits, values or hidden
-    actor: str = ""  # the folder of a checkpoint or run: the action that this policy would take, int32
+    actor: str = ""  # the folder of a checkpoint or run: a policy that is shown the same; it runs once for all columns
+    output: str = (
+        ""  # of the acting policy: logits, values or hidden. Of an actor: log_probs, values; empty = an action
+    )
 
     def __post_init__(self) -> None:
-        if sum(map(bool, (self.env, self.output, self.actor))) != 1:
-            raise ValueError(f"expected exactly one of env, output and actor, got {self}")
+        if bool(self.env) == bool(self.actor or self.output):
+            raise ValueError(f"expected an array of the env, an output of the policy or an actor, got {self}")
 
 
 class Minibatch:
     """Whole segments, by column: what the forward and the active losses read, and nothing else.
 
-    All are [T, N, ...], but `state` [N, state_size] before the segments and their importance `weights` [N].
+    All are [T, N, ...], but `state` [N, state_size] before the segments and their importance `weights` [N]. `acted` is
+    what a step counts where only the policy's own actions do: 0 where the teacher led, and a mean of 1 over the whole
+    minibatch; None where the policy took every step.
     """
 
-    masks: Tensor | None
+    masks: Tensor | None = None
+    acted: Tensor | None = None
 
     def __init__(self, **columns: Tensor | None) -> None:
         self.__dict__.update(columns)
@@ -82,6 +91,17 @@ class Loss(Config):
         """What the learner adds up: the weighted loss of a batch that is this share of a minibatch."""
         loss, metrics = self(batch, out, now, heads)
         return share * now.at(self.weight) * loss, metrics
+
+    def check(self, run: Run) -> None:
+        """Raise a ConfigError if it cannot work in this run; the path begins at the loss."""
+
+    def teaches(self) -> bool:
+        """Whether it learns from another player: the env's teacher or an actor."""
+        return any(column.actor or column.env == TEACHER for column in self.needs().values())
+
+    def leads(self, now: Progress) -> float:
+        """The share of rows, from 0 to 1, in which it wants the env's teacher to act in the place of the policy."""
+        return 0.0
 
     def term(self, rest: dict[str, Loss]) -> Callable[..., Result]:
         """What the learner calls, with the arguments of `weighted`.

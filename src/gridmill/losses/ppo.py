@@ -28,7 +28,7 @@ class PPO(Loss):
     clip: Number = 0.2
     entropy_weight: Number = 0.01
 
-    reads: ClassVar[tuple[str, ...]] = ("actions", "log_probs", "advantages", "values", "returns")
+    reads: ClassVar[tuple[str, ...]] = ("actions", "log_probs", "advantages", "values", "returns", "acted")
 
     def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> Result:
         """The surrogate and the bonus. Beside its numbers it gives `ratios` [T, N], which V-trace reads."""
@@ -40,18 +40,20 @@ class PPO(Loss):
         return share * now.at(self.weight) * surrogate - share * now.at(self.entropy_weight) * entropy, metrics
 
     def _parts(self, batch: Minibatch, out: Output, now: Progress) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        clip = now.at(self.clip)
+        clip, acted = now.at(self.clip), 1.0 if batch.acted is None else batch.acted
         log_all = out.logits.log_softmax(-1)
         log_ratio = log_all.gather(-1, batch.actions.long().unsqueeze(-1)).squeeze(-1) - batch.log_probs
+        if batch.acted is not None:  # what somebody else did may be as good as impossible for the policy
+            log_ratio = log_ratio.where(batch.acted != 0, 0.0)
         ratio = log_ratio.exp()
-        entropy = -(log_all.exp() * log_all).sum(-1).mean()
+        entropy = (-(log_all.exp() * log_all).sum(-1) * acted).mean()
         gain = (batch.advantages * ratio).minimum(batch.advantages * ratio.clamp(1 - clip, 1 + clip))
-        policy_loss = -(gain * batch.weights).mean()
+        policy_loss = -(gain * batch.weights * acted).mean()
         metrics = {
             "loss/policy": policy_loss.detach(),
             "loss/entropy": entropy.detach(),
-            "kl": (ratio - 1 - log_ratio).detach().mean(),  # Schulman's low-variance estimate
-            "clip_fraction": ((ratio - 1).abs() > clip).float().mean(),
+            "kl": ((ratio - 1 - log_ratio) * acted).detach().mean(),  # Schulman's low-variance estimate
+            "clip_fraction": (((ratio - 1).abs() > clip) * acted).float().mean(),
             "ratios": ratio.detach(),  # new over old probabilities
         }
         return policy_loss, entropy, metrics
@@ -116,9 +118,11 @@ def _fused() -> Any:
             means = torch.empty(len(METRICS), dtype=torch.float64)
             flat = [t.contiguous().view(-1) for t in (x.log_probs, x.advantages, x.returns, x.values, x.weights)]
             actions = x.actions.contiguous().view(-1)
+            acted = None if x.acted is None else x.acted.contiguous().view(-1).numpy()
             native.ppo_loss(
                 *arrays(logits.contiguous().view(rows, -1), values.contiguous().view(-1), actions),
                 arrays(*flat),
+                acted,
                 weights,
                 *arrays(d_logits.view(rows, -1), d_values.view(-1), ratios.view(-1), means),
             )

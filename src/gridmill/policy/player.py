@@ -7,11 +7,12 @@ by name, unknown features are not looked at and unknown actions never chosen.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gridmill.env import Env
 from gridmill.policy import checkpoint
@@ -21,6 +22,23 @@ from gridmill.policy.network import FORBIDDEN, Policy
 from gridmill.policy.spec import Spec
 
 State = NDArray[np.float32]
+
+
+class Thought(NamedTuple):
+    """What a policy makes of some rows."""
+
+    logits: Tensor  # [rows, actions of the environment]
+    allowed: NDArray[np.uint8] | None  # the same shape: 0 where it would not act so; None = it may do anything
+    values: Tensor  # [rows]
+    state: State  # after it
+
+    def log_probs(self, masks: NDArray[np.uint8] | None = None) -> Tensor:
+        """[rows, actions]; what it would not do, or a mask forbids, is as good as impossible."""
+        logits = self.logits
+        for possible in (self.allowed, masks):
+            if possible is not None:
+                logits = logits.masked_fill(torch.from_numpy(possible) == 0, FORBIDDEN)
+        return logits.log_softmax(-1)
 
 
 class Player:
@@ -42,13 +60,8 @@ class Player:
         self.seed, self.step = seed, 0
 
     @torch.inference_mode()
-    def act(
-        self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None, first_row: int = 0
-    ) -> tuple[Any, State]:
-        """Actions int32 [rows] drawn from the policy, and the state for the next call; state None begins anew.
-
-        What is drawn depends on the seed, the step and the row; `first_row` is that of these among all.
-        """
+    def think(self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None) -> Thought:
+        """What the policy makes of some rows, for the environment's actions; state None begins anew."""
         rows = len(obs)
         before = torch.zeros(rows, self.policy.state_size) if state is None else torch.from_numpy(state)
         never = torch.zeros(1, rows, dtype=torch.uint8)
@@ -61,10 +74,26 @@ class Player:
         if self._actions is not None:  # a logit alone leaves an action a chance, however small
             known = np.asarray(self._actions) >= 0
             allowed = np.tile(known, (rows, 1)).view(np.uint8) if allowed is None else allowed & known
+        return Thought(logits, allowed, out.values[0], out.state.numpy())
+
+    def choose(self, thought: Thought, step: int, first_row: int = 0) -> NDArray[np.int32]:
+        """Actions drawn from it; what is drawn depends on the seed, the step and the row."""
+        rows = len(thought.logits)
         actions, log_probs = np.zeros(rows, np.int32), np.zeros(rows, np.float32)
-        native.sample_actions(logits.numpy(), allowed, self.seed, self.step, first_row, actions, log_probs)
+        native.sample_actions(thought.logits.numpy(), thought.allowed, self.seed, step, first_row, actions, log_probs)
+        return actions
+
+    def act(
+        self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None, first_row: int = 0
+    ) -> tuple[Any, State]:
+        """Actions int32 [rows] drawn from the policy, and the state for the next call; state None begins anew.
+
+        `first_row` is that of these among all that one seed draws for.
+        """
+        thought = self.think(obs, state, masks)
+        actions = self.choose(thought, self.step, first_row)
         self.step += 1
-        return actions, out.state.numpy()
+        return actions, thought.state
 
     def reset(self, state: State | None, ended: NDArray[np.bool_]) -> State | None:
         """Forget the rows that ended an episode."""

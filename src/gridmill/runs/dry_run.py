@@ -91,10 +91,11 @@ def _curriculum(run: Run) -> list[str]:
 
 def _arithmetic(fits: Sizes) -> str:
     parts = f" in {fits.microbatches} microbatches" if fits.microbatches > 1 else ""
+    who = "agents" if len(fits.learners) == fits.num_agents else f"of {fits.num_agents} agents"
     return "\n".join(
         [
             "arithmetic",
-            f"  rows         {fits.num_worlds} worlds x {fits.num_agents} agents = {fits.rows:,}"
+            f"  rows         {fits.num_worlds} worlds x {len(fits.learners)} {who} = {fits.rows:,}"
             f", {fits.lanes} lanes of {fits.lane_rows:,}, threads {fits.threads}",
             f"  rollout      {fits.rows:,} rows x {fits.horizon:,} ticks = {fits.batch_size:,} agent-steps",
             f"  segments     {fits.segments:,} of {fits.bptt_horizon:,} ticks",

@@ -11,8 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 # Phases measured inside another phase; what is left of the outer one keeps its name.
-INSIDE = {"env": "rollout", "act": "rollout", "copy": "rollout", "store": "rollout", "optimizer": "learn"}
-ORDER = ("env", "act", "copy", "store", "rollout", "advantage", "learn", "optimizer", "log", "checkpoint")
+INSIDE = dict.fromkeys(("env", "act", "copy", "teacher", "players", "store"), "rollout") | {"optimizer": "learn"}
+PARTS_OF_PARTS = ("teacher_forward", "teacher_store", "core", "teacher_calls", "player_calls")
+ORDER = ("env", "act", "copy", "teacher", "players", "store", "rollout", "advantage", "learn", "optimizer", "log", "checkpoint")
 BLOCKS = "▁▂▃▄▅▆▇█"
 UNITS = (("", 1.0), (" k", 1e3), (" M", 1e6), (" G", 1e9), (" T", 1e12))
 NOTHING = "-"
@@ -131,8 +132,9 @@ def phases(metrics: Mapping[str, Any]) -> dict[str, float]:
     found = {}
     for key, value in metrics.items():
         seconds = finite(value)
-        if key.startswith("time/") and seconds is not None and seconds >= 0:
-            found[key.removeprefix("time/")] = seconds
+        name = key.removeprefix("time/")
+        if name != key and name not in PARTS_OF_PARTS and seconds is not None and seconds >= 0:
+            found[name] = seconds
     for part, whole in INSIDE.items():
         if part in found and whole in found:
             found[whole] = max(0.0, found[whole] - found[part])

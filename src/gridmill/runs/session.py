@@ -38,6 +38,7 @@ from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.heading import heading
 from gridmill.runs.lines import read_records
 from gridmill.runs.log import RunLog
+from gridmill.runs.rollout_timing import timing_tree
 from gridmill.runs.traces import Traces
 from gridmill.sizing import mebibytes, memory, refuse_unfit
 from gridmill.train.analysis import analyse
@@ -209,7 +210,7 @@ class _Session:
 
     def epoch(self) -> tuple[int, str]:
         """One epoch and everything around it; an exit code if the run must end."""
-        with self.traces.around(self.trainer.epochs):
+        with self.traces.around(self.trainer.epochs, self.trainer.epochs_left):
             metrics = self.trainer.epoch()
         now = time.monotonic()
         steps = self.trainer.agent_steps - self.first_steps
@@ -326,15 +327,6 @@ class _Session:
         self.tell_curriculum()
         self.trainer.close()
         self.log.close(reason)
-
-
-def timing_tree(metrics: dict[str, Any]) -> list[str]:
-    """The parts of an epoch's time as lines of a tree."""
-    total = metrics["time/rollout"] + metrics["time/learn"]
-    lines = [f"epoch {metrics['epoch']}: {total:.3f} s", f"  rollout    {metrics['time/rollout']:8.3f} s"]
-    for part, label in {"env": "env wait", "copy": "copy", "act": "forward", "store": "store"}.items():
-        lines.append(f"    {label:<8} {metrics[f'time/{part}']:8.3f} s")
-    return [*lines, f"  learn      {metrics['time/learn']:8.3f} s"]
 
 
 class _Signals:

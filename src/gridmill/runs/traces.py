@@ -1,4 +1,7 @@
-"""Traces of torch's profiler: every `interval_epochs` one, of `active_steps` epochs after waiting and warming up."""
+"""Traces of torch's profiler: every `interval_epochs` one, of `active_steps` epochs after waiting and warming up.
+
+A run that has fewer epochs left than that waits and warms up for less, so that it leaves a trace all the same.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,11 @@ class Traces:
         self._left = 0
 
     @contextmanager
-    def around(self, epoch: int) -> Iterator[None]:
+    def around(self, epoch: int, left: int) -> Iterator[None]:
+        """`left` epochs of the run are not done yet, this one among them."""
         c = self.config
         if c.enabled and self._profiler is None and epoch % c.interval_epochs == 0:
-            self._start(epoch)
+            self._start(epoch, left)
         yield
         if self._profiler is not None:
             self._profiler.step()
@@ -32,8 +36,11 @@ class Traces:
             if self._left == 0:
                 self.close()
 
-    def _start(self, epoch: int) -> None:
+    def _start(self, epoch: int, left: int) -> None:
         c = self.config
+        active = min(c.active_steps, left)
+        warmup = min(c.warmup_steps, left - active)
+        wait = min(c.wait_steps, left - active - warmup)
         activities = [torch.profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -41,11 +48,11 @@ class Traces:
         file = self.folder / f"epoch-{epoch:08d}.json"
         self._profiler = torch.profiler.profile(
             activities=activities,
-            schedule=torch.profiler.schedule(wait=c.wait_steps, warmup=c.warmup_steps, active=c.active_steps, repeat=1),
+            schedule=torch.profiler.schedule(wait=wait, warmup=warmup, active=active, repeat=1),
             on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(file)),
             record_shapes=c.record_shapes,
         )
-        self._left = c.wait_steps + c.warmup_steps + c.active_steps
+        self._left = wait + warmup + active
         self._profiler.__enter__()
 
     def close(self) -> None:

@@ -1,11 +1,13 @@
-"""Actors: other policies that are shown what ours sees, and whose actions are stored for a loss, such as a teacher's.
+"""Actors: other policies of checkpoints beside ours. A teacher is shown what ours sees, and what it makes of it is stored
+for the losses; a frozen player acts in rows that are not learned from.
 
 Each remembers its own recurrent state, which is part of a run's state.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,25 +16,44 @@ from torch import Tensor
 
 from gridmill.env.env import Env
 from gridmill.policy import load
+from gridmill.policy.player import Thought
+
+
+class Rows(NamedTuple):
+    """Some rows: where they are in the arrays of the env, and where among those that somebody acts in."""
+
+    env: slice | NDArray[np.int64]
+    own: slice
 
 
 class Actor:
-    """A policy from a checkpoint, for every row of an env."""
+    """A policy from a checkpoint, for some rows of an env."""
 
-    def __init__(self, path: str, env: Env, seed: int) -> None:
-        self.player = load(path)
+    def __init__(self, path: str, env: Env, seed: int, rows: int) -> None:
+        self.player = load(Path(path))
         self.player.bind(env, seed)
         self.env = env
-        self.state = np.zeros((env.num_rows, self.player.policy.state_size), np.float32)
+        self.state = np.zeros((rows, self.player.policy.state_size), np.float32)
 
-    def act(self, rows: slice, step: int, episode_starts: NDArray[np.uint8]) -> NDArray[np.int32]:
-        """What it would do now in some rows; they have come to this step of the run."""
-        masks = None if self.env.masks is None else self.env.masks[rows]
-        before = self.player.reset(self.state[rows], episode_starts[rows] != 0)
-        self.player.step = step  # with the seed and the row all that drawing an action depends on
-        actions: Any
-        actions, self.state[rows] = self.player.act(self.env.obs[rows], before, masks, rows.start)
-        return actions  # type: ignore[no-any-return]
+    def think(self, rows: Rows, episode_starts: NDArray[np.uint8]) -> Thought:
+        """What it makes of what it sees now; an episode begins where `episode_starts` [rows of the env] is not 0."""
+        masks = None if self.env.masks is None else self.env.masks[rows.env]
+        before = self.player.reset(self.state[rows.own], episode_starts[rows.env] != 0)
+        thought = self.player.think(self.env.obs[rows.env], before, masks)
+        self.state[rows.own] = thought.state
+        return thought
+
+    def outputs(self, thought: Thought, names: set[str], rows: Rows, step: int) -> dict[str, Any]:
+        """What a column may ask for, by its name; the empty one is the action."""
+        found: dict[str, Any] = {}
+        if "" in names:
+            found[""] = self.player.choose(thought, step, rows.own.start)
+        if "log_probs" in names:
+            masks = None if self.env.masks is None else self.env.masks[rows.env]
+            found["log_probs"] = thought.log_probs(masks).numpy()
+        if "values" in names:
+            found["values"] = thought.values.numpy()
+        return found
 
     def tensor(self) -> Tensor:
         return torch.from_numpy(self.state.copy())

@@ -1,7 +1,8 @@
 """Advantages as pure functions of [T, B] arrays: GAE (Schulman et al. 2016) and V-trace (Espeholt et al. 2018).
 
 A step that ended its episode by the game's rules is worth its reward; one that was cut by the time limit is worth its
-reward and the value of what would have come next, `bootstrap`.
+reward and the value of what would have come next, `bootstrap`. Where the teacher takes over from the policy or hands
+back, the critic's value stands for what follows: it was not the doing of whoever acted before.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from torch import Tensor
 
 
 class Trajectory(NamedTuple):
-    """What advantages are made of, all [T, B] but the last."""
+    """What advantages are made of, all [T, B] but for the last value."""
 
     rewards: Tensor
     values: Tensor
@@ -21,6 +22,7 @@ class Trajectory(NamedTuple):
     truncations: Tensor  # bool: cut by the time limit
     bootstrap: Tensor  # V(final observation) where truncated, else 0
     last_value: Tensor  # [B], V of the observation after the last step
+    led: Tensor | None = None  # [T, B], not 0 where the teacher acted
 
 
 def _next_values(x: Trajectory) -> tuple[Tensor, Tensor]:
@@ -31,14 +33,25 @@ def _next_values(x: Trajectory) -> tuple[Tensor, Tensor]:
     return after * goes_on + x.bootstrap * cut.to(x.values.dtype), goes_on
 
 
+def _carry(x: Trajectory, goes_on: Tensor) -> Tensor:
+    """1 where what comes later tells about a step: in the same episode, and by whoever acted in it."""
+    if x.led is None:
+        return goes_on
+    led = x.led != 0
+    same = torch.ones_like(goes_on)
+    same[:-1] = (led[1:] == led[:-1]).to(goes_on.dtype)
+    return goes_on * same
+
+
 def gae(x: Trajectory, gamma: float, lam: float) -> Tensor:
     """Advantages [T, B]; add the values for returns."""
     after, goes_on = _next_values(x)
+    carry = _carry(x, goes_on)
     deltas = x.rewards + gamma * after - x.values
     advantages = torch.empty_like(deltas)
     carried = torch.zeros_like(x.last_value)
     for t in range(deltas.shape[0] - 1, -1, -1):
-        carried = deltas[t] + gamma * lam * goes_on[t] * carried
+        carried = deltas[t] + gamma * lam * carry[t] * carried
         advantages[t] = carried
     return advantages
 
@@ -46,11 +59,11 @@ def gae(x: Trajectory, gamma: float, lam: float) -> Tensor:
 def vtrace(x: Trajectory, ratios: Tensor, gamma: float, lam: float, rho_clip: float, c_clip: float) -> Tensor:
     """Advantages [T, B] corrected for a policy that has moved on since: ratios are new over old probabilities."""
     after, goes_on = _next_values(x)
-    rho, c = ratios.clamp(max=rho_clip), ratios.clamp(max=c_clip)
+    rho, c = ratios.clamp(max=rho_clip), ratios.clamp(max=c_clip) * _carry(x, goes_on)
     deltas = rho * (x.rewards + gamma * after - x.values)
     advantages = torch.empty_like(deltas)
     carried = torch.zeros_like(x.last_value)
     for t in range(deltas.shape[0] - 1, -1, -1):
-        carried = deltas[t] + gamma * lam * c[t] * goes_on[t] * carried
+        carried = deltas[t] + gamma * lam * c[t] * carried
         advantages[t] = carried
     return advantages

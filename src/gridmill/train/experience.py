@@ -9,7 +9,7 @@ al. 2016).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -37,8 +37,8 @@ class Stored:
     source: Column | None = None
 
 
-def core_columns(spec: Spec, masks: bool, signal: bool = True) -> dict[str, Stored]:
-    """The trainer's own columns."""
+def core_columns(spec: Spec, masks: bool, signal: bool = True, taught: bool = False) -> dict[str, Stored]:
+    """The trainer's own columns; `taught`: there is a teacher who may lead rows."""
     seen = Column(env="obs")
     number = Stored((), torch.float32)
     found = {
@@ -61,29 +61,33 @@ def core_columns(spec: Spec, masks: bool, signal: bool = True) -> dict[str, Stor
         found["signal"] = Stored((), torch.float32, Column(env="signal", after=True))
     if masks:
         found["masks"] = Stored((len(spec.actions),), torch.uint8, Column(env="masks"))
+    if taught:
+        found["led"] = Stored((), torch.uint8)  # 1 where the teacher acted
     return found
 
 
 def loss_columns(losses: Mapping[str, Loss], env: Env, spec: Spec, hidden: int) -> dict[str, Stored]:
     """What the losses need beside them; two losses may share a column if they mean the same."""
     found: dict[str, Stored] = {}
-    outputs = {"logits": (len(spec.actions),), "values": (), "hidden": (hidden,)}
+    number = Stored((), torch.float32)
+    many = Stored((len(spec.actions),), torch.float32)
+    outputs = {"logits": many, "values": number, "hidden": Stored((hidden,), torch.float32)}
+    of_actors = {"log_probs": many, "values": number, "": Stored((), torch.int32)}
     for loss_name, loss in losses.items():
         for name, column in loss.needs().items():
             where = f"$.losses.{loss_name}"
-            if name in core_columns(spec, True) or (name in found and found[name].source != column):
+            if name in core_columns(spec, True, True) or (name in found and found[name].source != column):
                 raise ConfigError(f"expected a name of its own for the column `{name}`, got one that is taken", where)
             if column.env:
                 array = getattr(env, column.env, None)
                 if not isinstance(array, np.ndarray) or len(array) != env.num_rows:
                     raise ConfigError(f"expected an array of the env with a row per agent, got `{column.env}`", where)
                 found[name] = Stored(array.shape[1:], torch.from_numpy(array).dtype, column)
-            elif column.actor:
-                found[name] = Stored((), torch.int32, column)
-            elif column.output in outputs:
-                found[name] = Stored(outputs[column.output], torch.float32, column)
-            else:
-                raise ConfigError(f"expected one of {', '.join(outputs)}, got `{column.output}`", where)
+                continue
+            known = of_actors if column.actor else outputs
+            if column.output not in known:
+                raise ConfigError(f"expected one of {', '.join(filter(None, known))}, got `{column.output}`", where)
+            found[name] = replace(known[column.output], source=column)
     return found
 
 
@@ -117,7 +121,8 @@ class Experience:
 
     def trajectory(self, rewards: Tensor) -> Trajectory:
         """What advantages are made of; rewards as the learner sees them."""
-        return Trajectory(rewards, self.values, self.terminals, self.truncations, self.bootstrap, self.last_value)
+        led = self.columns.get("led")
+        return Trajectory(rewards, self.values, self.terminals, self.truncations, self.bootstrap, self.last_value, led)
 
     def estimate(self, advantages: Tensor, returns: Tensor) -> None:
         """Take the learner's estimates [T, B], into the columns: no second pair of them is kept."""
@@ -135,25 +140,26 @@ class Experience:
         return (part * self.sizes.bptt_horizon + steps[:, None]) * self.sizes.rows + row
 
     def minibatch(
-        self, segments: Tensor, names: Iterable[str], advantages: Tensor, weights: Tensor, device: torch.device
+        self, segments: Tensor, names: Iterable[str], given: Mapping[str, Tensor], weights: Tensor, device: torch.device
     ) -> Minibatch:
         """These columns of the segments, and what a forward reads, on the learner's device.
 
-        `advantages` [T, B] as the losses shall see them.
+        `given` are columns [T, B] as the losses shall see them, in the place of those that are stored.
         """
+        columns = {**self.columns, **given}
         index = self.segment_steps(segments)
         flat = index.reshape(-1)
 
         def pick(name: str) -> Tensor:
-            x = advantages if name == "advantages" else self.columns[name]
+            x = columns[name]
             # Rows are copied whole; indexing by two arrays would go element by element.
             found = x.reshape(-1, *x.shape[2:]).index_select(0, flat)
             return found.view(*index.shape, *x.shape[2:]).to(device, non_blocking=True)
 
         states = self.states.flatten(0, 1).index_select(0, segments)
-        picked = {name: pick(name) for name in (*FORWARD, *names) if name in self.columns}
+        picked = {name: pick(name) for name in (*FORWARD, *names) if name in columns}
         rest = {"state": states.to(device, non_blocking=True), "weights": weights.to(device, non_blocking=True)}
-        return Minibatch(**({"masks": None} | picked | rest))
+        return Minibatch(**picked | rest)
 
 
 def shuffled(sizes: Sizes, rng: np.random.Generator) -> list[Tensor]:

@@ -48,9 +48,8 @@ class Objective:
     """What an epoch minimises: the losses that are active now, summed in their order."""
 
     def __init__(
-        self, losses: Mapping[str, Loss], heads: Mapping[str, nn.Module], policy: list[nn.Parameter], now: Progress
+        self, active: Mapping[str, Loss], heads: Mapping[str, nn.Module], policy: list[nn.Parameter], now: Progress
     ) -> None:
-        active = {name: loss for name, loss in losses.items() if loss.active(now)}
         self.now = now
         self.terms = [(term, heads.get(name)) for name, term in terms(active)]
         self.columns = list(dict.fromkeys(c for loss in active.values() for c in (*loss.reads, *loss.needs())))
@@ -90,17 +89,17 @@ class Learner:
         self.optimizer = Optimizer(run.optimizer, dict(policy.named_parameters()) | own)
         self.scale = RewardScale(run.trainer.reward, sizes.rows)
         shared = run.trainer.shared_advantage != 0
-        self.visible = VisibleAgents(policy.spec, sizes.num_agents) if shared else None
+        self.visible = VisibleAgents(policy.spec, sizes.num_agents, sizes.learners) if shared else None
         self.in_a_row = 0  # skipped updates, over epochs
 
     def learn(self, x: Experience, now: Progress) -> Learned:
         """All updates of one epoch."""
         t, done = self.run.trainer, Learned(in_a_row=self.in_a_row)
         rewards = self.scale(x, now.at(t.gamma), now.at(t.reward_time_scale), now.at(t.reward_clip))
-        rate, target_kl = now.at(self.run.optimizer.learning_rate), now.at(t.target_kl)
-        objective = Objective(self.run.losses, self.heads, self.parameters, now)
+        target_kl = now.at(t.target_kl)
+        objective = Objective(self.run.active_losses(now), self.heads, self.parameters, now)
         self.optimizer.use("train")
-        self.optimizer.set_rate(rate)
+        rate = self.optimizer.set(now)
         x.ratios.fill_(1.0)
         sums: Tensor | None = None
         stop_by_kl = False
@@ -152,17 +151,14 @@ class Learner:
         self, x: Experience, segments: Tensor, weight: Tensor, objective: Objective, done: Learned
     ) -> Tensor | None:
         """One minibatch; its metrics, or None if it was skipped."""
-        advantages = x.advantages
-        if self.run.trainer.normalize_advantages and "advantages" in objective.columns:
-            here = x.advantages.view(-1)[x.segment_steps(segments).view(-1)]
-            advantages = (x.advantages - here.mean()) / (here.std(correction=0) + 1e-8)
+        given = self._given(x, segments, objective)
         size = self.sizes.microbatch_size // self.sizes.bptt_horizon
         parts = -(-len(segments) // size)  # of equal size, as far as can be
         microbatches = list(zip(segments.tensor_split(parts), weight.tensor_split(parts), strict=True))
 
         def work(microbatch: tuple[Tensor, Tensor]) -> tuple[list[Tensor], dict[str, Tensor], Tensor, Tensor | None]:
             chosen, importance = microbatch
-            batch = x.minibatch(chosen, objective.columns, advantages, importance, self.device)
+            batch = x.minibatch(chosen, objective.columns, given, importance, self.device)
             with self.autocast():
                 out = self.forward(batch.obs, batch.state, batch.episode_starts, batch.masks)
             share = len(chosen) / len(segments)
@@ -185,7 +181,7 @@ class Learner:
         if not bool(torch.isfinite(norm + metrics.sum())):  # the one look at the device per minibatch
             done.skipped += 1
             done.in_a_row += 1
-            done.bad = x.minibatch(segments, objective.columns, advantages, weight, self.device)
+            done.bad = x.minibatch(segments, objective.columns, given, weight, self.device)
             return None
         for parameter, gradient in zip(objective.parameters, gradients, strict=True):
             parameter.grad = gradient
@@ -197,6 +193,21 @@ class Learner:
         done.updates += 1
         done.in_a_row = 0
         return torch.cat((metrics[:-1], norm[None]))
+
+    def _given(self, x: Experience, segments: Tensor, objective: Objective) -> dict[str, Tensor]:
+        """Columns that depend on the whole minibatch: its normalised advantages, and which steps were the policy's."""
+        if "advantages" not in objective.columns:
+            return {}
+        steps = x.segment_steps(segments).view(-1)
+        given, here = {"advantages": x.advantages}, x.advantages.view(-1)[steps]
+        led = x.columns.get("led")
+        if led is not None and bool((led := led != 0).view(-1)[steps].any()):
+            own = ~led.view(-1)[steps]
+            given["acted"] = (~led).float() * (len(own) / own.sum().clamp(min=1))
+            here = here[own]
+        if self.run.trainer.normalize_advantages and len(here):
+            given["advantages"] = (x.advantages - here.mean()) / (here.std(correction=0) + 1e-8)
+        return given
 
     # ---- state
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gridmill.config.schedule import Progress
 from gridmill.run import OptimizerConfig
 
 # What a group of parameters counts, of schedule-free AdamW. All else in a group is a setting.
@@ -21,13 +22,22 @@ class Optimizer:
     """One or two optimizers that step together."""
 
     def __init__(self, config: OptimizerConfig, named: dict[str, nn.Parameter]) -> None:
-        self.parts = _build(config, named)
+        self.config, self.parts = config, _build(config, named)
         self.schedule_free = config.kind == "schedule_free"
+        self.set(Progress(0, 1, 0, 1))
 
-    def set_rate(self, rate: float) -> None:
+    def set(self, now: Progress) -> float:
+        """Take the numbers that the settings have now; the learning rate."""
+        c = self.config
+        numbers = {"eps": now.at(c.eps), "weight_decay": now.at(c.weight_decay), "lr": now.at(c.learning_rate)}
+        betas = now.at(c.beta1), now.at(c.beta2)
         for part in self.parts:
             for group in part.param_groups:
-                group["lr"] = rate
+                if "betas" in group:  # Muon has a momentum and an eps of its own
+                    group |= numbers | {"betas": betas}
+                else:
+                    group |= {name: numbers[name] for name in ("lr", "weight_decay")}
+        return numbers["lr"]
 
     def step(self) -> None:
         """Along the gradients, which are then gone: a parameter without a new one stays where it is."""
@@ -90,27 +100,23 @@ class Optimizer:
 
 
 def _build(config: OptimizerConfig, named: dict[str, nn.Parameter]) -> list[Any]:
-    rate = 1e-3  # set before every step
-    betas = (config.beta1, config.beta2)
+    """Made with their libraries' numbers; ours are set before every epoch."""
     fused: dict[str, Any] = {"fused": True}
     parameters = list(named.values())
     if config.kind == "adam":
-        return [torch.optim.Adam(parameters, rate, betas, config.eps, config.weight_decay, **fused)]
+        return [torch.optim.Adam(parameters, **fused)]
     if config.kind == "adamw":
-        return [torch.optim.AdamW(parameters, rate, betas, config.eps, config.weight_decay, **fused)]
+        return [torch.optim.AdamW(parameters, **fused)]
     if config.kind == "muon":
         inner = {name: p for name, p in named.items() if p.ndim == 2 and name.startswith(("dense", "core"))}
         rest = [p for name, p in named.items() if name not in inner]
-        adamw = torch.optim.AdamW(rest, rate, betas, config.eps, config.weight_decay, **fused)
+        adamw = torch.optim.AdamW(rest, **fused)
         if not inner:  # no dense layer and no core
             return [adamw]
-        muon = torch.optim.Muon(
-            list(inner.values()), rate, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
-        )
-        return [muon, adamw]
+        return [torch.optim.Muon(list(inner.values()), adjust_lr_fn="match_rms_adamw"), adamw]
     from schedulefree import AdamWScheduleFree  # type: ignore[import-untyped]
 
-    return [AdamWScheduleFree(parameters, rate, betas, config.eps, config.weight_decay)]
+    return [AdamWScheduleFree(parameters)]
 
 
 def clip_norm(gradients: list[Tensor], limit: float) -> Tensor:

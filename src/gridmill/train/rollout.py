@@ -1,36 +1,47 @@
 """Rollout: the env's lanes and the policy in turn, [T, B] steps into an Experience.
 
-What is stored is the experience's table of columns. While the core steps one lane, the policy acts in another. On a
-CPU a lane's rows are split among the workers; on a GPU the whole lane is taken at once, with pinned host memory and one
-synchronisation per step and lane (the actions must arrive before the core can go on).
+What is stored is the experience's table of columns, of the rows that are learned from. While the core steps one lane,
+the policy acts in another. On a CPU a lane's rows are split among the workers; on a GPU the whole lane is taken at
+once, with pinned host memory and one synchronisation per step and lane (the actions must arrive before the core can
+go on).
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.env.env import Env
+from gridmill.losses import TEACHER
 from gridmill.policy.kernels import native
 from gridmill.policy.network import Output
 from gridmill.sizing import Sizes
-from gridmill.train.actors import Actor
+from gridmill.train.actors import Actor, Rows
 from gridmill.train.experience import Experience
 from gridmill.train.workers import WorkerPool
 
 MOST_ROWS, LEAST_ROWS = 1024, 128  # that one worker acts for at a time, if there are so many
-PARTS = ("env", "copy", "act", "store")  # where the time of a rollout goes
+# Where the time of a rollout goes; the two of the teacher are the networks that are shown what ours sees, and storing
+# what they or the env's teacher said.
+CHUNK_PARTS = ("copy", "act", "teacher_forward", "teacher_store", "store")
+PARTS = ("env", *CHUNK_PARTS, "players")
 
 
 class Rollout:
-    """Collects experience; remembers the recurrent state and which rows begin an episode."""
+    """Collects experience; remembers the recurrent state and which rows begin an episode.
+
+    `learned` are the rows of the env that the policy acts in and is learned from (None: all); `players` are policies in
+    folders that act in others of them, each by its folder.
+    """
 
     def __init__(
         self,
@@ -44,27 +55,45 @@ class Rollout:
         seed: int,
         state_size: int,
         frozen: Callable[[], AbstractContextManager[object]],
+        learned: NDArray[np.int64] | None = None,
+        players: Mapping[str, NDArray[np.int64]] = MappingProxyType({}),
     ) -> None:
         self.env, self.policy, self.sizes, self.experience = env, policy, sizes, experience
         self.workers, self.device, self.autocast, self.seed = workers, device, autocast, seed
         self.frozen = frozen  # the policy's acting form, while weights do not change
         self.step = 0  # steps of every row so far: with the seed and the row, all that drawing an action depends on
         self.state = torch.zeros(sizes.rows, state_size, device=device)
-        self.episode_starts = torch.ones(sizes.rows, dtype=torch.uint8)
+        self.lanes = [env.rows(lane) for lane in range(env.lanes)]
+        self.episode_starts = torch.ones(self.lanes[-1].stop, dtype=torch.uint8)  # of all rows of the env
         # Parts of arrays are found and filled many times a step, which NumPy does ten times faster than torch.
         self.on_cpu = device.type == "cpu"
         self._pinned: dict[str, Tensor] = {}
         self.kept = {name: self._plain(tensor) for name, tensor in experience.columns.items()}
         self.kept_states = self._plain(experience.states)
-        self.own_state, self.own_starts = self._plain(self.state), self._plain(self.episode_starts)
+        self.own_state, self.starts = self._plain(self.state), self.episode_starts.numpy()
         sources = {name: stored.source for name, stored in experience.table.items() if stored.source is not None}
-        self.before = {name: self._seen(s.env) for name, s in sources.items() if s.env and not s.after}
+        before = {name: self._seen(s.env) for name, s in sources.items() if s.env and not s.after}
+        self.taught = {name: before.pop(name) for name, s in sources.items() if s.env == TEACHER and not s.after}
+        self.before = before
         self.after = {name: self._seen(s.env) for name, s in sources.items() if s.env and s.after}
-        self.outputs = {name: Output._fields.index(s.output) for name, s in sources.items() if s.output}
-        self.actors = {name: Actor(s.actor, env, seed) for name, s in sources.items() if s.actor}
+        self.outputs = {name: Output._fields.index(s.output) for name, s in sources.items() if s.output and not s.actor}
+        self.asked = {name: s for name, s in sources.items() if s.actor}  # columns of other policies
+        self.actors: dict[str, Actor] = {}  # by the first column of each
+        for name, path in _first(self.asked).items():
+            self.actors[name] = Actor(path, env, seed, sizes.rows)
+        self.teacher = self._seen(TEACHER) if "led" in experience.columns else None
+        self.led = np.zeros(sizes.rows, np.uint8)  # 1 where the teacher acts in this segment
         self.final_obs, self.drawn = self._seen("final_obs"), self._seen("actions")
-        self.lanes = [env.rows(lane) for lane in range(env.lanes)]
-        self.chunks = [_chunks(rows) if self.on_cpu else [rows] for rows in self.lanes]
+        self.needed: Collection[str] = self.asked
+        self.learned = learned
+        self.chunks = [_chunks(rows, learned, whole=not self.on_cpu) for rows in self.lanes]
+        self.lane_rows = [_join(chunks) for chunks in self.chunks]
+        self.players: dict[str, Actor] = {}
+        self.player_chunks: list[list[tuple[Actor, Rows]]] = [[] for _ in self.lanes]
+        for number, (path, rows) in enumerate(players.items()):
+            actor = self.players[path] = Actor(path, env, hash_of(seed, number), len(rows))
+            for lane, chunks in zip(self.lanes, self.player_chunks, strict=True):
+                chunks += [(actor, chunk) for chunk in _chunks(lane, rows)]
         self.times = dict.fromkeys(PARTS, 0.0)
         self.begun: Callable[[list[int]], None] | None = None  # told which worlds have begun an episode
 
@@ -87,110 +116,177 @@ class Rollout:
         if self.on_cpu:
             self.kept[name][t, rows] = what
         else:
-            self.kept[name][t, rows].copy_(what, non_blocking=True)
+            self.kept[name][t, rows].copy_(torch.as_tensor(what), non_blocking=True)
 
-    def collect(self) -> None:
-        """One rollout. Afterwards no lane is in flight."""
+    def collect(self, lead: float = 0.0, needed: Collection[str] | None = None) -> None:
+        """One rollout. Afterwards no lane is in flight.
+
+        The teacher leads this share of the rows, drawn for each segment. `needed` are the columns that somebody will
+        read: another policy that fills none of them is not run.
+        """
         self.times = dict.fromkeys(PARTS, 0.0)
+        self.needed = self.asked if needed is None else needed
         with self.frozen():
             for t in range(self.sizes.horizon):
-                for lane, rows in enumerate(self.lanes):
+                if self.teacher is not None and t % self.sizes.bptt_horizon == 0:
+                    self.led[:] = shares(self.seed, self.step, self.sizes.rows) < lead
+                for lane in range(len(self.lanes)):
                     if t > 0:
-                        self._receive(lane, rows, t - 1)
-                    self._think(lane, rows, t)
+                        self._receive(lane, t - 1)
+                    self._think(lane, t)
                     self.env.send(lane)
                 self.step += 1
-            for lane, rows in enumerate(self.lanes):
-                self._receive(lane, rows, self.sizes.horizon - 1)
+            for lane in range(len(self.lanes)):
+                self._receive(lane, self.sizes.horizon - 1)
             self.workers.map(self._look_ahead, [chunk for chunks in self.chunks for chunk in chunks])
 
     # ---- one lane, one step
 
-    def _receive(self, lane: int, rows: slice, t: int) -> None:
+    def _receive(self, lane: int, t: int) -> None:
         """Wait for a lane and store what its step brought."""
         began = time.perf_counter()
         self.env.recv(lane)
         came = time.perf_counter()
+        rows, all_rows = self.lane_rows[lane], self.lanes[lane]
         for name, seen in self.after.items():
-            self._put(name, t, rows, seen[rows])
-        terminals, truncations = self.after["terminals"][rows], self.after["truncations"][rows]
-        self.own_starts[rows] = terminals | truncations
-        if self.begun is not None and self.own_starts[rows].any():
+            self._put(name, t, rows.own, seen[rows.env])
+        self.starts[all_rows] = self.after["terminals"][all_rows] | self.after["truncations"][all_rows]
+        if self.begun is not None and self.starts[all_rows].any():
             agents = self.env.num_agents  # whose episodes end together
-            worlds = np.flatnonzero(self.episode_starts.numpy()[rows.start : rows.stop : agents])
-            self.begun((worlds + rows.start // agents).tolist())
-        self.kept["bootstrap"][t, rows] = 0.0
+            worlds = np.flatnonzero(self.starts[all_rows.start : all_rows.stop : agents])
+            self.begun((worlds + all_rows.start // agents).tolist())
+        self.kept["bootstrap"][t, rows.own] = 0.0
+        terminals, truncations = self.after["terminals"][rows.env], self.after["truncations"][rows.env]
         cut = truncations & ~terminals
         if cut.any():
-            self._value_of_the_cut(t, torch.as_tensor(cut).nonzero().squeeze(1) + rows.start)
+            self._value_of_the_cut(t, torch.as_tensor(cut).nonzero().squeeze(1) + rows.own.start)
         self.times["env"] += came - began
         self.times["store"] += time.perf_counter() - came
 
     @torch.inference_mode()
     def _value_of_the_cut(self, t: int, which: Tensor) -> None:
         """V of the last observation of episodes that the time limit cut, from the state they ended with."""
-        obs = torch.as_tensor(self.final_obs)[which].to(self.device)
+        seen = which if self.learned is None else torch.from_numpy(self.learned)[which]
+        obs = torch.as_tensor(self.final_obs)[seen].to(self.device)
         never = torch.zeros(1, len(which), dtype=torch.uint8, device=self.device)
         with self.autocast():
             _, values, *_ = self.policy(obs[None], self.state[which.to(self.device)], never, None)
         self.experience.bootstrap[t, which.to(self.experience.device)] = values[0].to(self.experience.device)
 
-    def _think(self, lane: int, rows: slice, t: int) -> None:
+    def _think(self, lane: int, t: int) -> None:
         began = time.perf_counter()
-        for name, actor in self.actors.items():
-            actions = actor.act(rows, self.step, self.episode_starts.numpy())
-            self._put(name, t, rows, actions if self.on_cpu else torch.from_numpy(actions))
         spent = self.workers.map(lambda chunk: self._act(chunk, t), self.chunks[lane])
         # Chunks run side by side: their parts share the time that passed.
-        share = (time.perf_counter() - began) / max(1e-9, sum(map(sum, spent)))
-        for part, seconds in zip(("copy", "act", "store"), zip(*spent, strict=True), strict=True):
+        acted = time.perf_counter()
+        share = (acted - began) / max(1e-9, sum(map(sum, spent)))
+        for part, seconds in zip(CHUNK_PARTS, zip(*spent, strict=True), strict=True):
             self.times[part] += sum(seconds) * share
+        if self.players:
+            self.workers.map(lambda item: self._play(*item), self.player_chunks[lane])
+            self.times["players"] += time.perf_counter() - acted
 
     @torch.inference_mode()
-    def _act(self, rows: slice, t: int) -> tuple[float, float, float]:
-        """Observations in, actions out, for some rows; the seconds of copying, thinking and storing."""
-        began = time.perf_counter()
-        kept, device = self.experience, self.device
+    def _act(self, rows: Rows, t: int) -> tuple[float, ...]:
+        """Observations in, actions out, for some rows; the seconds of each of CHUNK_PARTS."""
+        marks = [time.perf_counter()]
+        kept, device, own = self.experience, self.device, rows.own
         for name, seen in self.before.items():
-            self._put(name, t, rows, seen[rows])
-        self._put("episode_starts", t, rows, self.own_starts[rows])
+            self._put(name, t, own, seen[rows.env])
+        self._put("episode_starts", t, own, self.starts[rows.env])
         if t % self.sizes.bptt_horizon == 0:
-            self.kept_states[t // self.sizes.bptt_horizon, rows] = self.own_state[rows]
-        obs, starts = kept.obs[t : t + 1, rows].to(device), kept.episode_starts[t : t + 1, rows].to(device)
-        masks = None if kept.masks is None else kept.masks[t : t + 1, rows].to(device)
-        copied = time.perf_counter()
+            self.kept_states[t // self.sizes.bptt_horizon, own] = self.own_state[own]
+        obs, starts = kept.obs[t : t + 1, own].to(device), kept.episode_starts[t : t + 1, own].to(device)
+        masks = None if kept.masks is None else kept.masks[t : t + 1, own].to(device)
+        marks.append(time.perf_counter())
         with self.autocast():
-            out = self.policy(obs, self.state[rows], starts, masks)
-        thought = time.perf_counter()
-        self.own_state[rows] = self._plain(out[2])
+            out = self.policy(obs, self.state[own], starts, masks)
+        marks.append(time.perf_counter())
+        said = self._ask(rows)
+        marks.append(time.perf_counter())
+        for name, what in said.items():
+            self._put(name, t, own, what)
+        for name, seen in self.taught.items():
+            self._put(name, t, own, seen[rows.env])
+        marks.append(time.perf_counter())
+        self.own_state[own] = self._plain(out[2])
         for name, part in self.outputs.items():
-            self._put(name, t, rows, self._plain(out[part])[0])
+            self._put(name, t, own, self._plain(out[part])[0])
         self._choose(rows, t, out[0][0], masks)
-        return copied - began, thought - copied, time.perf_counter() - thought
+        marks.append(time.perf_counter())
+        return tuple(b - a for a, b in itertools.pairwise(marks))
 
-    def _choose(self, rows: slice, t: int, logits: Tensor, masks: Tensor | None) -> None:
-        """Draw actions and store them with their log-probs."""
+    def _ask(self, rows: Rows) -> dict[str, Any]:
+        """What other policies make of the same rows, by column; each thinks once."""
+        found: dict[str, Any] = {}
+        for first, actor in self.actors.items():
+            path = self.asked[first].actor
+            columns = {n: c.output for n, c in self.asked.items() if c.actor == path and n in self.needed}
+            if columns:
+                said = actor.outputs(actor.think(rows, self.starts), set(columns.values()), rows, self.step)
+                found |= {name: said[output] for name, output in columns.items()}
+        return found
+
+    def _play(self, actor: Actor, rows: Rows) -> None:
+        """A frozen player acts in its rows."""
+        actions = actor.player.choose(actor.think(rows, self.starts), self.step, rows.own.start)
+        self.env.actions[rows.env] = actions
+
+    def _choose(self, rows: Rows, t: int, logits: Tensor, masks: Tensor | None) -> None:
+        """Draw actions and store them with their log-probs; the teacher's where it leads."""
+        own = rows.own
         if self.on_cpu:
-            actions, log_probs = self.drawn[rows], self.kept["log_probs"][t, rows]
-            allowed = None if masks is None else self.kept["masks"][t, rows]
-            native.sample_actions(logits.numpy(), allowed, self.seed, self.step, rows.start, actions, log_probs)
-            self._put("actions", t, rows, actions)
-            return
-        generator = torch.Generator(self.device).manual_seed(hash_of(self.seed, self.step, rows.start))
-        uniform = torch.rand(logits.shape, device=self.device, generator=generator).clamp_min(1e-10)
-        chosen = (logits - (-uniform.log()).log()).argmax(-1)  # the Gumbel trick
-        self._put("actions", t, rows, chosen.int())
-        self._put("log_probs", t, rows, logits.log_softmax(-1).gather(-1, chosen[:, None]).squeeze(-1))
-        self.drawn[rows].copy_(chosen.int())  # waits for the device: the one synchronisation
+            actions = np.empty(own.stop - own.start, np.int32)
+            allowed = None if masks is None else self.kept["masks"][t, own]
+            native.sample_actions(
+                logits.numpy(), allowed, self.seed, self.step, own.start, actions, self.kept["log_probs"][t, own]
+            )
+            chosen = torch.from_numpy(actions)
+        else:
+            generator = torch.Generator(self.device).manual_seed(hash_of(self.seed, self.step, own.start))
+            uniform = torch.rand(logits.shape, device=self.device, generator=generator).clamp_min(1e-10)
+            chosen = (logits - (-uniform.log()).log()).argmax(-1).int()  # the Gumbel trick
+            self._put("log_probs", t, own, _log_probs(logits, chosen))
+        if self.teacher is not None:
+            self._put("led", t, own, self.led[own])
+            if self.led[own].any():
+                led = torch.from_numpy(self.led[own]).to(chosen.device) != 0
+                chosen = torch.where(led, torch.as_tensor(self.teacher[rows.env]).to(chosen.device), chosen)
+                known = self.experience.log_probs[t, own].to(chosen.device)
+                self._put("log_probs", t, own, self._plain(torch.where(led, _log_probs(logits, chosen), known)))
+        self._put("actions", t, own, self._plain(chosen))
+        self.drawn[rows.env] = self._plain(chosen.cpu())  # waits for the device: the one synchronisation
 
     @torch.inference_mode()
-    def _look_ahead(self, rows: slice) -> None:
+    def _look_ahead(self, rows: Rows) -> None:
         """V of the observation after the last step; the state does not move."""
         kept, device = self.experience, self.device
-        obs, starts = torch.as_tensor(self.before["obs"][rows]).to(device), self.episode_starts[rows].to(device)
+        obs = torch.as_tensor(self.before["obs"][rows.env]).to(device)
+        starts = torch.as_tensor(self.starts[rows.env]).to(device)
         with self.autocast():
-            _, values, *_ = self.policy(obs[None], self.state[rows], starts[None], None)
-        kept.last_value[rows] = values[0]
+            _, values, *_ = self.policy(obs[None], self.state[rows.own], starts[None], None)
+        kept.last_value[rows.own] = values[0]
+
+
+def _log_probs(logits: Tensor, chosen: Tensor) -> Tensor:
+    return logits.log_softmax(-1).gather(-1, chosen.long()[:, None]).squeeze(-1)
+
+
+def _first(asked: Mapping[str, Any]) -> dict[str, str]:
+    """The first column of every actor, and the actor's folder."""
+    found: dict[str, str] = {}
+    for name, column in asked.items():
+        if column.actor not in found.values():
+            found[name] = column.actor
+    return found
+
+
+def shares(seed: int, step: int, rows: int) -> NDArray[np.float64]:
+    """A number in [0, 1) for every row, drawn from counters (splitmix64 of the seed, the step and the row)."""
+    mixed = np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(hash_of(seed, step))
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits: NDArray[np.float64] = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64)
+    return np.multiply(bits, 2.0**-53)
 
 
 def hash_of(*numbers: int) -> int:
@@ -202,12 +298,25 @@ def hash_of(*numbers: int) -> int:
     return mixed >> 1
 
 
-def _chunks(rows: slice) -> list[slice]:
-    """A lane's rows in equal parts, two at least if it has rows enough; the same for any number of workers."""
-    count = rows.stop - rows.start
-    parts = max(min(2, count // LEAST_ROWS), -(-count // MOST_ROWS))
-    edges = [rows.start + count * i // parts for i in range(parts + 1)]
-    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+def _chunks(lane: slice, chosen: NDArray[np.int64] | None = None, whole: bool = False) -> list[Rows]:
+    """A lane's rows in equal parts, two at least if it has rows enough; the same for any number of workers.
+
+    Of `chosen`, which are numbered by themselves, or of all rows.
+    """
+    ends = [lane.start, lane.stop]
+    first, last = ends if chosen is None else np.searchsorted(chosen, ends).tolist()
+    count = last - first
+    parts = 1 if whole else max(min(2, count // LEAST_ROWS), -(-count // MOST_ROWS))
+    edges = [first + count * i // parts for i in range(parts + 1)] if count else []
+    owns = [slice(a, b) for a, b in itertools.pairwise(edges)]
+    return [Rows(own if chosen is None else chosen[own], own) for own in owns]
+
+
+def _join(chunks: list[Rows]) -> Rows:
+    """Neighbouring chunks as one."""
+    own = slice(chunks[0].own.start, chunks[-1].own.stop)
+    places = [chunk.env for chunk in chunks if not isinstance(chunk.env, slice)]
+    return Rows(np.concatenate(places) if places else own, own)
 
 
 def _pin(array: Tensor) -> None:

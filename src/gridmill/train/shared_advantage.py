@@ -8,6 +8,8 @@ in sight are few, and they are the ones that an action reaches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -21,9 +23,9 @@ MOST_AGENTS = 256  # the index is one byte
 
 
 class VisibleAgents:
-    """Of one environment with `num_agents` in each world."""
+    """Of one environment with `num_agents` in each world; its rows are those of the `learners` (None: of all agents)."""
 
-    def __init__(self, spec: Spec, num_agents: int) -> None:
+    def __init__(self, spec: Spec, num_agents: int, learners: Sequence[int] | None = None) -> None:
         if FEATURE not in spec.features or num_agents > MOST_AGENTS:
             what = f"worlds of {num_agents} agents" if FEATURE in spec.features else f"no feature `{FEATURE}`"
             raise ConfigError(
@@ -31,23 +33,28 @@ class VisibleAgents:
                 "set it to 0",
                 "$.trainer.shared_advantage",
             )
-        self.feature, self.num_agents = spec.features.index(FEATURE), num_agents
+        chosen = list(range(num_agents) if learners is None else learners)
+        self.feature, self.world_rows = spec.features.index(FEATURE), len(chosen)
+        self.place = torch.full((num_agents,), -1, dtype=torch.int32)  # which row of its world is an agent's
+        self.place[chosen] = torch.arange(len(chosen), dtype=torch.int32)
 
     def sums(self, obs: Tensor, numbers: Tensor) -> Tensor:
         """Numbers [T, B] of all agents in sight, added up for each; obs uint8 [T, B, tokens, 3]."""
         if obs.device.type == "cpu":
             found = torch.empty(numbers.shape)
-            obs_, numbers_, found_ = arrays(obs, numbers.contiguous(), found)
-            native.sum_visible(obs_, self.feature, self.num_agents, numbers_, found_)
+            obs_, place, numbers_, found_ = arrays(obs, self.place, numbers.contiguous(), found)
+            native.sum_visible(obs_, self.feature, self.world_rows, place, numbers_, found_)
             return found
         return self.plain_sums(obs, numbers)
 
     def plain_sums(self, obs: Tensor, numbers: Tensor) -> Tensor:
         """The same in torch, a step at a time."""
         found = torch.zeros_like(numbers)
+        place = torch.cat((self.place, torch.full((MOST_AGENTS - len(self.place),), -1))).to(obs.device).long()
         for t in range(len(obs)):
-            there = (obs[t, ..., 0] != NO_TOKEN) & (obs[t, ..., 1] == self.feature) & (obs[t, ..., 2] < self.num_agents)
+            known = place[obs[t, ..., 2].long()] >= 0
+            there = (obs[t, ..., 0] != NO_TOKEN) & (obs[t, ..., 1] == self.feature) & known
             row, token = there.nonzero(as_tuple=True)
-            other = row // self.num_agents * self.num_agents + obs[t, row, token, 2].long()
+            other = row // self.world_rows * self.world_rows + place[obs[t, row, token, 2].long()]
             found[t].index_add_(0, row, numbers[t, other] * (other != row))
         return found

@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,14 @@ from gridmill.curriculum import Curriculum
 from gridmill.env import Env, Episodes
 from gridmill.env.windows import Window
 from gridmill.games.make import make
+from gridmill.losses import TEACHER
 from gridmill.policy import onednn
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
-from gridmill.sizing import memory
+from gridmill.sizing import memory, players_of_agents, scripted_players
 from gridmill.sizing import sizes as sizes_of
+from gridmill.train.actors import Actor
 from gridmill.train.experience import Experience, core_columns, loss_columns
 from gridmill.train.learner import Learned, Learner
 from gridmill.train.rollout import Rollout
@@ -74,20 +76,26 @@ class Trainer:
             forward = torch.compile(self.policy, mode=t.compile)
         autocast = self._autocast()
         kept = experience_device(t.experience_device, self.device)
-        table = core_columns(self.spec, self.env.masks is not None, self.env.signal is not None)
+        table = core_columns(self.spec, self.env.masks is not None, self.env.signal is not None, bool(run.teacher))
         table |= loss_columns(run.losses, self.env, self.spec, run.policy.hidden)
         self.experience = Experience(self.sizes, table, self.policy.state_size, kept)
+        scripts = scripted_players(run)
+        frozen = {name: self._rows_of(agents) for name, agents in self._players().items() if name not in scripts}
+        learned = self._rows_of(self.sizes.learners) if run.players else None
         self.rollout = Rollout(
             self.env, forward, self.sizes, self.experience, self.workers, self.device, autocast, run.seed,
-            self.policy.state_size, self.policy.frozen,
+            self.policy.state_size, self.policy.frozen, learned, frozen,
         )  # fmt: skip
         self.learner = Learner(run, self.policy, forward, self.sizes, self.workers, self.device, autocast)
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
-        self.recent = np.zeros(0)  # scores of the newest agent-episodes
+        self.recent = np.zeros(0)  # scores of the newest agent-episodes that were learned from
         self.learned: Learned | None = None  # of the newest epoch
         self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
-        self.windows = RunWindows(t.window_env_steps, self.env) if t.window_env_steps else None
+        self.windows = RunWindows(t.window_env_steps, self.env, self.sizes.learners) if t.window_env_steps else None
         self.full_windows: list[Window] = []  # of the newest epoch
+        self.clock: dict[str, int] = {}  # of the core's threads, after the newest rollout
+        self.teaching = bool(run.teacher)  # an env begins with its teacher on
+        self._teach(False)
         self.env.reset()
         if self.curriculum is not None:
             self.curriculum.assign_next()
@@ -97,6 +105,25 @@ class Trainer:
         if self.run.trainer.precision == "bf16":
             return lambda: torch.autocast(self.device.type, torch.bfloat16)
         return contextlib.nullcontext
+
+    def _rows_of(self, agents: Sequence[int]) -> NDArray[np.int64]:
+        """The rows of some agents in all worlds."""
+        worlds = np.arange(self.env.num_worlds, dtype=np.int64)[:, None]
+        return np.ravel(worlds * self.env.num_agents + np.array(agents, np.int64))
+
+    def _players(self) -> dict[str, list[int]]:
+        """The agents of a world that others act for, by who does."""
+        found: dict[str, list[int]] = {}
+        for agent, name in enumerate(players_of_agents(self.run, self.env.num_agents)):
+            if name:
+                found.setdefault(name, []).append(agent)
+        return found
+
+    def _teach(self, on: bool) -> None:
+        """Whether the env's teacher is asked."""
+        if self.run.teacher and on != self.teaching:
+            self.teaching = on
+            self.env.teach(on)
 
     @property
     def done(self) -> bool:
@@ -111,6 +138,11 @@ class Trainer:
     def _epochs_left(self) -> int:
         return -(-max(0, self.run.trainer.total_timesteps - self.agent_steps) // self.sizes.batch_size)
 
+    @property
+    def epochs_left(self) -> int:
+        """At least one: who asks is about to begin it."""
+        return max(1, self._epochs_left)
+
     def progress(self) -> Progress:
         total = self.epochs + self._epochs_left
         return Progress(self.agent_steps, self.total_steps, self.epochs, total, self.last)
@@ -118,7 +150,7 @@ class Trainer:
     def epoch(self) -> dict[str, Any]:
         """One rollout and what is learned from it; the metrics of both."""
         began = time.perf_counter()
-        self.rollout.collect()
+        self._collect()
         collected = time.perf_counter()
         episodes = self.env.take_episodes()
         self._refuse_broken_numbers()
@@ -144,13 +176,37 @@ class Trainer:
         }
         if self.run.trainer.signal:
             metrics["signal"] = float(self.experience.signal.mean())
-        metrics |= {f"time/{part}": seconds for part, seconds in self.rollout.times.items()}
+        metrics |= {f"time/{part}": seconds for part, seconds in self._times().items()}
         metrics |= learned.metrics | self._statistics(episodes, scores)
         metrics |= {} if self.curriculum is None else self.curriculum.metrics
         self.last = {
             name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
         }
         return metrics
+
+    def _collect(self) -> None:
+        """A rollout; teachers are asked only while a loss that counts needs their answers."""
+        now = self.progress()
+        active = self.run.active_losses(now).values()
+        needed = {name: column for loss in active for name, column in loss.needs().items()}
+        self._teach(any(column.env == TEACHER for column in needed.values()))
+        self.rollout.collect(max((loss.leads(now) for loss in active), default=0.0), needed)
+
+    def _times(self) -> dict[str, float]:
+        """Seconds of the rollout's parts, and of the core's threads where they are timed."""
+        times = dict(self.rollout.times)
+        times["teacher"] = times["teacher_forward"] + times["teacher_store"]
+        if not self.run.teacher and not self.rollout.actors:
+            times = {name: seconds for name, seconds in times.items() if not name.startswith("teacher")}
+        if not self.rollout.players:
+            del times["players"]
+        names = {"total": "core", "teacher": "teacher_calls", "players": "player_calls"}
+        clock = self.env.step_timing_total or {}
+        for name, label in names.items():
+            if name in clock:
+                times[label] = 1e-9 * (clock[name] - self.clock.get(name, 0))
+        self.clock = clock
+        return times
 
     def _refuse_broken_numbers(self) -> None:
         x = self.experience
@@ -161,6 +217,7 @@ class Trainer:
                 continue
             for first in torch.nonzero(~torch.isfinite(numbers))[:1].tolist():
                 step, row = first[:2]
+                row = row if self.rollout.learned is None else int(self.rollout.learned[row])
                 raise BrokenNumbers(
                     f"{name} of row {row} (world {row // self.env.num_agents}) is {float(numbers[tuple(first)])} "
                     f"at step {self.rollout.step - self.sizes.horizon + step} of the run; expected finite numbers"
@@ -174,19 +231,33 @@ class Trainer:
 
     def _statistics(self, episodes: Episodes, scores: NDArray[np.float64]) -> dict[str, float]:
         """Means of the finished agent-episodes; those cut short at the start of a run tell nothing and are left out."""
-        kept = episodes.whole()
+        whole = ~episodes["desynced"]
+        others = self._of_players(episodes.where(whole))
+        whole &= np.isin(episodes["agent"], self.sizes.learners)
+        kept = episodes.where(whole)
         if kept.count == 0:
-            return {"episodes": 0}
-        score = scores[~episodes["desynced"]]
+            return others | {"episodes": 0}
+        score = scores[whole]
         self.recent = np.concatenate((self.recent, score))[-RECENT:]
         means = kept.means()
         means["episode_return"] = means.pop("reward")  # `reward` is the mean of a step
-        return {
+        return others | {
             "episodes": kept.count,
             "score": float(np.mean(score)),
             "score_recent": float(np.mean(self.recent)),
             **means,
         }
+
+    def _of_players(self, episodes: Episodes) -> dict[str, float]:
+        """Of those who play beside the policy, by name: how many episodes ended, their mean score and return."""
+        found: dict[str, float] = {}
+        for name, agents in self._players().items():
+            kept, label = episodes.where(np.isin(episodes["agent"], agents)), f"player/{Path(name).name}"
+            found[f"{label}/episodes"] = kept.count
+            if kept.count:
+                found[f"{label}/score"] = float(np.mean(self.run.game.score_of(kept, self.run.score)))
+                found[f"{label}/episode_return"] = float(np.mean(kept["reward"]))
+        return found
 
     # ---- state
 
@@ -195,7 +266,7 @@ class Trainer:
         worlds = torch.frombuffer(bytearray(self.env.save()), dtype=torch.uint8)
         counters = [self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step]
         windows = {} if self.windows is None else self.windows.tensors()
-        actors = {f"actor.{name}": actor.tensor() for name, actor in self.rollout.actors.items()}
+        actors = {f"actor.{name}": actor.tensor() for name, actor in self._actors().items()}
         tasks = {} if self.curriculum is None else {"curriculum": _as_tensor(self.curriculum.state())}
         return (
             self.learner.tensors()
@@ -207,7 +278,7 @@ class Trainer:
                 "state": self.rollout.state.cpu().clone(),
                 "starts": self.rollout.episode_starts.clone(),
                 "recent": torch.from_numpy(self.recent.copy()),
-                "counters": torch.tensor([*counters, self.learner.in_a_row], dtype=torch.int64),
+                "counters": torch.tensor([*counters, self.learner.in_a_row, self.teaching], dtype=torch.int64),
             }
         )
 
@@ -223,17 +294,22 @@ class Trainer:
             self.windows.restore(tensors)
         if self.curriculum is not None:
             self.curriculum.restore(json.loads(tensors["curriculum"].numpy().tobytes()))
+        counters = [int(number) for number in tensors["counters"]]
+        self._teach(bool(counters[6:7] == [1]))  # as it was, before its memory comes back
         self.env.restore(tensors["worlds"].numpy().tobytes())
         self.rollout.state.copy_(tensors["state"])
         self.rollout.episode_starts.copy_(tensors["starts"])
-        for name, actor in self.rollout.actors.items():
+        for name, actor in self._actors().items():
             if f"actor.{name}" in tensors:  # one that is new begins with nothing remembered
                 actor.restore(tensors[f"actor.{name}"])
         self.recent = tensors["recent"].numpy().copy()
         self.last = dict(last)
-        counters = [int(number) for number in tensors["counters"]]
         self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step = counters[:5]
         self.learner.in_a_row = counters[5]
+
+    def _actors(self) -> dict[str, Actor]:
+        """The other policies, by what their state is saved as."""
+        return self.rollout.actors | {f"player.{path}": actor for path, actor in self.rollout.players.items()}
 
     def close(self) -> None:
         self.workers.close()
@@ -280,6 +356,9 @@ def _environment(run: Run, threads: int) -> Env:
         signal=t.signal,
         desync_episodes=t.desync_episodes,
         implementation="native" if t.env_impl == "auto" else t.env_impl,
+        profiling=True if run.profiler.rollout_timing else None,
+        teacher=run.teacher,
+        players=scripted_players(run),
     )
     return env
 

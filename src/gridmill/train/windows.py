@@ -5,7 +5,7 @@ The open window is part of a run's state, so that a resumed run closes the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -18,10 +18,10 @@ from gridmill.train.experience import Experience
 
 
 class RunWindows:
-    """Windows of `size` env steps of an env."""
+    """Windows of `size` env steps of an env; what is counted in them is of the agents that are learned from."""
 
-    def __init__(self, size: int, env: Env) -> None:
-        self.shape = (-1, env.num_worlds, env.num_agents)
+    def __init__(self, size: int, env: Env, learners: Sequence[int]) -> None:
+        self.learners, self.shape = learners, (-1, env.num_worlds, len(learners))
         self.names = ["length", *filter(is_figure, env.stat_names)]
         self.windows = Windows(size)
         self.signal = env.signal is not None
@@ -31,7 +31,8 @@ class RunWindows:
         paid = {"reward": x.rewards} | ({"signal": x.signal} if "signal" in x.columns else {})
         steps = {name: c.cpu().numpy().reshape(self.shape).sum(2, dtype=np.float64) for name, c in paid.items()}
         ended = (x.terminals | x.truncations).cpu().numpy().reshape(self.shape)[:, :, 0]
-        return self.windows.add(Ticks(steps, ended, episodes))
+        ours = np.isin(episodes["agent"], self.learners)
+        return self.windows.add(Ticks(steps, ended, episodes.where(ours)))
 
     def tensors(self) -> dict[str, Tensor]:
         """The open window."""

@@ -79,13 +79,15 @@ void compare_scans(std::size_t hidden) {
   });
 }
 
-void compare_losses(std::size_t actions, float value_clip) {
+void compare_losses(std::size_t actions, float value_clip, bool led) {
   constexpr std::size_t kRows = 60, kSegments = 12;
   const auto logits = numbers(kRows * actions, 20, 3.0f);
   const auto drawn = bytes(kRows, 21, static_cast<std::uint32_t>(actions));
   const std::vector<std::int32_t> chosen(drawn.begin(), drawn.end());
   const auto values = numbers(kRows, 22), log_probs = numbers(kRows, 23), advantages = numbers(kRows, 24);
   const auto returns = numbers(kRows, 25), old = numbers(kRows, 26), weights = numbers(kSegments, 27);
+  const auto who = bytes(kRows, 28, 2);  // 0: somebody else acted
+  const std::vector<float> acted(who.begin(), who.end());
   const PpoJob job{kRows,
                    actions,
                    kSegments,
@@ -97,6 +99,7 @@ void compare_losses(std::size_t actions, float value_clip) {
                    returns.data(),
                    old.data(),
                    weights.data(),
+                   led ? acted.data() : nullptr,
                    1.0f,
                    0.2f,
                    0.01f,
@@ -143,7 +146,8 @@ TEST(learn_scans_are_the_same_bytes_on_every_cpu) {
 
 TEST(learn_losses_are_the_same_bytes_on_every_cpu) {
   for (const std::size_t actions : {2, 9, 16, 69})
-    for (const float value_clip : {0.0f, 0.1f}) compare_losses(actions, value_clip);
+    for (const float value_clip : {0.0f, 0.1f})
+      for (const bool led : {false, true}) compare_losses(actions, value_clip, led);
 }
 
 TEST(learn_samples_are_the_same_bytes_on_every_cpu) {

@@ -123,7 +123,9 @@ class Pieces:
                 f"got {trainer.batch_size}, {trainer.minibatch_size} and {trainer.bptt_horizon}"
             )
         self.parts = build(run, obs_size, num_actions)
-        self.optimizer = torch.optim.Adam(self.parts.parameters(), lr=1e-4, eps=run.optimizer.eps, fused=True)
+        self.optimizer = torch.optim.Adam(
+            self.parts.parameters(), lr=1e-4, eps=Progress(0, 1, 0, 1).at(run.optimizer.eps), fused=True
+        )
         shape = (trainer.batch_size // trainer.minibatch_size, trainer.bptt_horizon, self.segments)
         # One memory for both: what the values are does not change what they cost.
         self.learned = torch.rand(*shape, obs_size) * 2 - 1
