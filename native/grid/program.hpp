@@ -249,8 +249,11 @@ struct TokenCache {
   std::size_t worst_tokens = 0;   // most tokens one row could need
 };
 
+using ObjectFeatures = std::array<std::uint8_t, 16>;  // an id for each entry of the table in object_tokens.cpp
+
 struct Features {
-  std::uint8_t tag, vibe, group, id, frozen, facing, converting, collective, uses, progress, action, reward;
+  std::uint8_t tag, progress, action, reward;
+  ObjectFeatures of_object{};
   std::array<std::uint8_t, 4> local_position{};       // as kCompass
   std::vector<std::uint8_t> resource, resource_high;  // kNoFeature: one digit is enough
   std::vector<AmountDigit> amount_digits;             // by feature, ascending

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "grid/directions.hpp"
+#include "grid/observe/object_tokens.hpp"
 #include "grid/rules/references.hpp"
 
 namespace gridmill::grid {
@@ -37,11 +38,10 @@ Needs needs_of(const GameConfig& game) {
   const References references = references_of(game);
   Needs vocabulary;
   auto& f = vocabulary.features;
-  f = {{"episode_progress", 255}, {"last_action", 255}, {"last_reward", 255}, {"tag", 255},
-       {"agent:group", 255},      {"agent:id", 255}};
+  f = {{"episode_progress", 255}, {"last_action", 255}, {"last_reward", 255}, {"tag", 255}};
+  add_object_features(game, references, f);
   if (game.observation.local_position)
     for (const auto direction : kCompass) f["lp:" + std::string(direction)] = 255;
-  if (game.vibes.size() > 1) f["vibe"] = 255;
   const auto add = [&f](const std::string& name, const std::string& path) {
     if (!f.emplace(name, 255).second) fail_at(path, "`" + name + "` is already the name of another feature");
   };
@@ -50,13 +50,6 @@ Needs needs_of(const GameConfig& game) {
     add(name, path);
     if (needs_two_digits(game, game.resources[i])) add(name + ":p1", path);
   }
-  if (references.freezes) f["agent:frozen"] = 255;
-  if (game.attack || game.swap) f["agent:facing"] = 3;
-  for (const auto& [name, type] : game.objects) {
-    if (type.converter || (type.assembler && type.assembler->cooldown > 0)) f["converting"] = 255;
-    if (type.assembler && type.assembler->max_uses >= 0) f["uses"] = 255;
-  }
-  if (!game.collectives.empty()) f["collective"] = 255;
   for (std::size_t i = 0; i < game.observation.values.size(); ++i) {
     const auto& value = game.observation.values[i];
     const std::string path = "$.observation.values[" + std::to_string(i) + "].name";

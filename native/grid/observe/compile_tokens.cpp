@@ -4,6 +4,7 @@
 
 #include "grid/compile.hpp"
 #include "grid/directions.hpp"
+#include "grid/observe/object_tokens.hpp"
 
 namespace gridmill::grid {
 
@@ -11,14 +12,7 @@ Features compile_features(const Program& p) {
   const Vocabulary& vocabulary = *p.vocabulary;
   Features f;
   f.tag = vocabulary.feature("tag");
-  f.group = vocabulary.feature("agent:group");
-  f.id = vocabulary.feature("agent:id");
-  f.vibe = vocabulary.feature("vibe");
-  f.frozen = vocabulary.feature("agent:frozen");
-  f.facing = vocabulary.feature("agent:facing");
-  f.converting = vocabulary.feature("converting");
-  f.collective = vocabulary.feature("collective");
-  f.uses = vocabulary.feature("uses");
+  f.of_object = compile_object_features(vocabulary);
   f.progress = vocabulary.feature("episode_progress");
   f.action = vocabulary.feature("last_action");
   f.reward = vocabulary.feature("last_reward");
@@ -79,14 +73,10 @@ void write_plain_tokens(Program& p) {
 namespace {
 
 std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
-  std::size_t n = type.tags.size() + (p.config.vibes.size() > 1 ? 1 : 0);
-  if (type.terrain) n += static_cast<std::size_t>(std::popcount(type.tag_bits));
-  else n += p.tags.changeable.size() + (p.collectives.teams.empty() ? 0 : 1);
-  if (type.assembler >= 0) n += 2;
-  if (agent) n += 2 + (p.actions.can_freeze ? 1 : 0) + (p.actions.shows_facing ? 1 : 0);
+  std::size_t n = type.tags.size() + most_object_tokens(p, type, agent);
+  n += type.terrain ? static_cast<std::size_t>(std::popcount(type.tag_bits)) : p.tags.changeable.size();
   const CompiledConverter* machine =
       type.converter < 0 ? nullptr : &p.machines.converters[static_cast<std::size_t>(type.converter)];
-  if (machine) n += 1;
   for (std::size_t r = 0; r < p.num_resources; ++r) {
     const bool works = machine && (machine->inputs[r] > 0 || machine->outputs[r] > 0);
     const bool holds = agent || type.inventory[r] > 0 || works || type.may_hold[r];
@@ -120,8 +110,7 @@ TokenCache compile_token_cache(const Program& p) {
   }
   const Type& agent = p.types[p.agent_type];
   const auto held = std::count_if(agent.inventory.begin(), agent.inventory.end(), [](auto n) { return n > 0; });
-  const std::size_t usual =
-      agent.tags.size() + 2 + p.actions.shows_facing + !p.collectives.teams.empty() + static_cast<std::size_t>(held);
+  const std::size_t usual = agent.tags.size() + usual_object_tokens(p) + static_cast<std::size_t>(held);
   token_cache.wide = token_cache.shift > 5 || usual > 5;
   const std::size_t globals = 3 + (p.config.observation.local_position ? 2 : 0) + [&] {
     std::size_t n = 0;

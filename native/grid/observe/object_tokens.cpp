@@ -1,8 +1,13 @@
 // What an object shows. Tokens are built once when something about the object changes and kept in the cache as
 // ready bytes (location 0), so that observing it is a copy. Ascending (feature, value), whatever happened: feature ids
 // follow the names' order, so writing the features in the order of their names leaves nothing to sort but tags.
+// A new token is an entry of kTable and, written once more without the table, a line of observe_reference.cpp.
+#include "grid/observe/object_tokens.hpp"
+
 #include <algorithm>
-#include <cassert>
+#include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "grid/grid.hpp"
 
@@ -20,7 +25,6 @@ class TokenWriter {
     out_ += 3;
   }
   std::size_t count() const { return static_cast<std::size_t>(out_ - begin_) / 3; }
-  std::uint8_t last_feature() const { return out_[-2]; }
   // Where in them the value of the next token will stand.
   std::uint16_t next_value() const { return static_cast<std::uint16_t>(out_ - begin_ + 2); }
 
@@ -28,17 +32,144 @@ class TokenWriter {
   std::uint8_t *begin_, *out_;
 };
 
-std::uint8_t capped(std::int64_t n) { return static_cast<std::uint8_t>(std::min<std::int64_t>(255, n)); }
+// ---- the table
 
-void add_agent(const Program& p, World& w, std::uint32_t agent, TokenWriter& tokens) {
-  if (p.actions.shows_facing) {
-    w.facing_byte[agent] = tokens.next_value();
-    tokens.add(p.features.facing, w.facing[agent]);
-  }
-  if (p.actions.can_freeze && w.frozen[agent]) tokens.add(p.features.frozen, capped(w.frozen[agent]));
-  tokens.add(p.features.group, w.group[agent]);
-  tokens.add(p.features.id, static_cast<std::uint8_t>(agent));
+struct Shown {
+  const Program& p;
+  const World& w;
+  const Type& type;
+  std::uint32_t object, tick;
+};
+constexpr int kNone = -1;  // of a value: there is no such token now
+
+struct ObjectToken {
+  std::string_view name;
+  enum Who : std::uint8_t { agents, objects } who;
+  bool (*in_game)(const GameConfig&, const References&);  // whether a game has this feature
+  bool (*room)(const Program&, const Type&);              // whether a type may ever show it
+  int (*value)(const Shown&);                             // 0 to 255, or kNone
+  bool usual = false;                                     // an agent that may show it does so most of the time
+  double most = 255;                                      // what the value is divided by
+  std::uint16_t* World::* place = nullptr;  // where to note the byte of the value, for whoever writes it over
+};
+
+int capped(std::int64_t n) { return static_cast<int>(std::min<std::int64_t>(255, n)); }
+bool always(const GameConfig&, const References&) { return true; }
+bool of_all(const Program&, const Type&) { return true; }
+bool works(const Program&, const Type& type) { return type.converter >= 0 || type.assembler >= 0; }
+
+bool some_type(const GameConfig& game, bool (*has)(const ObjectType&)) {
+  return std::any_of(game.objects.begin(), game.objects.end(), [has](const auto& named) { return has(named.second); });
 }
+
+int uses_left(const Shown& s) {
+  if (s.type.assembler < 0) return kNone;
+  const std::int64_t uses = s.p.machines.assemblers[static_cast<std::size_t>(s.type.assembler)].max_uses;
+  const std::int64_t used = s.w.conversions[s.object];
+  return uses > used ? capped(uses - used) : kNone;
+}
+
+// By name, ascending.
+constexpr ObjectToken kTable[] = {
+    {.name = "agent:facing",
+     .who = ObjectToken::agents,
+     .in_game = [](const GameConfig& game, const References&) { return game.attack || game.swap; },
+     .room = [](const Program& p, const Type&) { return p.actions.shows_facing; },
+     .value = [](const Shown& s) { return s.p.actions.shows_facing ? s.w.facing[s.object] : kNone; },
+     .usual = true,
+     .most = 3,
+     .place = &World::facing_byte},
+    {.name = "agent:frozen",
+     .who = ObjectToken::agents,
+     .in_game = [](const GameConfig&, const References& references) { return references.freezes; },
+     .room = [](const Program& p, const Type&) { return p.actions.can_freeze; },
+     .value =
+         [](const Shown& s) {
+           return s.p.actions.can_freeze && s.w.frozen[s.object] ? capped(s.w.frozen[s.object]) : kNone;
+         }},
+    {.name = "agent:group",
+     .who = ObjectToken::agents,
+     .in_game = always,
+     .room = of_all,
+     .value = [](const Shown& s) { return int{s.w.group[s.object]}; },
+     .usual = true},
+    {.name = "agent:id",
+     .who = ObjectToken::agents,
+     .in_game = always,
+     .room = of_all,
+     .value = [](const Shown& s) { return static_cast<int>(s.object & 255); },
+     .usual = true},
+    {.name = "collective",
+     .who = ObjectToken::objects,
+     .in_game = [](const GameConfig& game, const References&) { return !game.collectives.empty(); },
+     .room = [](const Program& p, const Type& type) { return !type.terrain && !p.collectives.teams.empty(); },
+     .value =
+         [](const Shown& s) {
+           const std::uint8_t team = s.w.collective_of(s.object);
+           return team == kNeutral ? kNone : s.p.collectives.teams[team].batch_id;
+         },
+     .usual = true},
+    {.name = "converting",
+     .who = ObjectToken::objects,
+     .in_game =
+         [](const GameConfig& game, const References&) {
+           return some_type(game, [](const ObjectType& type) {
+             return type.converter || (type.assembler && type.assembler->cooldown > 0);
+           });
+         },
+     .room = works,
+     .value =
+         [](const Shown& s) {
+           const bool runs = s.p.machines.any && (s.w.running[s.object >> 6] >> (s.object & 63) & 1);
+           return runs ? capped(s.w.done_at[s.object] - s.tick) : kNone;
+         },
+     .place = &World::converting_byte},
+    {.name = "uses",
+     .who = ObjectToken::objects,
+     .in_game =
+         [](const GameConfig& game, const References&) {
+           return some_type(game,
+                            [](const ObjectType& type) { return type.assembler && type.assembler->max_uses >= 0; });
+         },
+     .room = [](const Program&, const Type& type) { return type.assembler >= 0; },
+     .value = uses_left},
+    {.name = "vibe",
+     .who = ObjectToken::objects,
+     .in_game = [](const GameConfig& game, const References&) { return game.vibes.size() > 1; },
+     .room = [](const Program& p, const Type&) { return p.config.vibes.size() > 1; },
+     .value = [](const Shown& s) { return s.w.vibe[s.object] ? int{s.w.vibe[s.object]} : kNone; }},
+};
+constexpr std::size_t kEntries = std::size(kTable), kVibe = kEntries - 1;
+static_assert(kEntries <= std::tuple_size_v<ObjectFeatures>);
+static_assert(std::is_sorted(std::begin(kTable), std::end(kTable), [](auto& a, auto& b) { return a.name < b.name; }));
+static_assert(kTable[kVibe].name == "vibe", "patch_vibe() relies on the vibe being an object's last token");
+
+// The first entry whose name does not come before this one.
+consteval std::size_t entry_behind(std::string_view name) {
+  std::size_t at = 0;
+  while (at < kEntries && kTable[at].name < name) ++at;
+  return at;
+}
+constexpr std::size_t kAmountsBefore = entry_behind("inv:"), kTagsBefore = entry_behind("tag");
+
+template <std::size_t Entry>
+void add_entry(const Shown& s, World& w, TokenWriter& tokens) {
+  constexpr const ObjectToken& token = kTable[Entry];
+  if (token.who == ObjectToken::agents && s.object >= s.p.num_agents) return;
+  const int value = token.value(s);
+  if (value == kNone) return;
+  if constexpr (token.place != nullptr) (w.*token.place)[s.object] = tokens.next_value();
+  tokens.add(s.p.features.of_object[Entry], static_cast<std::uint8_t>(value));
+}
+
+template <std::size_t First, std::size_t End>
+void add_entries(const Shown& s, World& w, TokenWriter& tokens) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (add_entry<First + I>(s, w, tokens), ...);
+  }(std::make_index_sequence<End - First>{});
+}
+
+// ---- amounts and tags
 
 void add_amounts(const Program& p, const std::uint16_t* held, TokenWriter& tokens) {
   for (const AmountDigit& digit : p.features.amount_digits)
@@ -74,11 +205,11 @@ void add_tags(const Program& p, const Type& type, std::uint64_t tag_bits, TokenW
 void patch_vibe(const Program& p, World& w, std::uint32_t agent) {
   std::uint8_t* const tokens = w.cached_tokens(agent + 1);
   std::uint8_t& count = w.token_counts[agent + 1];
-  if (tokens[3 * (count - 1) + 1] == p.features.vibe) --count;
+  if (tokens[3 * (count - 1) + 1] == p.features.of_object[kVibe]) --count;
   if (w.vibe[agent] == 0) return;
   std::uint8_t* const token = tokens + 3 * count++;
   token[0] = 0;
-  token[1] = p.features.vibe;
+  token[1] = p.features.of_object[kVibe];
   token[2] = w.vibe[agent];
 }
 
@@ -107,26 +238,42 @@ bool patch_agent(const Program& p, World& w, std::uint32_t agent) {
 
 }  // namespace
 
+void add_object_features(const GameConfig& game, const References& references,
+                         std::map<std::string, double>& features) {
+  for (const ObjectToken& token : kTable)
+    if (token.in_game(game, references)) features[std::string(token.name)] = token.most;
+}
+
+ObjectFeatures compile_object_features(const Vocabulary& vocabulary) {
+  ObjectFeatures ids{};
+  for (std::size_t i = 0; i < kEntries; ++i) ids[i] = vocabulary.feature(std::string(kTable[i].name));
+  return ids;
+}
+
+std::size_t most_object_tokens(const Program& p, const Type& type, bool agent) {
+  return static_cast<std::size_t>(std::count_if(std::begin(kTable), std::end(kTable), [&](const ObjectToken& token) {
+    return (agent || token.who == ObjectToken::objects) && token.room(p, type);
+  }));
+}
+
+std::size_t usual_object_tokens(const Program& p) {
+  const Type& agent = p.types[p.agent_type];
+  return static_cast<std::size_t>(std::count_if(std::begin(kTable), std::end(kTable), [&](const ObjectToken& token) {
+    return token.usual && token.room(p, agent);
+  }));
+}
+
 void refresh_object(const Program& p, World& w, std::uint32_t object, std::uint32_t tick) {
   if (object < p.num_agents && w.changes()[object] != 0 && patch_agent(p, w, object)) return;
   const Type& type = p.types[w.type[object]];
   TokenWriter tokens(w.cached_tokens(object + 1));
-  if (object < p.num_agents) add_agent(p, w, object, tokens);
-  if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
-    tokens.add(p.features.collective, p.collectives.teams[team].batch_id);
-  if (p.machines.any && (w.running[object >> 6] >> (object & 63) & 1)) {
-    w.converting_byte[object] = tokens.next_value();
-    tokens.add(p.features.converting, capped(w.done_at[object] - tick));
-  }
+  const Shown shown{p, w, type, object, tick};
+  add_entries<0, kAmountsBefore>(shown, w, tokens);
   if (object < p.num_agents) add_noted_amounts(p, w, object, tokens);
   else add_amounts(p, w.held(object), tokens);
+  add_entries<kAmountsBefore, kTagsBefore>(shown, w, tokens);
   add_tags(p, type, p.tags.changeable.empty() ? 0 : w.tag_bits()[object], tokens);
-  if (type.assembler >= 0) {
-    const std::int64_t uses = p.machines.assemblers[static_cast<std::size_t>(type.assembler)].max_uses;
-    if (uses > w.conversions[object]) tokens.add(p.features.uses, capped(uses - w.conversions[object]));
-  }
-  if (w.vibe[object]) tokens.add(p.features.vibe, w.vibe[object]);
-  assert(!w.vibe[object] || tokens.last_feature() == p.features.vibe);  // patch_vibe() relies on it
+  add_entries<kTagsBefore, kEntries>(shown, w, tokens);
   w.token_counts[object + 1] = static_cast<std::uint8_t>(tokens.count());
 }
 
