@@ -63,5 +63,5 @@ def test_raw_rewards_stay() -> None:
 
 def test_rewards_of_nothing_are_not_divided_by_nothing() -> None:
     x: Any = Batch(0)
-    x.rewards = torch.zeros(6, 4)
+    x.learned_from = torch.zeros(6, 4)
     assert not RewardScale("scaled", 4)(x, 0.9).any()

@@ -317,6 +317,7 @@ def batch_options(
         "profiling": _switch("GRIDMILL_PROFILING", profiling, False),
         "validation": _switch("GRIDMILL_OBS_VALIDATION", validation, False),
         "fast": _switch("GRIDMILL_OBS_USE_OPTIMIZED", None, True),
+        "signal": [],
     }
 
 

@@ -37,7 +37,7 @@ class Stored:
     source: Column | None = None
 
 
-def core_columns(spec: Spec, masks: bool, signal: bool = True) -> dict[str, Stored]:
+def core_columns(spec: Spec, masks: bool, signal: bool = False) -> dict[str, Stored]:
     """The trainer's own columns."""
     seen = Column(env="obs")
     number = Stored((), torch.float32)
@@ -71,7 +71,7 @@ def loss_columns(losses: Mapping[str, Loss], env: Env, spec: Spec, hidden: int) 
     for loss_name, loss in losses.items():
         for name, column in loss.needs().items():
             where = f"$.losses.{loss_name}"
-            if name in core_columns(spec, True) or (name in found and found[name].source != column):
+            if name in core_columns(spec, True, True) or (name in found and found[name].source != column):
                 raise ConfigError(f"expected a name of its own for the column `{name}`, got one that is taken", where)
             if column.env:
                 array = getattr(env, column.env, None)
