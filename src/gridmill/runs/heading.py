@@ -27,7 +27,10 @@ def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
     game = run.game
     sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
     lines += hang("game: ", f"{game.name} {game.fingerprint()}, {sizes}")
-    return [*lines, *game.brief(env), f"score: {game.score_title(run.score)}"]
+    lines += game.brief(env)
+    if run.trainer.signal:
+        lines += hang("learns from: ", ", ".join(term.text() for term in run.trainer.signal))
+    return [*lines, f"score: {game.score_title(run.score)}"]
 
 
 def _changes(run: Run, base: Run) -> list[str]:
