@@ -141,8 +141,8 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
           },
           nb::arg("games"), nb::arg("fingerprints"), nb::arg("num_worlds"), nb::arg("seed"), nb::arg("threads"),
           nb::arg("lanes"), nb::arg("masks"), nb::arg("desync_episodes"), nb::arg("min_first_episode"),
-          nb::arg("profiling"), nb::arg("validation"), nb::arg("fast"), nb::arg("teacher"), nb::arg("players"),
-          nb::arg("signal"))
+          nb::arg("profiling"), nb::arg("validation"), nb::arg("fast"), nb::arg("teacher") = "",
+          nb::arg("players") = std::vector<std::string>(), nb::arg("signal") = nb::list())
       .def("arrays", [](const B& b) { return BatchArrays<G>(b).all(); })
       .def(
           "reset", [](B& b, std::optional<std::uint64_t> seed) { b.reset(seed); }, nb::arg("seed").none(), Release())

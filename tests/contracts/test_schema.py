@@ -183,7 +183,7 @@ def bounds(model: type[Config], name: str) -> tuple[Any, Any]:
 NUMBERS_OF_A_MACHINE = ["cooldown", "max_output", "max_input", "initial_resource_count", "max_conversions"]
 OPTIONS: dict[str, Any] = {
     "num_worlds": 1, "seed": 0, "threads": 1, "lanes": 1, "masks": False, "desync_episodes": False,
-    "min_first_episode": -1, "profiling": False, "validation": False, "fast": True,
+    "min_first_episode": -1, "profiling": False, "validation": False, "fast": True, "signal": [],
 }  # fmt: skip
 
 

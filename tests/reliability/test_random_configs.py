@@ -23,7 +23,7 @@ pytestmark = pytest.mark.F1
 
 OPTIONS: dict[str, Any] = {
     "num_worlds": 1, "seed": 0, "threads": 1, "lanes": 1, "masks": False, "desync_episodes": False,
-    "min_first_episode": -1, "profiling": False, "validation": False, "fast": True,
+    "min_first_episode": -1, "profiling": False, "validation": False, "fast": True, "signal": [],
 }  # fmt: skip
 
 

@@ -12,8 +12,9 @@ import pytest
 
 import gridmill
 from gridmill import games
+from gridmill.grid import Log, Stat
 from gridmill.prospector.config import ProspectorConfig
-from gridmill.run import PolicyConfig, Run, Schedule
+from gridmill.run import PolicyConfig, Run, Schedule, SignalTerm, TrainerConfig
 from gridmill.runs import monitor
 from gridmill.runs.figures import Trend, count, duration, memory, number, percent, phases, sparkline
 from gridmill.runs.heading import heading
@@ -51,6 +52,16 @@ def test_heading_of_other_games(name: str) -> None:
     text = "\n".join(lines_for(run))
     assert f"game: {run.game.name} {run.game.fingerprint()}" in text
     assert "changed" not in text
+
+
+def test_heading_says_what_is_learned_from() -> None:
+    terms = (
+        SignalTerm(value="battery.put", weight=0.45),
+        SignalTerm(value=Log(values=(Stat(name="reward"),)), weight=2.0),
+    )
+    run = Run(recipe="arena", game=games.arena(), trainer=TrainerConfig(signal=terms))
+    assert "learns from: 0.45 x battery.put, 2 x log(reward)" in lines_for(run)
+    assert not any(line.startswith("learns from") for line in lines_for(Run(recipe="arena", game=games.arena())))
 
 
 def test_heading_of_prospector() -> None:

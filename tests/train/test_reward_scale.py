@@ -57,9 +57,13 @@ class Batch:
 
     def __init__(self, seed: int, steps: int = 6, rows: int = 4, ends: float = 0.2) -> None:
         draw = torch.Generator().manual_seed(seed)
-        self.rewards = self.learned_from = 3 + 2 * torch.randn(steps, rows, generator=draw)
+        self.rewards = 3 + 2 * torch.randn(steps, rows, generator=draw)
         self.terminals = torch.rand(steps, rows, generator=draw) < ends
         self.truncations = torch.rand(steps, rows, generator=draw) < ends / 2
+
+    @property
+    def learned_from(self) -> torch.Tensor:
+        return self.rewards
 
 
 @pytest.mark.parametrize("kind", ["scaled", "centered"])

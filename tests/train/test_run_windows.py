@@ -43,7 +43,8 @@ def trainer(run: Run) -> Iterator[Trainer]:
 def counted_one_by_one(run: Run, actions: np.ndarray, size: int) -> list[Window]:
     """The same actions in an env of its own, world by world and agent by agent."""
     t, full, current = run.trainer, [], Window(0)
-    with gridmill.make(run.game, num_worlds=t.num_worlds, seed=run.seed, desync_episodes=True) as env:
+    with gridmill.make(run.game, num_worlds=t.num_worlds, seed=run.seed, desync_episodes=True, signal=t.signal) as env:
+        brought = {"reward": env.rewards} | ({} if env.signal is None else {"signal": env.signal})
         env.reset()
         for tick in actions:
             env.step(tick)
@@ -51,8 +52,8 @@ def counted_one_by_one(run: Run, actions: np.ndarray, size: int) -> list[Window]
             for world in range(env.num_worlds):
                 current.env_steps += 1
                 mine = range(world * env.num_agents, (world + 1) * env.num_agents)
-                for row in mine:
-                    current.steps["reward"] = current.steps.get("reward", 0.0) + float(env.rewards[row])
+                for name, column in brought.items():
+                    current.steps[name] = current.steps.get(name, 0.0) + sum(float(column[row]) for row in mine)
                 current.episodes += bool(env.terminals[mine[0]] or env.truncations[mine[0]])
                 for record in np.flatnonzero(episodes["world"] == world):
                     current.records += 1

@@ -383,6 +383,7 @@ def batch_options(
         "fast": _switch("GRIDMILL_OBS_USE_OPTIMIZED", None, True),
         "teacher": teacher,
         "players": dict(players or {}),
+        "signal": [],
     }
 
 

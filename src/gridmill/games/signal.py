@@ -19,3 +19,7 @@ class SignalTerm(Config):
 
     value: str | GameValue
     weight: Annotated[float, Field(ge=-1e12, le=1e12)]
+
+    def text(self) -> str:
+        """In words, for people who read a log."""
+        return f"{self.weight:g} x {self.value if isinstance(self.value, str) else self.value.text()}"

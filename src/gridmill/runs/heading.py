@@ -29,7 +29,10 @@ def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
     game = run.game
     sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
     lines += hang("game: ", f"{game.name} {game.fingerprint()}, {sizes}")
-    lines += [*game.brief(env), f"score: {game.score_title(run.score)}"]
+    lines += game.brief(env)
+    if run.trainer.signal:
+        lines += hang("learns from: ", ", ".join(term.text() for term in run.trainer.signal))
+    lines.append(f"score: {game.score_title(run.score)}")
     for line in curriculum_lines(Tasks(run.curriculum, game)):
         lines += hang("curriculum: ", line)
     return lines

@@ -37,7 +37,7 @@ class Stored:
     source: Column | None = None
 
 
-def core_columns(spec: Spec, masks: bool, signal: bool = True, taught: bool = False) -> dict[str, Stored]:
+def core_columns(spec: Spec, masks: bool, signal: bool = False, taught: bool = False) -> dict[str, Stored]:
     """The trainer's own columns; `taught`: there is a teacher who may lead rows."""
     seen = Column(env="obs")
     number = Stored((), torch.float32)

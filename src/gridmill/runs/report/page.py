@@ -26,6 +26,7 @@ from gridmill.runs.report.style import STYLE
 MAIN = {
     "score": ("score", "mean over the episodes that ended in an epoch"),
     "reward": ("reward", "mean of an agent step"),
+    "signal": ("signal", "what is learned from in its place, mean of an agent step"),
     "sps": ("speed", "agent steps per second"),
 }
 LEARNING = {
