@@ -130,7 +130,7 @@ bool MapReader::note(const View& view, std::uint16_t here, Kind* cells) const {
         cells[torus_.away(here, (location >> 4) - window_->radius_rows, (location & 15) - window_->radius_columns)];
     const Kind seen = view.cells[location];
     if (!has_position_ && known != kUnknown && (known == kBlocked) != (seen == kBlocked)) return false;
-    known = seen;
+    if (known < kFirstKind || seen < kFirstKind) known = seen;
   }
   return true;
 }
@@ -159,12 +159,37 @@ Crowd agents_near(const MapReader& map, const std::byte* bytes, const View& view
 }
 
 Way way_to_unknown(const MapReader& map, const std::byte* bytes, std::span<const std::uint16_t> closed,
-                   std::uint32_t turn, SearchSpace& space) {
+                   SearchSpace& space) {
+  const Torus& torus = map.torus();
   const Kind* cells = MapReader::cells(bytes);
-  return find_way(
-      map.torus(), MapReader::here(bytes), map.directions(), turn, closed,
-      [&](std::uint16_t cell) { return cells[cell] == kUnknown; },
-      [&](std::uint16_t cell) { return cells[cell] == kFree; }, space);
+  const std::uint16_t here = MapReader::here(bytes);
+  const std::int32_t down = map.window().radius_rows, right = map.window().radius_columns;
+  const auto unknown_around = [&](std::uint16_t cell) {
+    std::int32_t count = 0;
+    for (std::int32_t row = -down; row <= down; ++row)
+      for (std::int32_t column = -right; column <= right; ++column)
+        count += cells[torus.away(cell, row, column)] == kUnknown;
+    return count;
+  };
+  std::uint32_t nearest = 0;
+  std::int32_t most = 0;
+  std::uint16_t goal = 0;
+  // Ends one step behind the nearest, when all that are as near have been compared.
+  find_way(
+      torus, here, map.directions(), 0, closed,
+      [&](std::uint16_t cell, std::uint32_t steps) {
+        if (nearest > 0 && steps > nearest) return true;
+        if (cells[cell] != kUnknown) return false;
+        nearest = steps;
+        const std::int32_t count = unknown_around(cell);
+        if (count > most) {
+          most = count;
+          goal = cell;
+        }
+        return false;
+      },
+      [&](std::uint16_t cell) { return cells[cell] == kFree || cells[cell] == kUnknown; }, space);
+  return nearest == 0 ? Way{} : way_found(torus, here, goal, nearest, space);
 }
 
 }  // namespace gridmill::grid

@@ -17,7 +17,8 @@
 
 namespace gridmill::grid {
 
-// What is known of a cell. Agents are not remembered, as they walk: where one stood, the cell is free.
+// What is known of a cell. Agents are not remembered, as they walk: where one stood, the cell is free. A thing keeps
+// the kind that the script has made of it for as long as one of the script's kinds is seen there.
 using Kind = std::uint8_t;
 constexpr Kind kUnknown = 0, kFree = 1, kBlocked = 2, kAgent = 3, kFirstKind = 4;  // from there on a script's own
 
@@ -67,6 +68,7 @@ class MapReader {
             const std::vector<std::pair<std::string, Kind>>& kinds);
 
   const Torus& torus() const { return torus_; }
+  const Window& window() const { return *window_; }
   std::size_t memory_bytes() const { return sizeof(Memory) + torus_.size(); }
   std::uint32_t directions() const { return directions_; }
   int move(std::uint32_t direction) const { return moves_[direction]; }  // the action
@@ -76,6 +78,7 @@ class MapReader {
 
   static const Memory& memory_at(const std::byte* bytes) { return *reinterpret_cast<const Memory*>(bytes); }
   static const Kind* cells(const std::byte* bytes) { return reinterpret_cast<const Kind*>(bytes + sizeof(Memory)); }
+  static Kind* cells(std::byte* bytes) { return reinterpret_cast<Kind*>(bytes + sizeof(Memory)); }
   static std::uint16_t here(const std::byte* bytes) { return memory_at(bytes).here; }
   std::uint16_t cell_of(const std::byte* bytes, const Thing& thing) const {
     return torus_.away(here(bytes), thing.row, thing.column);
@@ -114,8 +117,9 @@ struct Crowd {
 };
 Crowd agents_near(const MapReader& map, const std::byte* bytes, const View& view, std::int32_t steps);
 
-// The way to the nearest cell that was never seen, over cells known to be free.
+// The way to the nearest cell that was never seen, over cells known to be free. Of several that are equally near it is
+// the one with most such cells around it, as far as an agent sees.
 Way way_to_unknown(const MapReader& map, const std::byte* bytes, std::span<const std::uint16_t> closed,
-                   std::uint32_t turn, SearchSpace& space);
+                   SearchSpace& space);
 
 }  // namespace gridmill::grid

@@ -63,51 +63,79 @@ struct Way {
   std::uint32_t num_steps() const { return std::min<std::uint32_t>(length, kMostSteps); }
 };
 
+// Somebody on a way. Plain data, all zero: on none.
+struct Walk {
+  Way way;
+  std::uint16_t from = 0, next = 0;  // the cell where the next step begins, and which step that is
+
+  void begin(const Way& chosen, std::uint16_t here) {
+    way = chosen;
+    from = here;
+    next = 0;
+  }
+  bool going() const { return way.length > 0; }
+  std::uint8_t direction() const { return way.steps[next]; }
+  std::uint16_t ahead(const Torus& torus) const { return torus.beside(from, direction()); }
+  // Whoever has left the way, as when somebody else acts for the row, is on none.
+  void follow(const Torus& torus, std::uint16_t here) {
+    if (!going() || from == here) return;
+    from = ahead(torus);
+    if (from != here || ++next >= way.num_steps()) way.length = 0;
+  }
+};
+
 // What a search needs while it runs: on the stack of who calls it.
 struct SearchSpace {
   std::uint8_t came_by[kMostCells];  // 1 + the direction of the step that reached it first; 0: not reached
   std::uint16_t queue[kMostCells];
 };
 
-// The shortest way from `start` to the nearest cell, other than `start`, where is_goal(cell) holds, over cells where
-// may_enter(cell) does; the goal itself need not. Cells in `closed` are neither. `directions`: 4 or 8. Neighbours are
-// tried from direction `turn` on, which decides between ways of equal length.
+// The way of so many steps by which a search from `start` reached `goal`.
+inline Way way_found(const Torus& torus, std::uint16_t start, std::uint16_t goal, std::uint32_t steps,
+                     const SearchSpace& space) {
+  constexpr std::uint32_t kOpposite[] = {1, 0, 3, 2, 7, 6, 5, 4};
+  Way way;
+  way.goal = goal;
+  way.length = static_cast<std::uint16_t>(steps);
+  std::uint16_t cell = goal;
+  for (std::uint32_t place = steps; place > 0 && cell != start; --place) {
+    const auto direction = static_cast<std::uint8_t>(space.came_by[cell] - 1);
+    if (place <= Way::kMostSteps) way.steps[place - 1] = direction;
+    cell = torus.beside(cell, kOpposite[direction]);
+  }
+  return way;
+}
+
+// The shortest way from `start` to the nearest cell, other than `start`, where is_goal(cell, steps) holds, over cells
+// where may_enter(cell) does; the goal itself need not. Cells in `closed` are neither. `directions`: 4 or 8. Neighbours
+// are tried from direction `turn` on, which decides between ways of equal length.
 template <class IsGoal, class MayEnter>
 Way find_way(const Torus& torus, std::uint16_t start, std::uint32_t directions, std::uint32_t turn,
              std::span<const std::uint16_t> closed, IsGoal is_goal, MayEnter may_enter, SearchSpace& space) {
-  std::memset(space.came_by, 0, torus.size());
   constexpr std::uint8_t kClosed = 255;
+  std::memset(space.came_by, 0, torus.size());
   for (const std::uint16_t cell : closed) space.came_by[cell] = kClosed;
   space.came_by[start] = kClosed;
   space.queue[0] = start;
-  Way way;
-  for (std::uint32_t first = 0, last = 1; first < last && way.length == 0; ++first) {
+  std::uint32_t steps = 1, end_of_shell = 1;
+  for (std::uint32_t first = 0, last = 1; first < last; ++first) {
     const std::uint16_t from = space.queue[first];
+    if (first == end_of_shell) {
+      ++steps;
+      end_of_shell = last;
+    }
     for (std::uint32_t i = 0; i < directions; ++i) {
       const std::uint32_t direction = (i + turn) % directions;
       const std::uint16_t to = torus.beside(from, direction);
       if (space.came_by[to] != 0) continue;
-      const bool goal = is_goal(to);
+      const bool goal = is_goal(to, steps);
       if (!goal && !may_enter(to)) continue;
       space.came_by[to] = static_cast<std::uint8_t>(1 + direction);
-      if (goal) {
-        way.goal = to;
-        way.length = 1;
-        break;
-      }
+      if (goal) return way_found(torus, start, to, steps, space);
       space.queue[last++] = to;
     }
   }
-  if (way.length == 0) return way;
-  // Back to the start, twice: to count the steps, then to write down the first of them.
-  constexpr std::uint32_t kOpposite[] = {1, 0, 3, 2, 7, 6, 5, 4};
-  const auto back = [&](std::uint16_t cell) { return torus.beside(cell, kOpposite[space.came_by[cell] - 1u]); };
-  way.length = 0;
-  for (std::uint16_t cell = way.goal; cell != start; cell = back(cell)) ++way.length;
-  std::uint32_t place = way.length;
-  for (std::uint16_t cell = way.goal; cell != start; cell = back(cell))
-    if (--place < Way::kMostSteps) way.steps[place] = static_cast<std::uint8_t>(space.came_by[cell] - 1);
-  return way;
+  return Way{};
 }
 
 }  // namespace gridmill::grid

@@ -78,7 +78,7 @@ std::uint32_t reference_length(const Land& land) {
 Way search(const Land& land, SearchSpace& space) {
   return find_way(
       land.torus, land.start, land.directions, land.turn, land.closed,
-      [&](std::uint16_t cell) { return land.cells[cell] == kPrize; },
+      [&](std::uint16_t cell, std::uint32_t) { return land.cells[cell] == kPrize; },
       [&](std::uint16_t cell) { return land.cells[cell] == kFloor; }, space);
 }
 
