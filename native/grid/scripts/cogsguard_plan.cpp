@@ -1,0 +1,232 @@
+// From a goal to a target and a way: every site that would do has a penalty beside the cost of getting there, and the
+// search ends when nothing cheaper can come.
+#include "grid/scripts/cogsguard_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+
+namespace gridmill::grid::cogsguard {
+namespace {
+
+struct Candidate {
+  Place place;
+  int penalty;
+};
+
+// Eight directions of 64 units, for the part of the map an agent prefers.
+constexpr int kCompassRows[] = {-64, 64, 0, 0, -45, 45, 45, -45}, kCompassColumns[] = {0, 0, -64, 64, -45, 45, -45, 45};
+
+class Planner {
+ public:
+  Planner(Turn& turn, Gear gear, const Bits& agents)
+      : t_(turn),
+        m_(turn.memory),
+        gear_(gear),
+        ground_(survey(turn.memory)),
+        search_(turn.memory, ground_, agents, costs_of(turn)),
+        hub_(turn.memory.nearest(hub, turn.here)) {}
+
+  bool run(Goal goal) {
+    goal_ = goal;
+    collect();
+    explores_ = goal == patrol || (goal != retreat && count_ == 0);
+    look();
+    if (best_ == INT_MAX) return false;
+    keep();
+    return true;
+  }
+
+ private:
+  static StepCosts costs_of(const Turn& turn) {
+    StepCosts costs;
+    costs.away = turn.row.solar > 1 ? 3 : 5;
+    costs.danger_more = turn.row.gear == aligner ? 8 : 4;
+    return costs;
+  }
+
+  // ---- what would do
+
+  void add(Place place, int penalty) {
+    if (count_ == static_cast<int>(candidates_.size())) return;
+    candidates_[static_cast<std::size_t>(count_++)] = {place, penalty};
+    for (int d = 0; d < 4; ++d) beside_.set(moved(place, kDirectionRows[d], kDirectionColumns[d]));
+  }
+
+  void collect() {
+    count_ = 0;
+    beside_ = {};
+    for (std::uint32_t i = 0; i < m_.num_sites; ++i) {
+      const Site& site = m_.sites[i];
+      if (site.avoid_until > m_.tick) continue;
+      const int penalty = penalty_of(site);
+      if (penalty >= 0) add(site.place, penalty);
+    }
+  }
+
+  // -1: the site is no target.
+  int penalty_of(const Site& site) const {
+    const bool neutral = site.kind == junction && site.owner == nobody, foe = site.kind == junction && site.owner == theirs;
+    const bool friendly = (site.kind == junction || site.kind == hub) && site.owner == ours;
+    switch (goal_) {
+      case get_gear: return site.kind == static_cast<int>(station) + static_cast<int>(gear_) ? 0 : -1;
+      case get_heart: return site.kind == hub ? 0 : -1;
+      case deposit: return friendly ? 0 : -1;
+      case mine: return site.kind >= extractor ? of_extractor(site) : -1;
+      case align: return neutral ? of_junction(site) : -1;
+      case scramble: return foe ? of_junction(site) : -1;
+      case patrol: return site.kind == junction ? of_visit(site) : -1;
+      default: return -1;
+    }
+  }
+
+  int of_extractor(const Site& site) const {
+    const auto element = static_cast<std::size_t>(site.kind - extractor);
+    const int surplus = t_.row.store[element] + t_.row.cargo[element] - t_.poorest;
+    int back = 1000;
+    for (std::uint32_t i = 0; i < m_.num_sites; ++i) {
+      const Site& other = m_.sites[i];
+      if ((other.kind == junction || other.kind == hub) && other.owner == ours)
+        back = std::min(back, manhattan(site.place, other.place));
+    }
+    const int preferred = static_cast<int>(element) == t_.row.id / 2 % kElements ? 0 : 10;
+    return std::min(surplus, 160) / 2 + 2 * back + preferred + (site.stock < 40 ? 10 : 0);
+  }
+
+  int of_junction(const Site& site) const { return sector(site.place) + mates_nearer(site.place); }
+
+  int of_visit(const Site& site) const {
+    const int age = static_cast<int>(m_.tick - site.seen);
+    if (age < 60) return -1;
+    return sector(site.place) + std::max(0, 400 - age) / 2 + mates_nearer(site.place);
+  }
+
+  // How far a place lies from the part of the map that is the agent's own.
+  int sector(Place place) const {
+    if (!hub_) return 0;
+    const int r = offset(hub_->place.row, place.row), c = offset(hub_->place.column, place.column);
+    const int number = t_.row.id % 8;
+    const int along = (r * kCompassRows[number] + c * kCompassColumns[number]) / 64;
+    const int length = std::max(std::abs(r), std::abs(c)) + std::min(std::abs(r), std::abs(c)) / 2;
+    return std::max(0, length - along) / 2;
+  }
+
+  // Another agent in view with the same gear that is nearer will go there.
+  int mates_nearer(Place place) const {
+    const int mine = manhattan(t_.here, place);
+    for (int i = 0; i < t_.row.num_things; ++i) {
+      const Thing& thing = t_.row.things[static_cast<std::size_t>(i)];
+      if (thing.kind != other_agent || thing.gear != t_.row.gear) continue;
+      if (manhattan(moved(t_.here, thing.row, thing.column), place) < mine) return 30;
+    }
+    return 0;
+  }
+
+  // ---- what can be reached
+
+  // Ticks that a number of steps outside home takes.
+  int ticks(int steps) const {
+    const int energy = ground_.home.get(t_.here) ? 20 : t_.row.energy, solar = std::max(1, t_.row.solar);
+    if (solar >= 4) return steps;
+    const int free = energy < 4 ? 0 : (energy - 4) / (4 - solar) + 1;
+    return steps <= free ? steps : free + ((steps - free) * 4 + solar - 1) / solar;
+  }
+
+  bool in_reach(int cell) const {
+    const int away = search_.away(cell);
+    const bool home = ground_.home.get(t_.here);
+    if (away == 0) return true;
+    if (goal_ == align) {
+      const int influence = home ? 20 : t_.row.influence;
+      if (ticks(away) >= influence) return false;
+    }
+    return goal_ == deposit || goal_ == retreat || ticks(2 * away) + 10 <= t_.row.hp;
+  }
+
+  void look() {
+    best_ = INT_MAX;
+    search_.begin(t_.here);
+    for (int cell = search_.next(); cell >= 0; cell = search_.next()) {
+      const int cost = search_.cost(cell);
+      if (cost >= best_) break;
+      if (goal_ == retreat) {
+        if (ground_.home.get(cell)) offer(cell, cost, -1);
+        continue;
+      }
+      if (beside_.get(cell)) look_beside(cell, cost);
+      if (explores_ && !m_.known.get(cell) && in_reach(cell)) offer(cell, cost + sector(place_of(cell)) + 10, -1);
+    }
+  }
+
+  void look_beside(int cell, int cost) {
+    if (!in_reach(cell)) return;
+    if (goal_ == align && ground_.danger.get(cell)) return;
+    const Place place = place_of(cell);
+    for (int i = 0; i < count_; ++i) {
+      const Candidate& candidate = candidates_[static_cast<std::size_t>(i)];
+      if (manhattan(place, candidate.place) != 1) continue;
+      const bool kept = m_.has_target && m_.target == candidate.place && m_.goal == goal_;
+      offer(cell, cost + candidate.penalty + (kept ? 0 : 6), i);
+    }
+  }
+
+  void offer(int cell, int score, int candidate) {
+    if (score >= best_) return;
+    best_ = score;
+    best_cell_ = cell;
+    best_candidate_ = candidate;
+  }
+
+  // ---- the way
+
+  void keep() {
+    std::array<std::uint8_t, kMostSteps + 1> way;
+    int steps = search_.way(best_cell_, way.data(), kMostSteps);
+    m_.has_target = best_candidate_ >= 0;
+    if (m_.has_target) {
+      m_.target = candidates_[static_cast<std::size_t>(best_candidate_)].place;
+      if (goal_ != patrol && steps < kMostSteps) way[static_cast<std::size_t>(steps++)] = towards(place_of(best_cell_));
+    }
+    steps = std::min(steps, kMostSteps);
+    std::fill(std::begin(m_.steps), std::end(m_.steps), std::uint8_t{0});
+    for (int i = 0; i < steps; ++i)
+      m_.steps[i / 4] = static_cast<std::uint8_t>(m_.steps[i / 4] | way[static_cast<std::size_t>(i)] << (i % 4 * 2));
+    m_.num_steps = static_cast<std::uint8_t>(steps);
+    m_.at_step = 0;
+    m_.expected = t_.here;
+    m_.planned = m_.tick;
+  }
+
+  std::uint8_t towards(Place from) const {
+    for (int d = 0; d < 4; ++d)
+      if (moved(from, kDirectionRows[d], kDirectionColumns[d]) == m_.target) return static_cast<std::uint8_t>(d);
+    return 0;
+  }
+
+  Turn& t_;
+  Memory& m_;
+  Gear gear_;
+  Ground ground_;
+  Search search_;
+  const Site* hub_;
+  Goal goal_ = rest;
+  bool explores_ = false;
+  int count_ = 0, best_ = INT_MAX, best_cell_ = 0, best_candidate_ = -1;
+  Bits beside_;
+  std::array<Candidate, kMostSites> candidates_;
+};
+
+}  // namespace
+
+bool plan(Turn& turn, Gear gear, const Bits& agents) {
+  Planner planner(turn, gear, agents);
+  Memory& m = turn.memory;
+  m.has_target = 0;
+  m.num_steps = 0;
+  m.at_step = 0;
+  if (planner.run(m.goal)) return true;
+  return m.goal != patrol && m.goal != retreat && planner.run(patrol);
+}
+
+}  // namespace gridmill::grid::cogsguard
