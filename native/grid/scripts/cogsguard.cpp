@@ -26,6 +26,8 @@ class Mind {
     advance();
     m_.goal = goal;
     if (another || must_plan()) plan(t_, gear, agents_near(1));
+    // Two who both make room for each other would do so for ever.
+    if (blocked() && (t_.draw >> 32 & 1)) return t_.ids.noop;
     if (blocked()) plan(t_, gear, agents_near(4));
     if (m_.at_step >= m_.num_steps || blocked()) return wander();
     return t_.ids.move[static_cast<std::size_t>(direction())];

@@ -10,14 +10,36 @@ int chebyshev(Place a, Place b) {
 }
 int manhattan(Place a, Place b) { return std::abs(offset(a.row, b.row)) + std::abs(offset(a.column, b.column)); }
 
-void Bits::set_square(Place middle, int radius) {
-  const std::uint64_t span = (std::uint64_t{1} << (2 * radius + 1)) - 1;
-  const int first = (middle.column - radius) & (kSide - 1), word = first >> 6, bit = first & 63;
-  const std::uint64_t here = span << bit, next = bit == 0 ? 0 : span >> (64 - bit);
-  for (int r = -radius; r <= radius; ++r) {
-    std::uint64_t* row = words[(middle.row + r) & (kSide - 1)];
-    row[word] |= here;
-    row[word ^ 1] |= next;
+namespace {
+
+// Some columns in a row of bits: those in the word where they begin, and those that run over into the other.
+struct Span {
+  Span(int middle, int columns) {
+    const std::uint64_t bits = (std::uint64_t{1} << (2 * columns + 1)) - 1;
+    const int first = (middle - columns) & (kSide - 1);
+    word = first >> 6;
+    here = bits << (first & 63);
+    over = (first & 63) == 0 ? 0 : bits >> (64 - (first & 63));
+  }
+  int word;
+  std::uint64_t here, over;
+};
+
+}  // namespace
+
+void Bits::set_around(Place middle, int rows, int columns) {
+  const Span span(middle.column, columns);
+  for (int r = middle.row - rows; r <= middle.row + rows; ++r) {
+    words[r & (kSide - 1)][span.word] |= span.here;
+    words[r & (kSide - 1)][span.word ^ 1] |= span.over;
+  }
+}
+
+void Bits::clear_around(Place middle, int rows, int columns) {
+  const Span span(middle.column, columns);
+  for (int r = middle.row - rows; r <= middle.row + rows; ++r) {
+    words[r & (kSide - 1)][span.word] &= ~span.here;
+    words[r & (kSide - 1)][span.word ^ 1] &= ~span.over;
   }
 }
 
@@ -39,6 +61,11 @@ namespace {
 
 void see_ground(Memory& memory, const Row& row, Place here, const Ids& ids) {
   const int up = ids.height / 2, left = ids.width / 2;
+  if (row.seen_to > up + left) {
+    memory.known.set_around(here, up, left);
+    memory.blocked.clear_around(here, up, left);
+    return;
+  }
   for (int r = -up; r <= up; ++r)
     for (int c = -left; c <= left; ++c) {
       if (std::abs(r) + std::abs(c) >= row.seen_to) continue;
@@ -47,10 +74,27 @@ void see_ground(Memory& memory, const Row& row, Place here, const Ids& ids) {
     }
 }
 
+// What stands around every hub, before it was looked at; what is not there is forgotten when it should be in view.
+void expect_compound(Memory& memory, Place place) {
+  struct Expected {
+    int row, column, kind;
+  };
+  constexpr Expected compound[] = {{-3, 0, junction},       {4, -3, station + 0},    {4, -1, station + 1},
+                                   {4, 1, station + 2},     {4, 3, station + 3},     {-8, -8, extractor + 0},
+                                   {-8, 8, extractor + 1}, {8, -8, extractor + 2}, {8, 8, extractor + 3}};
+  for (const Expected& thing : compound) {
+    const Place there = moved(place, thing.row, thing.column);
+    if (memory.num_sites == kMostSites || memory.known.get(there)) continue;
+    const std::uint16_t stock = thing.kind >= extractor ? 100 : 0;
+    memory.sites[memory.num_sites++] = {there, static_cast<Kind>(thing.kind), ours, stock, 0, memory.tick, 0};
+  }
+}
+
 bool see_site(Memory& memory, const Thing& thing, Place place) {
   Site* site = memory.find(place);
   const bool fresh = !site;
   if (fresh) {
+    if (thing.kind == hub) expect_compound(memory, place);
     if (memory.num_sites == kMostSites) return false;
     site = &memory.sites[memory.num_sites++];
     *site = {place, thing.kind, thing.owner, 0, 0, 0, 0};

@@ -36,7 +36,9 @@ struct Bits {
   bool get(Place p) const { return get(p.cell()); }
   void set(Place p) { words[p.row][p.column >> 6] |= std::uint64_t{1} << (p.column & 63); }
   void clear(Place p) { words[p.row][p.column >> 6] &= ~(std::uint64_t{1} << (p.column & 63)); }
-  void set_square(Place middle, int radius);
+  // All cells at most so many rows and columns (31 at most) away.
+  void set_around(Place middle, int rows, int columns);
+  void clear_around(Place middle, int rows, int columns);
 };
 
 struct Site {

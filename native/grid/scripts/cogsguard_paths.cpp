@@ -13,8 +13,8 @@ Ground survey(const Memory& memory) {
   for (std::uint32_t i = 0; i < memory.num_sites; ++i) {
     const Site& site = memory.sites[i];
     if (site.kind != junction && site.kind != hub) continue;
-    if (site.owner == ours) ground.home.set_square(site.place, kReach);
-    if (site.owner == theirs) ground.danger.set_square(site.place, kReach);
+    if (site.owner == ours) ground.home.set_around(site.place, kReach, kReach);
+    if (site.owner == theirs) ground.danger.set_around(site.place, kReach, kReach);
   }
   return ground;
 }

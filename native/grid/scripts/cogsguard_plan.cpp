@@ -6,14 +6,10 @@
 #include <array>
 #include <climits>
 #include <cstdlib>
+#include <optional>
 
 namespace gridmill::grid::cogsguard {
 namespace {
-
-struct Candidate {
-  Place place;
-  int penalty;
-};
 
 // Eight directions of 64 units, for the part of the map an agent prefers.
 constexpr int kCompassRows[] = {-64, 64, 0, 0, -45, 45, 45, -45}, kCompassColumns[] = {0, 0, -64, 64, -45, 45, -45, 45};
@@ -26,12 +22,14 @@ class Planner {
         gear_(gear),
         ground_(survey(turn.memory)),
         search_(turn.memory, ground_, agents, costs_of(turn)),
-        hub_(turn.memory.nearest(hub, turn.here)) {}
+        hub_(turn.memory.nearest(hub, turn.here)) {
+    if (m_.has_target) kept_ = m_.target;
+  }
 
   bool run(Goal goal) {
     goal_ = goal;
     collect();
-    explores_ = goal == patrol || (goal != retreat && count_ == 0);
+    if (count_ == 0 && goal != patrol && goal != retreat) return false;
     look();
     if (best_ == INT_MAX) return false;
     keep();
@@ -48,37 +46,39 @@ class Planner {
 
   // ---- what would do
 
-  void add(Place place, int penalty) {
-    if (count_ == static_cast<int>(candidates_.size())) return;
-    candidates_[static_cast<std::size_t>(count_++)] = {place, penalty};
-    for (int d = 0; d < 4; ++d) beside_.set(moved(place, kDirectionRows[d], kDirectionColumns[d]));
-  }
-
   void collect() {
     count_ = 0;
     beside_ = {};
+    targets_ = {};
     for (std::uint32_t i = 0; i < m_.num_sites; ++i) {
       const Site& site = m_.sites[i];
-      if (site.avoid_until > m_.tick) continue;
-      const int penalty = penalty_of(site);
-      if (penalty >= 0) add(site.place, penalty);
+      if (site.avoid_until > m_.tick || !serves(site)) continue;
+      ++count_;
+      targets_.set(site.place);
+      site_at_[static_cast<std::size_t>(site.place.cell())] = static_cast<std::uint16_t>(i);
+      for (int d = 0; d < 4; ++d) beside_.set(moved(site.place, kDirectionRows[d], kDirectionColumns[d]));
     }
   }
 
-  // -1: the site is no target.
-  int penalty_of(const Site& site) const {
+  bool serves(const Site& site) const {
     const bool neutral = site.kind == junction && site.owner == nobody, foe = site.kind == junction && site.owner == theirs;
     const bool friendly = (site.kind == junction || site.kind == hub) && site.owner == ours;
     switch (goal_) {
-      case get_gear: return site.kind == static_cast<int>(station) + static_cast<int>(gear_) ? 0 : -1;
-      case get_heart: return site.kind == hub ? 0 : -1;
-      case deposit: return friendly ? 0 : -1;
-      case mine: return site.kind >= extractor ? of_extractor(site) : -1;
-      case align: return neutral ? of_junction(site) : -1;
-      case scramble: return foe ? of_junction(site) : -1;
-      case patrol: return site.kind == junction ? of_visit(site) : -1;
-      default: return -1;
+      case get_gear: return site.kind == static_cast<int>(station) + static_cast<int>(gear_);
+      case get_heart: return site.kind == hub;
+      case deposit: return friendly;
+      case mine: return site.kind >= extractor;
+      case align: return neutral;
+      case scramble: return foe;
+      case patrol: return site.kind == junction && m_.tick - site.seen >= 60;
+      default: return false;
     }
+  }
+
+  int penalty_of(const Site& site) const {
+    if (goal_ == mine) return of_extractor(site);
+    if (goal_ == align || goal_ == scramble) return of_junction(site);
+    return goal_ == patrol ? of_visit(site) : 0;
   }
 
   int of_extractor(const Site& site) const {
@@ -91,14 +91,13 @@ class Planner {
         back = std::min(back, manhattan(site.place, other.place));
     }
     const int preferred = static_cast<int>(element) == t_.row.id / 2 % kElements ? 0 : 10;
-    return std::min(surplus, 160) / 2 + 2 * back + preferred + (site.stock < 40 ? 10 : 0);
+    return std::min(surplus, T(0, 400)) / T(1, 2) + 2 * back + preferred + (site.stock < 40 ? 10 : 0);
   }
 
   int of_junction(const Site& site) const { return sector(site.place) + mates_nearer(site.place); }
 
   int of_visit(const Site& site) const {
     const int age = static_cast<int>(m_.tick - site.seen);
-    if (age < 60) return -1;
     return sector(site.place) + std::max(0, 400 - age) / 2 + mates_nearer(site.place);
   }
 
@@ -109,7 +108,7 @@ class Planner {
     const int number = t_.row.id % 8;
     const int along = (r * kCompassRows[number] + c * kCompassColumns[number]) / 64;
     const int length = std::max(std::abs(r), std::abs(c)) + std::min(std::abs(r), std::abs(c)) / 2;
-    return std::max(0, length - along) / 2;
+    return std::max(0, length - along) * T(12, 50) / 100;
   }
 
   // Another agent in view with the same gear that is nearer will go there.
@@ -146,6 +145,8 @@ class Planner {
 
   void look() {
     best_ = INT_MAX;
+    const bool explores = goal_ == patrol || goal_ == mine;
+    const int farther = goal_ == mine ? T(2, 60) : T(15, 10);  // what is looked for may lie behind what is seen then
     search_.begin(t_.here);
     for (int cell = search_.next(); cell >= 0; cell = search_.next()) {
       const int cost = search_.cost(cell);
@@ -155,7 +156,7 @@ class Planner {
         continue;
       }
       if (beside_.get(cell)) look_beside(cell, cost);
-      if (explores_ && !m_.known.get(cell) && in_reach(cell)) offer(cell, cost + sector(place_of(cell)) + 10, -1);
+      if (explores && !m_.known.get(cell) && in_reach(cell)) offer(cell, cost + sector(place_of(cell)) * T(14, 100) / 100 + farther, -1);
     }
   }
 
@@ -163,19 +164,20 @@ class Planner {
     if (!in_reach(cell)) return;
     if (goal_ == align && ground_.danger.get(cell)) return;
     const Place place = place_of(cell);
-    for (int i = 0; i < count_; ++i) {
-      const Candidate& candidate = candidates_[static_cast<std::size_t>(i)];
-      if (manhattan(place, candidate.place) != 1) continue;
-      const bool kept = m_.has_target && m_.target == candidate.place && m_.goal == goal_;
-      offer(cell, cost + candidate.penalty + (kept ? 0 : 6), i);
+    for (int d = 0; d < 4; ++d) {
+      const Place there = moved(place, kDirectionRows[d], kDirectionColumns[d]);
+      if (!targets_.get(there)) continue;
+      const int site = site_at_[static_cast<std::size_t>(there.cell())];
+      const bool kept = kept_ && *kept_ == there;
+      offer(cell, cost + penalty_of(m_.sites[site]) + (kept ? 0 : T(13, 6)), site);
     }
   }
 
-  void offer(int cell, int score, int candidate) {
+  void offer(int cell, int score, int site) {
     if (score >= best_) return;
     best_ = score;
     best_cell_ = cell;
-    best_candidate_ = candidate;
+    best_site_ = site;
   }
 
   // ---- the way
@@ -183,9 +185,9 @@ class Planner {
   void keep() {
     std::array<std::uint8_t, kMostSteps + 1> way;
     int steps = search_.way(best_cell_, way.data(), kMostSteps);
-    m_.has_target = best_candidate_ >= 0;
+    m_.has_target = best_site_ >= 0;
     if (m_.has_target) {
-      m_.target = candidates_[static_cast<std::size_t>(best_candidate_)].place;
+      m_.target = m_.sites[best_site_].place;
       if (goal_ != patrol && steps < kMostSteps) way[static_cast<std::size_t>(steps++)] = towards(place_of(best_cell_));
     }
     steps = std::min(steps, kMostSteps);
@@ -211,10 +213,10 @@ class Planner {
   Search search_;
   const Site* hub_;
   Goal goal_ = rest;
-  bool explores_ = false;
-  int count_ = 0, best_ = INT_MAX, best_cell_ = 0, best_candidate_ = -1;
-  Bits beside_;
-  std::array<Candidate, kMostSites> candidates_;
+  int count_ = 0, best_ = INT_MAX, best_cell_ = 0, best_site_ = -1;
+  std::optional<Place> kept_;  // the target so far
+  Bits targets_, beside_;
+  std::array<std::uint16_t, kCells> site_at_;  // of targets
 };
 
 }  // namespace

@@ -43,9 +43,20 @@ bool must_retreat(const Turn& turn) {
   return turn.row.hp <= std::max(steps, late) * (1 + enemies) + 10;
 }
 
+// The clips act on the compound, where aligners cannot get influence then.
+bool threatened(const Turn& turn) {
+  const Memory& m = turn.memory;
+  const Site* home = m.nearest(hub, turn.here);
+  for (std::uint32_t i = 0; i < m.num_sites; ++i) {
+    const Site& site = m.sites[i];
+    if (home && site.owner == theirs && site.kind == junction && chebyshev(site.place, home->place) <= T(16, 15)) return true;
+  }
+  return false;
+}
+
 int hearts_wanted(const Turn& turn) {
-  if (turn.memory.tick < 150) return 2;
-  return std::clamp(turn.poorest / kHeartCost, 3, 10);
+  if (static_cast<int>(turn.memory.tick) < T(6, 60)) return T(7, 2);
+  return std::clamp(turn.poorest / kHeartCost, T(8, 6), T(9, 10));
 }
 
 Goal fight(const Turn& turn, Goal use) {
@@ -61,11 +72,12 @@ Goal fight(const Turn& turn, Goal use) {
 
 Gear gear_for(Turn& turn) {
   const auto number = static_cast<std::size_t>(turn.row.id % 8);
-  const Gear role = kRoles[number];
+  Gear role = kRoles[number];
+  if (role == scrambler && static_cast<int>(turn.memory.tick) < T(10, 800) && !threatened(turn)) role = aligner;
   if (role != miner) return role;
   const int rank = turn.row.id % 4;
-  if (turn.poorest >= 150 + 50 * rank) turn.memory.converted = 1;
-  if (turn.poorest < 40) turn.memory.converted = 0;
+  if (turn.poorest >= T(3, 150) + T(4, 50) * rank) turn.memory.converted = 1;
+  if (turn.poorest < T(5, 40)) turn.memory.converted = 0;
   return turn.memory.converted ? kConverted[number] : role;
 }
 
