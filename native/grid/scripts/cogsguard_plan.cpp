@@ -48,12 +48,14 @@ class Planner {
 
   void collect() {
     count_ = 0;
+    oldest_ = 0;
     beside_ = {};
     targets_ = {};
     for (std::uint32_t i = 0; i < m_.num_sites; ++i) {
       const Site& site = m_.sites[i];
       if (site.avoid_until > m_.tick || !serves(site)) continue;
       ++count_;
+      oldest_ = std::max(oldest_, static_cast<int>(m_.tick - site.seen));
       targets_.set(site.place);
       site_at_[static_cast<std::size_t>(site.place.cell())] = static_cast<std::uint16_t>(i);
       for (int d = 0; d < 4; ++d) beside_.set(moved(site.place, kDirectionRows[d], kDirectionColumns[d]));
@@ -98,7 +100,7 @@ class Planner {
 
   int of_visit(const Site& site) const {
     const int age = static_cast<int>(m_.tick - site.seen);
-    return sector(site.place) + std::max(0, 400 - age) / 2 + mates_nearer(site.place);
+    return sector(site.place) + (oldest_ - age) / T(17, 2) + mates_nearer(site.place);
   }
 
   // How far a place lies from the part of the map that is the agent's own.
@@ -213,7 +215,7 @@ class Planner {
   Search search_;
   const Site* hub_;
   Goal goal_ = rest;
-  int count_ = 0, best_ = INT_MAX, best_cell_ = 0, best_site_ = -1;
+  int count_ = 0, oldest_ = 0, best_ = INT_MAX, best_cell_ = 0, best_site_ = -1;
   std::optional<Place> kept_;  // the target so far
   Bits targets_, beside_;
   std::array<std::uint16_t, kCells> site_at_;  // of targets

@@ -40,7 +40,7 @@ bool must_retreat(const Turn& turn) {
   if (nearest == 1000) return turn.row.hp < 20;
   const int steps = nearest + nearest / 2;
   const int late = std::max(0, steps * 4 - turn.row.energy) / std::max(1, turn.row.solar);
-  return turn.row.hp <= std::max(steps, late) * (1 + enemies) + 10;
+  return turn.row.hp <= std::max(steps, late) * (1 + enemies) + T(18, 10);
 }
 
 // The clips act on the compound, where aligners cannot get influence then.
@@ -77,7 +77,7 @@ Gear gear_for(Turn& turn) {
   if (role != miner) return role;
   const int rank = turn.row.id % 4;
   if (turn.poorest >= T(3, 150) + T(4, 50) * rank) turn.memory.converted = 1;
-  if (turn.poorest < T(5, 40)) turn.memory.converted = 0;
+  if (turn.poorest < T(5, 40) && turn.row.hearts == 0) turn.memory.converted = 0;
   return turn.memory.converted ? kConverted[number] : role;
 }
 
