@@ -1,5 +1,5 @@
-// The scripted agent of CogsGuard: mines, buys gear, fetches hearts, aligns and scrambles junctions, by what its own row
-// shows and what it remembers of earlier rows.
+// The scripted agent of CogsGuard: mines, buys gear, fetches hearts, aligns and scrambles junctions, by what its own
+// row shows and what it remembers of earlier rows.
 #pragma once
 
 #include <memory>

@@ -79,8 +79,8 @@ void expect_compound(Memory& memory, Place place) {
   struct Expected {
     int row, column, kind;
   };
-  constexpr Expected compound[] = {{-3, 0, junction},       {4, -3, station + 0},    {4, -1, station + 1},
-                                   {4, 1, station + 2},     {4, 3, station + 3},     {-8, -8, extractor + 0},
+  constexpr Expected compound[] = {{-3, 0, junction},      {4, -3, station + 0},   {4, -1, station + 1},
+                                   {4, 1, station + 2},    {4, 3, station + 3},    {-8, -8, extractor + 0},
                                    {-8, 8, extractor + 1}, {8, -8, extractor + 2}, {8, 8, extractor + 3}};
   for (const Expected& thing : compound) {
     const Place there = moved(place, thing.row, thing.column);

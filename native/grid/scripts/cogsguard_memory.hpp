@@ -1,8 +1,8 @@
-// What an agent of CogsGuard remembers: which cells it saw and which of them are blocked, the sites that stand there with
-// whose they were and when it last looked, and the way it is on.
+// What an agent of CogsGuard remembers: which cells it saw and which of them are blocked, the sites that stand there
+// with whose they were and when it last looked, and the way it is on.
 //
-// Places count from where the agent began, modulo kSide: a map of up to kSide x kSide cells fits without knowing where on
-// it the agent is.
+// Places count from where the agent began, modulo kSide: a map of up to kSide x kSide cells fits without knowing where
+// on it the agent is.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace gridmill::grid::cogsguard {
 
 constexpr int kDirectionRows[] = {-1, 1, 0, 0}, kDirectionColumns[] = {0, 0, -1, 1};  // as the moves
-constexpr int kMostCost = 15;                                                           // of a step
+constexpr int kMostCost = 15;                                                         // of a step
 
 // What a step onto a cell costs, by the ground it is.
 struct StepCosts {
@@ -25,8 +25,8 @@ struct Ground {
 };
 Ground survey(const Memory& memory);
 
-// Cells are settled in order of cost. What a step costs depends on the cell it leads to alone, so the first neighbour that
-// is settled is the best way there, and every cell is queued once.
+// Cells are settled in order of cost. What a step costs depends on the cell it leads to alone, so the first neighbour
+// that is settled is the best way there, and every cell is queued once.
 class Search {
  public:
   Search(const Memory& memory, const Ground& ground, const Bits& agents, const StepCosts& costs);

@@ -11,6 +11,19 @@
 namespace gridmill::grid::cogsguard {
 namespace {
 
+// Costs and penalties count half steps at home.
+constexpr int kMostSurplus = 400;       // of an element beyond the scarcest; half of it is the penalty for mining it
+constexpr int kNotPreferred = 10;       // of an element that is another miner's first choice
+constexpr int kSmallStock = 10;         // of an extractor that does not fill a miner
+constexpr int kMateNearer = 30;         // of a junction that another agent will reach first
+constexpr int kChange = 6;              // of any target but the last one
+constexpr int kExplore = 10;            // of cells nobody saw, beside junctions nobody looked after
+constexpr int kExploreForMine = 60;     // what is looked for may lie far behind what is seen there
+constexpr std::uint32_t kFresh = 60;    // ticks in which a junction need not be looked at again
+constexpr int kSafety = 10;             // hp to have left when home again
+constexpr int kInfluence = 20;          // of an aligner at home
+constexpr int kEnergy = 20, kStep = 4;  // at home, and what a step takes
+
 // Eight directions of 64 units, for the part of the map an agent prefers.
 constexpr int kCompassRows[] = {-64, 64, 0, 0, -45, 45, 45, -45}, kCompassColumns[] = {0, 0, -64, 64, -45, 45, -45, 45};
 
@@ -63,17 +76,26 @@ class Planner {
   }
 
   bool serves(const Site& site) const {
-    const bool neutral = site.kind == junction && site.owner == nobody, foe = site.kind == junction && site.owner == theirs;
+    const bool neutral = site.kind == junction && site.owner == nobody,
+               foe = site.kind == junction && site.owner == theirs;
     const bool friendly = (site.kind == junction || site.kind == hub) && site.owner == ours;
     switch (goal_) {
-      case get_gear: return site.kind == static_cast<int>(station) + static_cast<int>(gear_);
-      case get_heart: return site.kind == hub;
-      case deposit: return friendly;
-      case mine: return site.kind >= extractor;
-      case align: return neutral;
-      case scramble: return foe;
-      case patrol: return site.kind == junction && m_.tick - site.seen >= 60;
-      default: return false;
+      case get_gear:
+        return site.kind == static_cast<int>(station) + static_cast<int>(gear_);
+      case get_heart:
+        return site.kind == hub;
+      case deposit:
+        return friendly;
+      case mine:
+        return site.kind >= extractor;
+      case align:
+        return neutral;
+      case scramble:
+        return foe;
+      case patrol:
+        return site.kind == junction && m_.tick - site.seen >= kFresh;
+      default:
+        return false;
     }
   }
 
@@ -92,15 +114,15 @@ class Planner {
       if ((other.kind == junction || other.kind == hub) && other.owner == ours)
         back = std::min(back, manhattan(site.place, other.place));
     }
-    const int preferred = static_cast<int>(element) == t_.row.id / 2 % kElements ? 0 : 10;
-    return std::min(surplus, T(0, 400)) / T(1, 2) + 2 * back + preferred + (site.stock < 40 ? 10 : 0);
+    const int preferred = static_cast<int>(element) == t_.row.id / 2 % kElements ? 0 : kNotPreferred;
+    return std::min(surplus, kMostSurplus) / 2 + 2 * back + preferred + (site.stock < 40 ? kSmallStock : 0);
   }
 
   int of_junction(const Site& site) const { return sector(site.place) + mates_nearer(site.place); }
 
   int of_visit(const Site& site) const {
     const int age = static_cast<int>(m_.tick - site.seen);
-    return sector(site.place) + (oldest_ - age) / T(17, 2) + mates_nearer(site.place);
+    return sector(site.place) + (oldest_ - age) / 2 + mates_nearer(site.place);
   }
 
   // How far a place lies from the part of the map that is the agent's own.
@@ -110,7 +132,7 @@ class Planner {
     const int number = t_.row.id % 8;
     const int along = (r * kCompassRows[number] + c * kCompassColumns[number]) / 64;
     const int length = std::max(std::abs(r), std::abs(c)) + std::min(std::abs(r), std::abs(c)) / 2;
-    return std::max(0, length - along) * T(12, 50) / 100;
+    return std::max(0, length - along) / 2;
   }
 
   // Another agent in view with the same gear that is nearer will go there.
@@ -119,7 +141,7 @@ class Planner {
     for (int i = 0; i < t_.row.num_things; ++i) {
       const Thing& thing = t_.row.things[static_cast<std::size_t>(i)];
       if (thing.kind != other_agent || thing.gear != t_.row.gear) continue;
-      if (manhattan(moved(t_.here, thing.row, thing.column), place) < mine) return 30;
+      if (manhattan(moved(t_.here, thing.row, thing.column), place) < mine) return kMateNearer;
     }
     return 0;
   }
@@ -128,10 +150,10 @@ class Planner {
 
   // Ticks that a number of steps outside home takes.
   int ticks(int steps) const {
-    const int energy = ground_.home.get(t_.here) ? 20 : t_.row.energy, solar = std::max(1, t_.row.solar);
-    if (solar >= 4) return steps;
-    const int free = energy < 4 ? 0 : (energy - 4) / (4 - solar) + 1;
-    return steps <= free ? steps : free + ((steps - free) * 4 + solar - 1) / solar;
+    const int energy = ground_.home.get(t_.here) ? kEnergy : t_.row.energy, solar = std::max(1, t_.row.solar);
+    if (solar >= kStep) return steps;
+    const int free = energy < kStep ? 0 : (energy - kStep) / (kStep - solar) + 1;
+    return steps <= free ? steps : free + ((steps - free) * kStep + solar - 1) / solar;
   }
 
   bool in_reach(int cell) const {
@@ -139,16 +161,16 @@ class Planner {
     const bool home = ground_.home.get(t_.here);
     if (away == 0) return true;
     if (goal_ == align) {
-      const int influence = home ? 20 : t_.row.influence;
+      const int influence = home ? kInfluence : t_.row.influence;
       if (ticks(away) >= influence) return false;
     }
-    return goal_ == deposit || goal_ == retreat || ticks(2 * away) + 10 <= t_.row.hp;
+    return goal_ == deposit || goal_ == retreat || ticks(2 * away) + kSafety <= t_.row.hp;
   }
 
   void look() {
     best_ = INT_MAX;
     const bool explores = goal_ == patrol || goal_ == mine;
-    const int farther = goal_ == mine ? T(2, 60) : T(15, 10);  // what is looked for may lie behind what is seen then
+    const int farther = goal_ == mine ? kExploreForMine : kExplore;
     search_.begin(t_.here);
     for (int cell = search_.next(); cell >= 0; cell = search_.next()) {
       const int cost = search_.cost(cell);
@@ -158,7 +180,7 @@ class Planner {
         continue;
       }
       if (beside_.get(cell)) look_beside(cell, cost);
-      if (explores && !m_.known.get(cell) && in_reach(cell)) offer(cell, cost + sector(place_of(cell)) * T(14, 100) / 100 + farther, -1);
+      if (explores && !m_.known.get(cell) && in_reach(cell)) offer(cell, cost + sector(place_of(cell)) + farther, -1);
     }
   }
 
@@ -171,7 +193,7 @@ class Planner {
       if (!targets_.get(there)) continue;
       const int site = site_at_[static_cast<std::size_t>(there.cell())];
       const bool kept = kept_ && *kept_ == there;
-      offer(cell, cost + penalty_of(m_.sites[site]) + (kept ? 0 : T(13, 6)), site);
+      offer(cell, cost + penalty_of(m_.sites[site]) + (kept ? 0 : kChange), site);
     }
   }
 

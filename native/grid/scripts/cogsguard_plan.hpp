@@ -14,7 +14,7 @@ struct Turn {
   Memory& memory;
   Place here;
   std::uint64_t draw;
-  int cargo = 0;  // all elements together
+  int cargo = 0;    // all elements together
   int poorest = 0;  // the least that the store has of an element
 };
 

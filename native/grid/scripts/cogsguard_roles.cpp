@@ -10,6 +10,12 @@ namespace {
 constexpr Gear kRoles[] = {aligner, miner, miner, aligner, scrambler, miner, aligner, miner};
 constexpr Gear kConverted[] = {aligner, scrambler, aligner, aligner, scrambler, aligner, aligner, scrambler};
 constexpr int kFull = 40, kByHand = 4, kHeartCost = 10;
+constexpr int kSafety = 10;                   // hp to have left when home again
+constexpr int kNearHub = 15;                  // a junction of the clips this near acts on most of the compound
+constexpr std::uint32_t kScrambleFrom = 800;  // until then every heart is worth more in a neutral junction
+constexpr std::uint32_t kOpening = 60;        // ticks in which the hub's first hearts are shared
+constexpr int kFirstHearts = 2, kFewHearts = 6, kMostHearts = 10;
+constexpr int kRich = 250, kRicher = 50, kPoor = 10;  // of the scarcest element: when miners fight, and mine again
 
 // Carbon, oxygen, germanium, silicon.
 constexpr int kGearCosts[kGears][kElements] = {{3, 1, 1, 1}, {1, 3, 1, 1}, {1, 1, 3, 1}, {1, 1, 1, 3}};
@@ -40,7 +46,7 @@ bool must_retreat(const Turn& turn) {
   if (nearest == 1000) return turn.row.hp < 20;
   const int steps = nearest + nearest / 2;
   const int late = std::max(0, steps * 4 - turn.row.energy) / std::max(1, turn.row.solar);
-  return turn.row.hp <= std::max(steps, late) * (1 + enemies) + T(18, 10);
+  return turn.row.hp <= std::max(steps, late) * (1 + enemies) + kSafety;
 }
 
 // The clips act on the compound, where aligners cannot get influence then.
@@ -49,14 +55,15 @@ bool threatened(const Turn& turn) {
   const Site* home = m.nearest(hub, turn.here);
   for (std::uint32_t i = 0; i < m.num_sites; ++i) {
     const Site& site = m.sites[i];
-    if (home && site.owner == theirs && site.kind == junction && chebyshev(site.place, home->place) <= T(16, 15)) return true;
+    if (home && site.owner == theirs && site.kind == junction && chebyshev(site.place, home->place) <= kNearHub)
+      return true;
   }
   return false;
 }
 
 int hearts_wanted(const Turn& turn) {
-  if (static_cast<int>(turn.memory.tick) < T(6, 60)) return T(7, 2);
-  return std::clamp(turn.poorest / kHeartCost, T(8, 6), T(9, 10));
+  if (turn.memory.tick < kOpening) return kFirstHearts;
+  return std::clamp(turn.poorest / kHeartCost, kFewHearts, kMostHearts);
 }
 
 Goal fight(const Turn& turn, Goal use) {
@@ -73,11 +80,11 @@ Goal fight(const Turn& turn, Goal use) {
 Gear gear_for(Turn& turn) {
   const auto number = static_cast<std::size_t>(turn.row.id % 8);
   Gear role = kRoles[number];
-  if (role == scrambler && static_cast<int>(turn.memory.tick) < T(10, 800) && !threatened(turn)) role = aligner;
+  if (role == scrambler && turn.memory.tick < kScrambleFrom && !threatened(turn)) role = aligner;
   if (role != miner) return role;
   const int rank = turn.row.id % 4;
-  if (turn.poorest >= T(3, 150) + T(4, 50) * rank) turn.memory.converted = 1;
-  if (turn.poorest < T(5, 40) && turn.row.hearts == 0) turn.memory.converted = 0;
+  if (turn.poorest >= kRich + kRicher * rank) turn.memory.converted = 1;
+  if (turn.poorest < kPoor && turn.row.hearts == 0) turn.memory.converted = 0;
   return turn.memory.converted ? kConverted[number] : role;
 }
 
