@@ -46,6 +46,7 @@ class BatchArrays {
     out["rewards"] = view(buffers_->rewards, {});
     out["terminals"] = view(buffers_->terminals, {});
     out["truncations"] = view(buffers_->truncations, {});
+    out["teacher_actions"] = buffers_->decided ? view(buffers_->decided, {}) : nb::object(nb::none());
     out["masks"] = buffers_->masks ? view(buffers_->masks, {buffers_->num_actions}) : nb::object(nb::none());
     return out;
   }
@@ -57,7 +58,7 @@ class BatchArrays {
 
 inline BatchOptions batch_options(std::int64_t num_worlds, std::uint64_t seed, std::int64_t threads, std::int64_t lanes,
                                   bool masks, bool desync_episodes, std::int64_t min_first_episode, bool profiling,
-                                  bool validation, bool fast) {
+                                  bool validation, bool fast, std::string teacher, std::vector<std::string> players) {
   const auto expect = [](const char* name, std::int64_t value, std::int64_t low, std::int64_t high) {
     if (value < low || value > high)
       throw std::invalid_argument(std::string(name) + ": expected an int in [" + std::to_string(low) + ", " +
@@ -78,7 +79,8 @@ inline BatchOptions batch_options(std::int64_t num_worlds, std::uint64_t seed, s
           desync_episodes,
           min_first_episode,
           profiling,
-          {fast, validation}};
+          {fast, validation},
+          {std::move(teacher), std::move(players)}};
 }
 
 // Through the buffer protocol, because it allocates nothing: int32 or int64 of shape [rows], any stride.
@@ -123,18 +125,21 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
           "__init__",
           [](B* self, const nb::list& games, const std::vector<std::string>& fingerprints, std::int64_t num_worlds,
              std::uint64_t seed, std::int64_t threads, std::int64_t lanes, bool masks, bool desync_episodes,
-             std::int64_t min_first_episode, bool profiling, bool validation, bool fast) {
+             std::int64_t min_first_episode, bool profiling, bool validation, bool fast, std::string teacher,
+             std::vector<std::string> players) {
             std::vector<Value> trees;
             for (nb::handle game : games) trees.push_back(to_value(game));
             if (trees.empty() || trees.size() != fingerprints.size())
               throw std::invalid_argument("expected at least one game and one fingerprint each");
-            const BatchOptions options = batch_options(num_worlds, seed, threads, lanes, masks, desync_episodes,
-                                                       min_first_episode, profiling, validation, fast);
+            const BatchOptions options =
+                batch_options(num_worlds, seed, threads, lanes, masks, desync_episodes, min_first_episode, profiling,
+                              validation, fast, std::move(teacher), std::move(players));
             new (self) B(trees, fingerprints, options);
           },
           nb::arg("games"), nb::arg("fingerprints"), nb::arg("num_worlds"), nb::arg("seed"), nb::arg("threads"),
           nb::arg("lanes"), nb::arg("masks"), nb::arg("desync_episodes"), nb::arg("min_first_episode"),
-          nb::arg("profiling"), nb::arg("validation"), nb::arg("fast"))
+          nb::arg("profiling"), nb::arg("validation"), nb::arg("fast"), nb::arg("teacher") = "",
+          nb::arg("players") = std::vector<std::string>())
       .def("arrays", [](const B& b) { return BatchArrays<G>(b).all(); })
       .def(
           "reset", [](B& b, std::optional<std::uint64_t> seed) { b.reset(seed); }, nb::arg("seed").none(), Release())
@@ -144,6 +149,8 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
       .def("write_actions", &write_actions<G>, nb::arg("actions"))
       .def("close", &B::close, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("closed", &B::closed)
+      .def("teach", &B::teach, nb::arg("on"), Release())
+      .def_prop_ro("teacher_calls", &B::teacher_calls)
       .def(
           "add_game",
           [](B& b, nb::handle game, const std::string& fingerprint) { return b.add_game(to_value(game), fingerprint); },

@@ -1,6 +1,7 @@
 // What only the grid's batch offers to Python: names, views of observations and worlds, shadow validation,
 // schema.
 #include "bind/bind_batch.hpp"
+#include "bind/bind_script.hpp"
 #include "bind/bindings.hpp"
 #include "grid/batch.hpp"
 #include "grid/observe/views.hpp"
@@ -155,6 +156,7 @@ void bind_grid(nb::module_& m) {
             });
           },
           nb::arg("row"));
+  bind_script<grid::Grid>(m, "GridScript");
   m.def("grid_kinds", [] { return nb::cast<nb::dict>(from_value(grid::kinds_schema())); });
   m.def("grid_parts", [] { return nb::cast<nb::dict>(from_value(grid::parts_schema())); });
 }

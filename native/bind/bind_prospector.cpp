@@ -1,10 +1,10 @@
-// What only Prospector offers to Python: facts of the last step, one ship outside of a batch, its bots, its schema.
+// What only Prospector offers to Python: facts of the last step, one ship outside of a batch, its scripts.
 #include <memory>
 
 #include "bind/bind_batch.hpp"
+#include "bind/bind_script.hpp"
 #include "bind/bindings.hpp"
 #include "prospector/batch.hpp"
-#include "prospector/bots.hpp"
 
 namespace gridmill {
 
@@ -14,7 +14,6 @@ using prospector::ProspectorBatch;
 
 template <class T>
 using RowArray = nb::ndarray<nb::numpy, T, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
-using ObsArray = nb::ndarray<nb::numpy, const float, nb::shape<-1, prospector::kObs>, nb::c_contig, nb::device::cpu>;
 
 void expect_rows(const char* name, std::size_t got, std::size_t expected) {
   if (got != expected)
@@ -54,32 +53,6 @@ struct LoneProspector {
     std::vector<std::uint8_t> row(prospector::kActions);
     prospector::write_mask(program, *state, row.data());
     return nb::cast(owned_array(std::move(row), {prospector::kActions}));
-  }
-};
-
-// A bot and its memory of each row.
-struct ProspectorBot {
-  const prospector::Bot* bot = nullptr;
-  std::vector<prospector::BotMemory> memory;
-
-  ProspectorBot(const std::string& name, std::size_t rows) : memory(rows) {
-    std::vector<std::string> known;
-    for (const auto& candidate : prospector::kAllBots) {
-      known.emplace_back(candidate.name);
-      if (candidate.name == name) bot = &candidate;
-    }
-    if (bot == nullptr) throw std::invalid_argument("unknown bot `" + name + "`" + nearest(name, known));
-  }
-  void act(const ObsArray& obs, const RowArray<std::int32_t>& actions) {
-    expect_rows("obs", obs.shape(0), memory.size());
-    expect_rows("actions", actions.shape(0), memory.size());
-    for (std::size_t row = 0; row < memory.size(); ++row)
-      actions.data()[row] = bot->act(obs.data() + row * prospector::kObs, memory[row]);
-  }
-  void reset(const RowArray<const bool>& rows) {
-    expect_rows("rows", rows.shape(0), memory.size());
-    for (std::size_t row = 0; row < memory.size(); ++row)
-      if (rows.data()[row]) bot->reset(memory[row]);
   }
 };
 
@@ -139,15 +112,7 @@ void bind_prospector(nb::module_& m) {
       .def("mask", &LoneProspector::mask)
       .def("info", [](const LoneProspector& l) { return info_dict(*l.state); })
       .def_prop_ro("rng_state", [](const LoneProspector& l) { return l.state->rng.state; });
-  nb::class_<ProspectorBot>(m, "ProspectorBot")
-      .def(nb::init<const std::string&, std::size_t>(), nb::arg("name"), nb::arg("rows"))
-      .def("act", &ProspectorBot::act, nb::arg("obs"), nb::arg("actions"))
-      .def("reset", &ProspectorBot::reset, nb::arg("rows"));
-  m.def("prospector_bots", [] {
-    nb::list names;
-    for (const auto& bot : prospector::kAllBots) names.append(nb::str(bot.name.data(), bot.name.size()));
-    return names;
-  });
+  bind_script<prospector::Prospector>(m, "ProspectorScript");
 }
 
 }  // namespace gridmill

@@ -28,7 +28,7 @@ class Batch {
 
   Batch(const std::vector<Value>& games, std::vector<std::string> fingerprints, const BatchOptions& options)
       : options_(options),
-        worlds_(games, std::move(fingerprints), options.num_worlds, options.masks),
+        worlds_(games, std::move(fingerprints), options),
         lane_worlds_(options.num_worlds / static_cast<std::uint32_t>(options.lanes)),
         chunk_(std::clamp<std::uint32_t>(lane_worlds_ / static_cast<std::uint32_t>(options.threads * 4), 1, 16)),
         lanes_(static_cast<std::size_t>(options.lanes)),
@@ -58,9 +58,7 @@ class Batch {
     fresh_ = seed.has_value() || !ready_;
     if (seed) options_.seed = *seed;
     fault_.reset();
-    resetting_ = true;
-    run_all_lanes();
-    resetting_ = false;
+    run_all_lanes(Job::reset);
     raise_fault();
     ready_ = true;
   }
@@ -100,7 +98,7 @@ class Batch {
     refuse_in_flight("step()");
     require_ready();
     const std::int64_t start = options_.profiling ? clock_mark() : 0;
-    run_all_lanes();
+    run_all_lanes(Job::step);
     for (int lane = 0; lane < options_.lanes; ++lane) collect(lane);
     if (options_.profiling) {
       times_.begin();
@@ -130,6 +128,20 @@ class Batch {
     worlds_.free();
     log_.clear();
   }
+
+  // ---- scripts
+
+  // Switches the teacher. It begins anew where it is switched on in the middle of an episode, asked at once.
+  void teach(bool on) {
+    const Call call(*this);
+    refuse_in_flight("teach()");
+    if (!worlds_.scripts.has_teacher()) throw std::invalid_argument("teach: this env was made without a teacher");
+    const bool begins = on && !worlds_.scripts.teaching();
+    worlds_.scripts.teach(on);
+    if (begins && ready_) run_all_lanes(Job::teach);
+    raise_fault();
+  }
+  std::uint64_t teacher_calls() const { return worlds_.scripts.teacher_calls(); }
 
   // ---- games
 
@@ -324,9 +336,13 @@ class Batch {
 
   // ---- the work of one chunk
 
-  void run_all_lanes() {
+  enum class Job : std::uint8_t { step, reset, teach };
+
+  void run_all_lanes(Job job) {
+    job_ = job;
     for (int lane = 0; lane < options_.lanes; ++lane) pool_->send(lane);
     for (int lane = 0; lane < options_.lanes; ++lane) pool_->recv(lane);
+    job_ = Job::step;
   }
 
   void run_chunk(int worker, int lane, std::uint32_t chunk) {
@@ -337,7 +353,7 @@ class Batch {
     auto& marks = state.marks[static_cast<std::size_t>(lane)];
     for (std::uint32_t w = first; w < last; ++w)
       guarded(w, [&] {
-        if (resetting_) start_episode(w, state, true);
+        if (job_ != Job::step) prepare_world(w, state);
         else if (options_.profiling) step_world<true>(w, last, state, marks);
         else step_world<false>(w, last, state, marks);
       });
@@ -373,18 +389,33 @@ class Batch {
     return alike ? worlds_.state(next) : nullptr;
   }
 
+  void prepare_world(std::uint32_t world, WorkerState& state) {
+    if (job_ == Job::reset) start_episode(world, state, true);
+    else worlds_.scripts.forget_taught(world);
+    if (job_ == Job::reset) worlds_.ask_players(world);
+    worlds_.ask_teacher(world);
+  }
+
   // Timed, the clock is read between the phases; those that no game uses share the mark of the one before.
   template <bool timed>
   void step_world(std::uint32_t world, std::uint32_t last, WorkerState& state, PhaseMarks<kPhases>& marks) {
+    const bool scripted = worlds_.scripts.any();
+    if (scripted) worlds_.scripts.play(worlds_.decided(world), worlds_.actions(world));
     auto tick = worlds_.tick(world, state.game);
     tick.ahead = ahead_of(world, last);
     [[maybe_unused]] std::int64_t mark = timed ? clock_mark() : 0;
     [&]<std::size_t... P>(std::index_sequence<P...>) {
       ((G::phases[P].run(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
     }(std::make_index_sequence<kPhases>{});
-    if (!tick.header.ended) return;
-    end_episode(world, tick, state);
-    if (timed) take_time(marks[kPhases], mark);
+    if (tick.header.ended) {
+      end_episode(world, tick, state);
+      if (timed) take_time(marks[kPhases], mark);
+    }
+    if (!scripted) return;
+    worlds_.ask_players(world);
+    if (timed) take_time(marks[kPhases + 1], mark);
+    worlds_.ask_teacher(world);
+    if (timed) take_time(marks[kPhases + 2], mark);
   }
 
   static void take_time(std::int64_t& sum, std::int64_t& mark) {
@@ -428,6 +459,7 @@ class Batch {
       std::fill_n(tick.rows.terminals, n, false);
       std::fill_n(tick.rows.truncations, n, false);
     }
+    worlds_.scripts.forget(world);
     G::reset(tick);
     G::observe(tick);
   }
@@ -464,7 +496,8 @@ class Batch {
   std::vector<LaneState> lanes_;
   EpisodeLog log_;
   std::vector<std::unique_ptr<WorkerState>> workers_;
-  bool ready_ = false, resetting_ = false, fresh_ = true;
+  bool ready_ = false, fresh_ = true;
+  Job job_ = Job::step;  // what the lanes do when they are sent
   std::optional<WorldFault> fault_;
   std::mutex fault_mutex_;
   std::atomic<bool> busy_{false};

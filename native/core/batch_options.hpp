@@ -4,10 +4,17 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "core/game.hpp"
 
 namespace gridmill {
+
+// Scripted agents by name, as the game knows them.
+struct ScriptOptions {
+  std::string teacher;               // empty: none
+  std::vector<std::string> players;  // per agent: who acts in its rows, or empty; no entries: nobody
+};
 
 struct BatchOptions {
   std::uint32_t num_worlds = 64;
@@ -19,6 +26,7 @@ struct BatchOptions {
   std::int64_t min_first_episode = -1;  // -1: the game's own
   bool profiling = false;
   ObserveOptions observe{};
+  ScriptOptions scripts{};
 };
 
 // A call in the wrong order or from the wrong place.

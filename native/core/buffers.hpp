@@ -50,7 +50,8 @@ class Pages {
 template <class Obs>
 class Buffers {
  public:
-  Buffers(std::size_t rows_, std::size_t obs_size_, std::size_t num_actions_, bool with_masks, Obs empty)
+  Buffers(std::size_t rows_, std::size_t obs_size_, std::size_t num_actions_, bool with_masks, bool with_scripts,
+          Obs empty)
       : rows(rows_), obs_size(obs_size_), num_actions(num_actions_) {
     std::size_t at = 0;
     const auto place = [&at](std::size_t size) {
@@ -61,7 +62,8 @@ class Buffers {
     const std::size_t o = place(rows * obs_size * sizeof(Obs)), f = place(rows * obs_size * sizeof(Obs)),
                       a = place(rows * sizeof(std::int32_t)), r = place(rows * sizeof(float)), t = place(rows),
                       u = place(rows), m = with_masks ? place(rows * num_actions) : 0,
-                      n = place(rows * sizeof(std::uint16_t));
+                      n = place(rows * sizeof(std::uint16_t)),
+                      s = with_scripts ? place(rows * sizeof(std::int32_t)) : 0;
     bytes = at;
     pages_ = Pages(at);
     std::byte* base = pages_.data();
@@ -73,6 +75,7 @@ class Buffers {
     truncations = reinterpret_cast<bool*>(base + u);
     masks = with_masks ? reinterpret_cast<std::uint8_t*>(base + m) : nullptr;
     used = reinterpret_cast<std::uint16_t*>(base + n);
+    decided = with_scripts ? reinterpret_cast<std::int32_t*>(base + s) : nullptr;
     std::fill_n(obs, rows * obs_size, empty);
   }
   Buffers(const Buffers&) = delete;
@@ -88,7 +91,8 @@ class Buffers {
   float* rewards;
   bool *terminals, *truncations;
   std::uint8_t* masks;
-  std::uint16_t* used;  // how much of each obs row the last observation filled; the core's own
+  std::uint16_t* used;    // how much of each obs row the last observation filled; the core's own
+  std::int32_t* decided;  // what the script of each row would do next; nullptr without scripts
 
  private:
   Pages pages_;

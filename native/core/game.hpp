@@ -111,4 +111,11 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
 template <class G>
 constexpr bool kKeepsState = requires { requires G::keeps_state; };
 
+// A game may bring scripts (core/script.hpp): `script_names(vocabulary, program)` says which can play a program, and
+// `make_script(name, vocabulary, program)` makes one, or nullptr if it is none of them.
+template <class G>
+constexpr bool kHasScripts = requires(const typename G::Vocabulary& vocabulary, const typename G::Program& program) {
+  G::script_names(vocabulary, program);
+};
+
 }  // namespace gridmill

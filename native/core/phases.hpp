@@ -39,20 +39,20 @@ class ClockRate {
   std::int64_t ns0_, mark0_;
 };
 
-// Raw marks per phase of a game, and a last one for auto-resets; one per worker and lane.
+// Raw marks per phase of a game, then of auto-resets, players and the teacher; one per worker and lane.
 template <std::size_t NumPhases>
-using PhaseMarks = std::array<std::int64_t, NumPhases + 1>;
+using PhaseMarks = std::array<std::int64_t, NumPhases + 3>;
 
 // The times of a batch: of the last step and since the beginning. Adds raw marks; turning them into ns waits until
 // someone asks.
 template <std::size_t NumPhases>
 class StepTimes {
  public:
-  using Nanoseconds = std::array<std::int64_t, NumPhases + 2>;  // phases, auto-reset, wall
+  using Nanoseconds = std::array<std::int64_t, NumPhases + 4>;  // as PhaseMarks, then the wall clock
 
   void begin() { last_ = {}; }
   void add(PhaseMarks<NumPhases>& marks) {
-    for (std::size_t p = 0; p <= NumPhases; ++p) {
+    for (std::size_t p = 0; p < marks.size(); ++p) {
       last_[p] += marks[p];
       total_[p] += marks[p];
     }
@@ -71,9 +71,9 @@ class StepTimes {
   Nanoseconds in_ns(const PhaseMarks<NumPhases>& marks, std::int64_t wall) const {
     const double rate = rate_.ns_per_mark();
     Nanoseconds out{};
-    for (std::size_t p = 0; p <= NumPhases; ++p)
+    for (std::size_t p = 0; p < marks.size(); ++p)
       out[p] = static_cast<std::int64_t>(static_cast<double>(marks[p]) * rate);
-    out[NumPhases + 1] = static_cast<std::int64_t>(static_cast<double>(wall) * rate);
+    out[marks.size()] = static_cast<std::int64_t>(static_cast<double>(wall) * rate);
     return out;
   }
 

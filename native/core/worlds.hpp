@@ -12,6 +12,7 @@
 
 #include "core/buffers.hpp"
 #include "core/game.hpp"
+#include "core/scripted_rows.hpp"
 #include "core/snapshot.hpp"
 
 namespace gridmill {
@@ -22,17 +23,27 @@ class Worlds {
   using Obs = typename G::Obs;
   using Program = typename G::Program;
 
-  Worlds(const std::vector<Value>& games, std::vector<std::string> names, std::uint32_t num_worlds, bool masks)
-      : vocabulary(G::vocabulary(games)), fingerprints(std::move(names)), count(num_worlds), with_masks(masks) {
+  Worlds(const std::vector<Value>& games, std::vector<std::string> names, const BatchOptions& options)
+      : vocabulary(G::vocabulary(games)),
+        fingerprints(std::move(names)),
+        count(options.num_worlds),
+        with_masks(options.masks),
+        scripts(options.scripts) {
     for (const auto& game : games) programs.push_back(std::make_unique<Program>(G::compile(vocabulary, game)));
     shape = G::shape(*programs.front());
+    std::size_t script_bytes = 0;
+    std::vector<typename ScriptedRows<G>::Cast> casts;
     for (const auto& program : programs) {
       check_shape(*program);
       stride = std::max(stride, stride_for(*program));
+      casts.push_back(scripts.cast_for(vocabulary, *program));
+      script_bytes = std::max(script_bytes, scripts.row_bytes(casts.back()));
     }
     stats = G::stats(vocabulary);
-    refuse_more_than_memory(stride);
-    buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, masks, G::empty_obs);
+    refuse_more_than_memory(stride, script_bytes);
+    buffers = std::make_shared<Buffers<Obs>>(num_rows(), shape.obs_size(), shape.num_actions, with_masks, scripts.any(),
+                                             G::empty_obs);
+    for (auto& cast : casts) scripts.add(std::move(cast), count, shape);
     blocks = Pages(stride * count);
     for (std::uint32_t w = 0; w < count; ++w) {  // several games are dealt out in turn
       header(w).program = static_cast<std::int32_t>(w % programs.size());
@@ -46,8 +57,11 @@ class Worlds {
   const Program& add(const Value& game, const std::string& fingerprint) {
     auto program = std::make_unique<Program>(G::compile(vocabulary, game));
     check_shape(*program);
-    if (const std::size_t wider = stride_for(*program); wider > stride) {
-      refuse_more_than_memory(wider);
+    auto cast = scripts.cast_for(vocabulary, *program);
+    const std::size_t wider = std::max(stride, stride_for(*program));
+    refuse_more_than_memory(wider, scripts.row_bytes(cast));
+    scripts.add(std::move(cast), count, shape);
+    if (wider > stride) {
       Pages bigger(wider * count);
       for (std::uint32_t w = 0; w < count; ++w) std::memcpy(bigger.data() + wider * w, block(w), stride);
       blocks = std::move(bigger);
@@ -60,6 +74,7 @@ class Worlds {
 
   void free() {
     blocks = Pages();
+    scripts.free();
     buffers.reset();
   }
 
@@ -85,6 +100,16 @@ class Worlds {
             b.masks ? b.masks + first * b.num_actions : nullptr,
             b.used + first};
   }
+  // The rows of a world in an array of one number per row.
+  std::int32_t* actions(std::uint32_t world) const { return buffers->actions + world * shape.num_agents; }
+  std::int32_t* decided(std::uint32_t world) const { return buffers->decided + world * shape.num_agents; }
+
+  void ask_players(std::uint32_t world) {
+    if (scripts.any()) scripts.ask_players(world, header(world), rows(world).obs, decided(world));
+  }
+  void ask_teacher(std::uint32_t world) {
+    if (scripts.any()) scripts.ask_teacher(world, header(world), rows(world).obs, decided(world));
+  }
 
   Tick<G> tick(std::uint32_t world, typename G::Worker& worker) const {
     WorldHeader& h = header(world);
@@ -101,17 +126,19 @@ class Worlds {
 
   std::string save(const std::vector<std::int64_t>& chosen) const {
     ByteWriter out;
-    out.put_bytes(kMagic, sizeof kMagic);
+    out.put_bytes(scripts.any() ? kMagicWithScripts : kMagic, sizeof kMagic);
     out.put(static_cast<std::uint32_t>(chosen.size()));
     put_shape(out);
     out.put(vocabulary_hash());
     out.put(static_cast<std::uint32_t>(fingerprints.size()));
     for (const auto& fingerprint : fingerprints) out.put_text(fingerprint);
+    if (scripts.any()) scripts.put_names(out);
     for (const auto w : chosen) {
       const auto world = static_cast<std::uint32_t>(w);
       out.put(static_cast<std::uint64_t>(saved_bytes(world)));
       out.put_bytes(block(world), saved_bytes(world));
       each_row_array(rows(world), [&](void* data, std::size_t bytes) { out.put_bytes(data, bytes); });
+      if (scripts.any()) scripts.put_world(out, world, header(world).program, decided(world));
     }
     out.put(hash_bytes(out.bytes().data(), out.bytes().size()));
     return out.take();
@@ -119,7 +146,9 @@ class Worlds {
 
   // `chosen` get the saved worlds in order; one saved world may be forked into many. All is checked before any changes.
   void restore(const std::string& data, const std::vector<std::int64_t>& chosen) {
-    if (data.size() < sizeof kMagic + 8 || std::memcmp(data.data(), kMagic, sizeof kMagic) != 0)
+    const bool long_enough = data.size() >= sizeof kMagic + 8;
+    const bool with_scripts = long_enough && std::memcmp(data.data(), kMagicWithScripts, sizeof kMagic) == 0;
+    if (!long_enough || (!with_scripts && std::memcmp(data.data(), kMagic, sizeof kMagic) != 0))
       throw std::invalid_argument("restore: these bytes are not a saved state of this version (magic differs)");
     std::uint64_t stored;
     std::memcpy(&stored, data.data() + data.size() - 8, 8);
@@ -139,8 +168,13 @@ class Worlds {
                                   std::to_string(chosen.size()) + " asked for; save one world to fork it into many");
     std::vector<std::string> names(in.get<std::uint32_t>());
     for (auto& name : names) name = in.get_text();
+    std::vector<std::string> script_of(shape.num_agents);
+    if (with_scripts) script_of = ScriptedRows<G>::get_names(in, shape.num_agents);
     std::vector<Saved> saved;
-    for (std::uint32_t i = 0; i < saved_count; ++i) saved.push_back(read_saved(in, names));
+    for (std::uint32_t i = 0; i < saved_count; ++i) {
+      saved.push_back(read_saved(in, names));
+      saved.back().scripts = ScriptedRows<G>::get_world(in, script_of);
+    }
     for (std::size_t i = 0; i < chosen.size(); ++i)
       write_saved(saved[saved_count == 1 ? 0 : i], static_cast<std::uint32_t>(chosen[i]));
   }
@@ -155,9 +189,11 @@ class Worlds {
   std::size_t stride = 0;
   std::shared_ptr<Buffers<Obs>> buffers;
   Pages blocks;
+  ScriptedRows<G> scripts;
 
  private:
   static constexpr char kMagic[8] = {'G', 'M', 'I', 'L', 'L', 'S', '0', '1'};
+  static constexpr char kMagicWithScripts[8] = {'G', 'M', 'I', 'L', 'L', 'S', '0', '2'};
   static constexpr std::size_t kHeaderBytes = 64;
   static_assert(sizeof(WorldHeader) <= kHeaderBytes);
 
@@ -165,6 +201,7 @@ class Worlds {
     WorldHeader header;
     const char *block, *rows;
     std::size_t size;
+    std::vector<SavedScript> scripts;
   };
 
   static std::size_t stride_for(const Program& program) {
@@ -185,8 +222,9 @@ class Worlds {
                                 text(other));
   }
 
-  void refuse_more_than_memory(std::size_t block_bytes) const {
-    const std::size_t per_row = Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks);
+  void refuse_more_than_memory(std::size_t block_bytes, std::size_t script_bytes) const {
+    const std::size_t per_row =
+        Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks) + script_bytes;
     const double per_world = static_cast<double>(block_bytes + shape.num_agents * per_row);
     const double need = static_cast<double>(count) * per_world;
     const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
@@ -264,6 +302,7 @@ class Worlds {
       std::memcpy(data, from, bytes);
       from += bytes;
     });
+    if (scripts.any()) scripts.restore(saved.scripts, world, header(world), rows(world).obs, decided(world));
   }
 };
 

@@ -10,6 +10,7 @@
 #include "grid/program.hpp"
 #include "grid/rules/rules.hpp"
 #include "grid/schema.hpp"
+#include "grid/scripts/scripts.hpp"
 #include "grid/world.hpp"
 
 namespace gridmill::grid {
@@ -67,6 +68,13 @@ struct Grid {
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.config.max_steps); }
   // Holds for any game; a later tick, worked out from the rules in Python, comes as BatchOptions::min_first_episode.
   static std::uint32_t min_first_episode(const Program&) { return 1; }
+  static std::vector<std::string> script_names(const Vocabulary& vocabulary, const Program& p) {
+    return grid::script_names(vocabulary, p);
+  }
+  static std::unique_ptr<GridScript> make_script(const std::string& name, const Vocabulary& vocabulary,
+                                                 const Program& p) {
+    return grid::make_script(name, vocabulary, p);
+  }
   static void reset(T& tick);
 
   // A tick read aloud.

@@ -2,6 +2,8 @@
 #include "prospector/bots.hpp"
 
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "prospector/config.hpp"
 
@@ -192,11 +194,37 @@ int shuttle(const float* obs, BotMemory& memory) {
   return kMine;
 }
 
+using Rules = int (*)(const float* obs, BotMemory& memory);
+
+class Bot final : public Script<float> {
+ public:
+  explicit Bot(Rules rules) : rules_(rules) {}
+  std::size_t memory_bytes() const override { return sizeof(BotMemory); }
+  int act(const float* row, std::byte* memory, std::uint64_t) const override {
+    return rules_(row, *reinterpret_cast<BotMemory*>(memory));
+  }
+
+ private:
+  Rules rules_;
+};
+
+constexpr std::pair<std::string_view, Rules> kBots[] = {{"greedy_miner", greedy_miner},
+                                                        {"cautious_scanner", cautious_scanner},
+                                                        {"market_timer", market_timer},
+                                                        {"shuttle", shuttle}};
+
 }  // namespace
 
-const Bot kAllBots[kBots] = {{"greedy_miner", greedy_miner},
-                             {"cautious_scanner", cautious_scanner},
-                             {"market_timer", market_timer},
-                             {"shuttle", shuttle}};
+std::vector<std::string> bot_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, rules] : kBots) names.emplace_back(name);
+  return names;
+}
+
+std::unique_ptr<Script<float>> make_bot(const std::string& name) {
+  for (const auto& [known, rules] : kBots)
+    if (known == name) return std::make_unique<Bot>(rules);
+  return nullptr;
+}
 
 }  // namespace gridmill::prospector

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/game.hpp"
+#include "prospector/bots.hpp"
 #include "prospector/state.hpp"
 
 namespace gridmill::prospector {
@@ -35,6 +36,10 @@ struct Prospector {
   static std::uint32_t max_steps(const Program& p);
   static std::uint32_t min_first_episode(const Program&) { return 1; }  // the market alone can pay in the first step
   static constexpr bool keeps_state = true;                             // the stream goes on from episode to episode
+  static std::vector<std::string> script_names(const Vocabulary&, const Program&) { return bot_names(); }
+  static std::unique_ptr<Script<float>> make_script(const std::string& name, const Vocabulary&, const Program&) {
+    return make_bot(name);
+  }
   static void reset(T& tick);
   static void take_action(T& tick);
   static void wear(T& tick);

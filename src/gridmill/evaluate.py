@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import games
-from gridmill.config import did_you_mean
 from gridmill.env import EPISODE_KEYS, Env, GameConfig, Player
 from gridmill.games.make import make
 from gridmill.replay import Recorder
@@ -188,12 +187,8 @@ def _named(policy: str, env: Env, seed: int) -> Player:
     kind, _, name = policy.partition(":")
     if kind == "random":
         return _Random(env.num_actions, seed)
-    scripts = env.games[0].scripts()
-    if name not in scripts:
-        known = ", ".join(scripts) or "none"
-        hint = did_you_mean(name, list(scripts))
-        raise ValueError(f"policy: no script `{name}` for {env.games[0].name}{hint} - its scripts: {known}")
-    return scripts[name](env, seed)
+    env.games[0].expect_script(name, "policy")
+    return env.games[0].scripts()[name](env, seed)
 
 
 class _Random:

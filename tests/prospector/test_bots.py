@@ -67,7 +67,9 @@ def test_unknown_policies_get_one_clear_line() -> None:
         evaluate("toy", "bot:shuttle", episodes=1, seed=0)
     with pytest.raises(ValueError, match=r"^--episodes must be at least 1, got 0$"):
         evaluate("prospector", "random", episodes=0, seed=0)
-    with pytest.raises(ValueError, match=r"^unknown bot `shutle`; did you mean `shuttle`\?$"):
+    with pytest.raises(
+        ValueError, match=r"^no script `shutle`; did you mean `shuttle`\? - this game.s scripts: greedy_miner, "
+    ):
         Bot("shutle", 1)
     with pytest.raises(ValueError, match=r"^obs: expected 2 rows, got 3$"):
         Bot("shuttle", 2).act(np.zeros((3, 260), np.float32))

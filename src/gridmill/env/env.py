@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from gridmill import _native
 from gridmill.env.kind import GameConfig
+from gridmill.env.scripts import dealt
 
 
 class Env:
@@ -25,10 +26,26 @@ class Env:
     _batch: Any  # a Batch of the core, or what answers to the same names
 
     def __init__(self, batch: Any, games: Sequence[GameConfig], options: dict[str, Any]) -> None:
-        self._batch = batch([game.core_tree() for game in games], [_saved_name(game) for game in games], **options)
+        self.teacher: str = options["teacher"]
+        self.players: dict[str, float] = options["players"]
+        for game in games:
+            self._expect_scripts(game)
+        self._player_of_agent = dealt(self.players, games[0].num_agents)
+        self._batch = batch(
+            [game.core_tree() for game in games],
+            [_saved_name(game) for game in games],
+            **options | {"players": self._player_of_agent},
+        )
         self._games: list[GameConfig] = list(games)
-        unsaid = {"num_worlds": 0, "lanes": 1, "desync_episodes": False, "min_first_episode": -1}
-        self._options = ", ".join(f"{k}={options[k]}" for k, usual in unsaid.items() if options[k] != usual)
+        unsaid = {
+            "num_worlds": 0,
+            "lanes": 1,
+            "desync_episodes": False,
+            "min_first_episode": -1,
+            "teacher": "",
+            "players": {},
+        }
+        self._options = ", ".join(f"{k}={options[k]!r}" for k, usual in unsaid.items() if options[k] != usual)
         self.num_worlds: int = options["num_worlds"]
         self.threads: int = options["threads"]
         self.lanes: int = options["lanes"]
@@ -43,6 +60,9 @@ class Env:
         self.stat_names: list[str] = [name for name, _ in self._batch.stats()]
         self._stat_is_int = [integer for _, integer in self._batch.stats()]
         self._flying = 0  # lanes sent and not yet received
+        acting = np.array([name != "" for name in self._player_of_agent], np.uint8)
+        self.player_rows: npt.NDArray[np.uint8] = np.tile(acting, self.num_worlds)  # 1: a scripted player acts
+        self.player_rows.flags.writeable = False
 
     # ---- the arrays: views of the core's memory, made once
 
@@ -84,6 +104,26 @@ class Env:
     def masks(self) -> npt.NDArray[np.uint8] | None:
         """[rows, actions]: 1 where an action would succeed; None unless asked for."""
         return self._arrays["masks"]  # type: ignore[no-any-return]
+
+    # ---- scripted agents
+
+    @property
+    def teacher_actions(self) -> npt.NDArray[np.int32]:
+        """[rows], what the teacher would do on `obs` as it is now; in rows of players, what they will do."""
+        if not self.teacher:
+            raise ValueError("this env has no teacher: make(..., teacher=NAME) gives it one")
+        return self._arrays["teacher_actions"]  # type: ignore[no-any-return]
+
+    def teach(self, on: bool) -> None:
+        """Switch the teacher. Off, it is not asked and `teacher_actions` stays as it is; on again, it begins anew."""
+        if not self.teacher:
+            raise ValueError("this env has no teacher: make(..., teacher=NAME) gives it one")
+        self._batch.teach(bool(on))
+
+    @property
+    def teacher_calls(self) -> int:
+        """How many rows the teacher was asked for since the env was made."""
+        return int(self._batch.teacher_calls) if self.teacher else 0
 
     # ---- stepping
 
@@ -173,6 +213,7 @@ class Env:
         if type(game) is not type(self._games[0]):
             by_name = f"; a game by its name is gridmill.games.build({game!r})" if isinstance(game, str) else ""
             raise TypeError(f"game: expected a {type(self._games[0]).__name__}, got {type(game).__name__}{by_name}")
+        self._expect_scripts(game)
         index = int(self._batch.add_game(game.core_tree(), _saved_name(game)))
         self._games.append(game)
         return index
@@ -272,10 +313,18 @@ class Env:
             "env.reset(seed=<the seed above>); then the same actions up to that tick"
         )
 
+    def _expect_scripts(self, game: GameConfig) -> None:
+        if self.teacher:
+            game.expect_script(self.teacher, "teacher")
+        for name in self.players:
+            game.expect_script(name, "players")
+
     def _timing(self, values: list[int]) -> dict[str, int]:
         *phases, wall = values
-        named = dict(zip((*self.phases, "autoreset"), phases, strict=True))
-        return named | {"total": sum(phases), "wall": wall}
+        named = dict(zip((*self.phases, "autoreset", "players", "teacher"), phases, strict=True))
+        absent = {name for name in ("players", "teacher") if not getattr(self, name)}
+        shown = {name: ns for name, ns in named.items() if name not in absent}
+        return shown | {"total": sum(shown.values()), "wall": wall}
 
 
 def batch_options(
@@ -288,6 +337,8 @@ def batch_options(
     min_first_episode: int | None = None,
     profiling: bool | None = None,
     validation: bool | None = None,
+    teacher: str = "",
+    players: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The arguments of a batch, checked; what is None comes from the environment variables or is off."""
     sizes = {"num_worlds": num_worlds, "seed": seed, "threads": threads, "lanes": lanes}
@@ -301,6 +352,10 @@ def batch_options(
             raise TypeError(f"{name}: expected True or False, got {flag!r}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed: expected an int in [0, 2**64), got {seed}")
+    if not isinstance(teacher, str):
+        raise TypeError(f"teacher: expected the name of a script, got {teacher!r}")
+    if not isinstance(players, Mapping | None) or not all(isinstance(name, str) for name in players or ()):
+        raise TypeError(f"players: expected shares of the agents by the names of scripts, got {players!r}")
     return {
         "num_worlds": int(num_worlds),
         "seed": int(seed),
@@ -312,6 +367,8 @@ def batch_options(
         "profiling": _switch("GRIDMILL_PROFILING", profiling, False),
         "validation": _switch("GRIDMILL_OBS_VALIDATION", validation, False),
         "fast": _switch("GRIDMILL_OBS_USE_OPTIMIZED", None, True),
+        "teacher": teacher,
+        "players": dict(players or {}),
     }
 
 

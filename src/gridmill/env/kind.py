@@ -91,8 +91,17 @@ class GameConfig(Config):
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def scripts(self) -> Mapping[str, MakePlayer]:
-        """Scripted players of this game by name."""
+        """Scripted agents of this game by name, as players; those of the core can be teachers as well."""
         return {}
+
+    def expect_script(self, name: str, where: str) -> None:
+        """Refuse a script that this game does not have."""
+        known = self.scripts()
+        if name not in known:
+            hint = did_you_mean(name, list(known))
+            raise ValueError(
+                f"{where}: no script `{name}` for {self.name}{hint} - its scripts: {', '.join(known) or 'none'}"
+            )
 
     def baselines(self) -> tuple[str, ...]:
         """Policies to hold a trained one against, as `--policy` names them."""

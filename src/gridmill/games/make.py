@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from gridmill import games
@@ -32,6 +32,8 @@ def make(  # type: ignore[overload-overlap]
     profiling: bool | None = ...,
     validation: bool | None = ...,
     implementation: str = ...,
+    teacher: str = ...,
+    players: Mapping[str, float] | None = ...,
 ) -> ProspectorBatchEnv: ...
 @overload
 def make(
@@ -46,6 +48,8 @@ def make(
     profiling: bool | None = ...,
     validation: bool | None = ...,
     implementation: str = ...,
+    teacher: str = ...,
+    players: Mapping[str, float] | None = ...,
 ) -> GridEnv: ...
 @overload
 def make(
@@ -60,6 +64,8 @@ def make(
     profiling: bool | None = ...,
     validation: bool | None = ...,
     implementation: str = ...,
+    teacher: str = ...,
+    players: Mapping[str, float] | None = ...,
 ) -> Env: ...
 def make(
     game: str | GameConfig | Sequence[str | GameConfig],
@@ -73,12 +79,15 @@ def make(
     profiling: bool | None = None,
     validation: bool | None = None,
     implementation: str = "native",
+    teacher: str = "",
+    players: Mapping[str, float] | None = None,
 ) -> Any:
     """An environment of `num_worlds` worlds of one game, or of several games dealt out in turn.
 
     `desync_episodes` shortens each world's first episode by a different amount, never below `min_first_episode`;
     by default that is the tick by which every reward that can pay could have paid with one of each building.
-    `implementation` is native, or for games that have one the slow and obvious reference.
+    `implementation` is native, or for games that have one the slow and obvious reference. `teacher` and `players` name
+    scripts of the game: what the teacher would do is in `env.teacher_actions`; players act in a share of the rows.
     """
     if not isinstance(game, str | GameConfig | Sequence):
         raise TypeError(f"game: expected a name, a Game or a list of them, got {type(game).__name__}")
@@ -93,7 +102,17 @@ def make(
     if len(kinds) > 1:
         raise ValueError(f"game: games of one batch must be of one kind, got {' and '.join(kinds)}")
     options = batch_options(
-        num_worlds, seed, threads, lanes, masks, desync_episodes, min_first_episode, profiling, validation
+        num_worlds,
+        seed,
+        threads,
+        lanes,
+        masks,
+        desync_episodes,
+        min_first_episode,
+        profiling,
+        validation,
+        teacher,
+        players,
     )
     if not built[0].has_validation:
         if validation:
@@ -111,4 +130,6 @@ def make(
     known = built[0].implementations()
     if implementation not in known:
         raise ValueError(f"implementation: expected {' or '.join(known)} for {built[0].name}, got {implementation!r}")
+    if implementation != "native" and (teacher or players):
+        raise ValueError(f"teacher, players: scripts run in the core, implementation = {implementation!r} has none")
     return built[0].env_class(implementation)(built, **options)

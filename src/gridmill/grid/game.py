@@ -7,12 +7,15 @@ need when they are called: a game is plain data until somebody plays or explains
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from gridmill._native import GridScript
 from gridmill.config import Frozen, FrozenDict
 from gridmill.env.kind import GameConfig, MakePlayer
+from gridmill.env.scripts import ScriptPlayer
 from gridmill.grid.conditions import Amounts
 from gridmill.grid.maps import Map
 from gridmill.grid.parts import AgentType, Attack, Collective, ObjectType, Observation, RewardTerm
@@ -61,9 +64,7 @@ class Game(GameConfig):
         return GridEnv
 
     def scripts(self) -> Mapping[str, MakePlayer]:
-        from gridmill.grid.scripts import scripts_of
-
-        return scripts_of(self)
+        return {name: partial(ScriptPlayer, GridScript, name) for name in GridScript.names(self.core_tree())}
 
     def baselines(self) -> tuple[str, ...]:
         return ("random", *(f"script:{name}" for name in self.scripts()))

@@ -7,12 +7,15 @@ Sizes of the interface (260 observations, 69 actions, six commodities) and tank 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from gridmill._native import ProspectorScript
 from gridmill.config import Config, ConfigError
 from gridmill.env.kind import GameConfig, MakePlayer, Score
+from gridmill.env.scripts import ScriptPlayer
 
 if TYPE_CHECKING:
     from gridmill.env import Env
@@ -140,9 +143,9 @@ class ProspectorConfig(GameConfig):
         return ProspectorBatchEnv
 
     def scripts(self) -> Mapping[str, MakePlayer]:
-        from gridmill.prospector.bots import players
-
-        return players()
+        return {
+            name: partial(ScriptPlayer, ProspectorScript, name) for name in ProspectorScript.names(self.core_tree())
+        }
 
     def baselines(self) -> tuple[str, ...]:
         return ("random", "script:shuttle")

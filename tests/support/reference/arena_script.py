@@ -1,27 +1,22 @@
-"""Scripted players of grid games for `gridmill eval`: yardsticks that see what a network would see, and nothing else.
+"""The arena's script, slow and obvious, over all rows at once: native/grid/scripts/arena.cpp must decide the same.
 
-A player has the form of a loaded policy (`act`, `reset`, `masks`) and plays any number of rows at once. It knows the
-rules of its game, but of the world only its row of the observation and which way each agent was walking.
+It reads the game as Python has it and the observations by the names of the env. `draws` are the 64 random bits of each
+row, as `script_draws` of native/core/script.hpp has them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill.env.kind import MakePlayer
+from gridmill.grid import Game
 from gridmill.grid.analysis.converters import Converters
+from gridmill.grid.env import GridEnv
 
-if TYPE_CHECKING:
-    from gridmill.grid.env import GridEnv
-    from gridmill.grid.game import Game
-
-PRODUCT = "heart"
 GLOBAL = 0xFE  # the first location that is no cell
-TURN = 0.02  # chance per tick that an agent without a goal takes another direction
+TURN = 1_311  # of 65 536: chance per tick that an agent without a goal takes another direction
 FAR = 14  # steps after which a way inside the window is given up
 STEPS = {
     "north": (-1, 0),
@@ -33,13 +28,9 @@ STEPS = {
     "southwest": (1, -1),
     "southeast": (1, 1),
 }
+WORD = 2**64
 
 Board = NDArray[np.uint16]  # [rows, height]: a bit per cell of the window, the column is the bit
-
-
-def scripts_of(game: Game) -> dict[str, MakePlayer]:
-    """The scripts that can play a game, by name."""
-    return {"arena": ArenaScript} if game.moves == len(STEPS) and _chain(game) else {}
 
 
 @dataclass(frozen=True)
@@ -54,35 +45,30 @@ class _Machine:
 class ArenaScript:
     """Mine -> generator -> altar: walks to the nearest machine in the window that gives or takes something."""
 
-    masks = False
-
-    def __init__(self, env: GridEnv, seed: int) -> None:
+    def __init__(self, env: GridEnv) -> None:
         game = env.games[0]
         self._features = {feature.name: feature.id for feature in env.features}
         self._height, width = env.window
         self._middle = (self._height // 2, width // 2)
         self._steps = [(env.action_names.index(f"move_{name}"), *step) for name, step in STEPS.items()]
         self._inside = np.uint16((1 << width) - 1)
-        self._machines = [self._machine(env, game, name) for name in _chain(game)]
-        self._rng = np.random.default_rng(seed)
+        plan = Converters.of(game).plan("heart")
+        assert plan is not None
+        self._machines = [self._machine(env, game, name) for name in plan.runs]
 
     def act(
-        self, obs: NDArray[np.uint8], state: NDArray[np.intp] | None, masks: object = None
+        self, obs: NDArray[np.uint8], heading: NDArray[np.intp] | None, draws: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-        """An action per row; the state is the direction each agent walks in while it sees nothing to do."""
-        rows = len(obs)
-        heading = self._rng.integers(0, len(STEPS), rows) if state is None else state
+        """An action per row, and the direction each agent walks in without a goal; None: an episode begins."""
+        if heading is None:
+            heading = (draws % np.uint64(len(STEPS))).astype(np.intp)
         taken, goals = self._look(obs)
         free = ~taken & self._inside
         choice = self._way(goals, free)
-        heading, walked = self._wander(heading, free)
+        heading, walked = self._wander(heading, free, draws)
         actions = np.where(choice >= 0, choice, walked)
         numbers = np.array([number for number, _, _ in self._steps] + [0], np.int32)
         return numbers[actions], heading
-
-    def reset(self, state: NDArray[np.intp], ended: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """A direction is no memory of the world, so there is nothing to forget."""
-        return state
 
     def _machine(self, env: GridEnv, game: Game, name: str) -> _Machine:
         converter = game.objects[name].converter
@@ -130,7 +116,9 @@ class ArenaScript:
             reached = reached | grown & free
         return choice
 
-    def _wander(self, heading: NDArray[np.intp], free: Board) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _wander(
+        self, heading: NDArray[np.intp], free: Board, draws: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Straight on; another free direction where something is in the way, and now and then."""
         can = np.stack(
             [
@@ -140,13 +128,28 @@ class ArenaScript:
             axis=1,
         )
         rows = np.arange(len(heading))
-        turn = (can[rows, heading] == 0) | (self._rng.random(len(heading)) < TURN)
-        drawn = np.argmax(can + self._rng.random(can.shape), axis=1)
+        turn = (can[rows, heading] == 0) | ((draws >> np.uint64(8) & np.uint64(0xFFFF)) < TURN)
+        drawn = np.array([_drawn(open_, int(draw)) for open_, draw in zip(can, draws, strict=True)])
         heading = np.where(turn, drawn, heading)
         return heading, np.where(can[rows, heading] != 0, heading, len(self._steps))
 
 
-def _chain(game: Game) -> list[str]:
-    """The machines that work for a heart, if hearts are made at all."""
-    plan = Converters.of(game).plan(PRODUCT)
-    return [] if plan is None else list(plan.runs)
+def _drawn(can: NDArray[np.uint16], draw: int) -> int:
+    """One of the free directions, or of all if none is."""
+    among = np.flatnonzero(can) if can.any() else np.arange(len(can))
+    return int(among[(draw >> 32) * len(among) >> 32])
+
+
+def script_draws(seed: int, world: int, episode: int, tick: int, agent: int) -> int:
+    """The random bits that a script gets, as native/core/random.hpp draws them."""
+    golden = 0x9E3779B97F4A7C15
+    start = _mix((seed + golden) % WORD)
+    start = _mix(start ^ (world << 32 | episode))
+    start = _mix(start ^ (tick << 32 | 0xFFFFFFFF))
+    return _mix((start + (agent + 1) * golden) % WORD)
+
+
+def _mix(x: int) -> int:
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % WORD
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % WORD
+    return x ^ (x >> 31)
