@@ -130,6 +130,7 @@ class CogsguardScript final : public Script<std::uint8_t> {
 }  // namespace cogsguard
 
 std::unique_ptr<Script<std::uint8_t>> make_cogsguard_script(const Vocabulary& vocabulary, const Program& program) {
+  if (!cogsguard::plays(program)) return nullptr;
   return std::make_unique<cogsguard::CogsguardScript>(cogsguard::ids_of(vocabulary, program));
 }
 

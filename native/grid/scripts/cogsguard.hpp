@@ -11,6 +11,7 @@ namespace gridmill::grid {
 struct Program;
 struct Vocabulary;
 
+// nullptr: the game is not CogsGuard, or shows too little of it.
 std::unique_ptr<Script<std::uint8_t>> make_cogsguard_script(const Vocabulary& vocabulary, const Program& program);
 
 }  // namespace gridmill::grid

@@ -8,6 +8,7 @@
 #include "core/tokens.hpp"
 #include "grid/directions.hpp"
 #include "grid/program.hpp"
+#include "grid/scripts/cogsguard_memory.hpp"
 
 namespace gridmill::grid::cogsguard {
 namespace {
@@ -27,7 +28,38 @@ int action(const Vocabulary& vocabulary, const std::string& name) {
   return 0;
 }
 
+bool has_object(const GameConfig& game, const std::string& name) {
+  return std::any_of(game.objects.begin(), game.objects.end(), [&](const auto& type) { return type.first == name; });
+}
+
+bool has_resource(const GameConfig& game, const std::string& name) {
+  return std::find(game.resources.begin(), game.resources.end(), name) != game.resources.end();
+}
+
+bool shows(const GameConfig& game, const std::string& value) {
+  const auto& values = game.observation.values;
+  return std::any_of(values.begin(), values.end(), [&](const auto& shown) { return shown.name == value; });
+}
+
 }  // namespace
+
+bool plays(const Program& program) {
+  const GameConfig& game = program.config;
+  const auto& seen = game.observation;
+  // A place is known by the distance from the start, modulo kSide; a disc shows fewer cells than a row's window has.
+  if (!seen.local_position || seen.window != "square" || seen.height < 3 || seen.width < 3) return false;
+  if (program.height > kSide || program.width > kSide || game.moves < 4) return false;
+  for (const std::string name : {"hp", "energy", "heart", "influence", "solar"})
+    if (!has_resource(game, name)) return false;
+  for (const std::string name : {"c:hub", "junction", "c:aligner", "c:scrambler", "c:miner"})
+    if (!has_object(game, name)) return false;
+  for (const std::string name : {"aligner", "scrambler", "miner"})
+    if (!has_resource(game, name)) return false;
+  for (const std::string name : kElementNames)
+    if (!has_object(game, name + "_extractor") || !has_resource(game, name) || !shows(game, "inv:collective:" + name))
+      return false;
+  return true;
+}
 
 Ids ids_of(const Vocabulary& vocabulary, const Program& program) {
   Ids ids{};

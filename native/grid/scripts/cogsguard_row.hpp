@@ -37,6 +37,8 @@ struct Ids {
   int noop = 0;
   int num_tokens = 0, height = 0, width = 0, num_agents = 0;
 };
+// Whether a game shows and has all that the script reads and uses.
+bool plays(const Program& program);
 Ids ids_of(const Vocabulary& vocabulary, const Program& program);
 
 // An object in the window; row and column count from the agent.

@@ -85,6 +85,16 @@ Vocabulary vocabulary() {
 Program program() {
   Program p;
   p.num_agents = 8;
+  p.config.moves = 4;
+  p.config.observation.local_position = true;
+  p.config.resources = {"hp",     "energy",  "heart",     "influence", "solar",     "carbon",
+                        "oxygen", "silicon", "germanium", "aligner",   "scrambler", "miner"};
+  for (const char* name : {"c:hub", "junction", "c:aligner", "c:scrambler", "c:miner"})
+    p.config.objects.emplace_back(name, ObjectType{});
+  for (const std::string name : {"carbon", "oxygen", "germanium", "silicon"}) {
+    p.config.objects.emplace_back(name + "_extractor", ObjectType{});
+    p.config.observation.values.emplace_back().name = "inv:collective:" + name;
+  }
   return p;
 }
 
