@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "grid/scripts/arena.hpp"
+#include "grid/scripts/cogsguard.hpp"
 
 namespace gridmill::grid {
 namespace {
@@ -12,7 +13,7 @@ struct Entry {
   std::string_view name;
   std::unique_ptr<GridScript> (*make)(const Vocabulary&, const Program&);  // nullptr: it cannot play this game
 };
-constexpr Entry kScripts[] = {{"arena", make_arena_script}};
+constexpr Entry kScripts[] = {{"arena", make_arena_script}, {"cogsguard", make_cogsguard_script}};
 
 }  // namespace
 
