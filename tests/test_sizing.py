@@ -57,6 +57,7 @@ def test_sizes_by_hand() -> None:
         "epochs": 3,
         "agent_steps": 5_760,
         "threads": 5,
+        "learners": (0, 1, 2, 3),
     }
 
 
@@ -206,6 +207,7 @@ def compare_with_the_tensors(run: Run) -> None:
     assert rows + env.num_worlds * env.bytes_per_world == need.worlds
     weights = bytes_of(trainer.policy.parameters())
     assert 4 * Policy.size(run.policy, trainer.spec).parameters == weights
+    weights += bytes_of(parameter for head in trainer.learner.heads.values() for parameter in head.parameters())
     moments = [t for name, t in trainer.learner.tensors().items() if "exp_avg" in name]
     assert bytes_of(moments) == (sizing.COPIES - 1) * weights
     assert need.policy >= bytes_of(moments) + weights
@@ -225,10 +227,14 @@ def test_the_estimate_of_vectors() -> None:
 
 
 @pytest.mark.parametrize("name", losses.names())
-def test_the_estimate_with_the_columns_of_a_loss_that_ships(name: str) -> None:
-    """One that cannot be made without settings of its own has them in its own tests."""
-    run = tiny(1)
-    compare_with_the_tensors(run.replace("losses", losses.read({**run.losses, name: {}})))
+def test_the_estimate_with_the_columns_of_a_loss_that_ships(name: str, tmp_path: Path) -> None:
+    run, settings = tiny(1), {}
+    if name == "clone":
+        arena = games.arena_basic_easy_shaped(num_agents=2, max_steps=20)
+        run = run.replace_all([("game", arena), ("score", ""), ("teacher", "arena")])
+    if name == "kickstart":
+        settings = {"teacher": str(train(tiny(1, run="teacher"), tmp_path, panel=False).folder)}
+    compare_with_the_tensors(run.replace("losses", losses.read({**run.losses, name: settings})))
 
 
 def test_the_estimate_with_every_kind_of_column(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from gridmill.env import Env
 from gridmill.env.scripts import dealt
 from gridmill.games.make import make
 from gridmill.grid.env import TokenBudgetWarning
-from gridmill.policy.config import PolicyConfig, Size
+from gridmill.policy.config import Size
 from gridmill.policy.spec import Spec
 from gridmill.run import Run, TrainerConfig
 
@@ -239,16 +239,17 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     masks = actions if t.masks else 0
     signal = 4 if t.signal else 0
     step = obs + masks + signal + PER_STEP + columns + bool(run.teacher)
-    size, rows = _policy_size(run.policy, spec), t.num_worlds * agents
+    size, rows = _policy_size(run, spec), t.num_worlds * agents
+    learning = t.num_worlds * players_of_agents(run, agents).count("")
     state = 4 * size.state if size else 0
     minibatch = min(t.minibatch_size, t.batch_size)
     microbatch = min(_microbatch(t), minibatch)
     parts = -(-minibatch // microbatch)
     learned_from = min(parts, _threads(t)) * microbatch  # at a time
     need = Memory(
-        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state + 4 * rows,
+        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state + 4 * learning,
         policy=4 * ((COPIES + parts) * size.parameters + learned_from * size.activations) if size else None,
-        worlds=t.num_worlds * world + rows * (2 * obs + masks + signal + PER_ROW + state + 1),
+        worlds=t.num_worlds * world + rows * (2 * obs + masks + signal + PER_ROW + 1) + learning * state,
     )
     _refuse_more_than_there_is(run, need, step, learned_from, size.activations * 4 if size else 0)
     return need
@@ -263,13 +264,19 @@ def _columns(run: Run, env: Env) -> int:
     return int(of_env) + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
 
 
-def _policy_size(config: PolicyConfig, spec: Spec) -> Size | None:
-    """As the policy reports it; None where torch is not installed."""
+def _policy_size(run: Run, spec: Spec) -> Size | None:
+    """As the policy reports it, and the heads of the losses; None where torch is not installed."""
     try:
+        import torch
+
         from gridmill.policy.network import Policy
     except ModuleNotFoundError:
         return None
-    return Policy.size(config, spec)
+    size = Policy.size(run.policy, spec)
+    with torch.device("meta"):  # shapes without memory
+        heads = [loss.heads(spec, run.policy) for loss in run.losses.values()]
+    own = sum(parameter.numel() for head in heads if head is not None for parameter in head.parameters())
+    return size._replace(parameters=size.parameters + own)
 
 
 def _refuse_more_than_there_is(run: Run, need: Memory, step: int, learned_from: int, activations: int) -> None:

@@ -163,7 +163,9 @@ def wandb(run: Run) -> Any:
     writer = types.SimpleNamespace(add_scalar=lambda *_: None, flush=lambda: None, close=lambda: None)
     board.Writer = lambda path: (told.append(Path(path).name), writer)[1]
     modules = {"wandb": fake, "tensorboard": types.ModuleType("tensorboard"), "tensorboard.summary": board}
-    with mock.patch.dict(sys.modules, modules):
+    with pytest.MonkeyPatch.context() as patch:  # not mock.patch.dict: it would also forget what is imported meanwhile
+        for name, module in modules.items():
+            patch.setitem(sys.modules, name, module)
         session(run)
     return told
 

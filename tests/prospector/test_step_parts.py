@@ -41,7 +41,7 @@ def played(game: ProspectorConfig, signal: Any = (), steps: int = 600, **options
     env = gridmill.make(game, num_worlds=8, seed=4, signal=signal, **options)
     env.reset()
     rewards, signals, hashes = [], [], []
-    bot = _native.ProspectorBot("shuttle", 8)
+    bot = _native.ProspectorScript([game.core_tree()], "shuttle", 8, 0)
     for step in range(steps):
         random = np.random.default_rng(step).integers(-1, 69, 8)
         bot.act(env.obs, env.actions)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gridmill
+from gridmill.env.episodes import Episodes
 from gridmill.env.windows import Ticks, Window, Windows, last_step
 from gridmill.prospector import ProspectorEnv
 
@@ -79,7 +80,7 @@ def joined(parts: list[Ticks]) -> Ticks:
 
     steps = {name: along([part.steps[name] for part in parts]) for name in parts[0].steps}
     ended = [part.episodes for part in parts if part.episodes]
-    episodes = {name: along([one[name] for one in ended]) for name in ended[0]} if ended else {}
+    episodes = Episodes.joined(ended)
     return Ticks(steps, along([part.ended for part in parts]), episodes)
 
 
@@ -98,7 +99,7 @@ def test_steps_are_step_calls_and_ticks_have_their_own_name() -> None:
 def test_records_that_were_dropped_or_are_older_move_no_other() -> None:
     """World 0 ends at its steps 0, 1 and 2, and the oldest record is gone; world 1's record is of an end before."""
     ended = np.array([[True, False], [True, False], [True, False]])
-    episodes = {"world": np.array([1, 0, 0]), "agent": np.zeros(3, int), "length": np.array([99, 10, 20])}
+    episodes = Episodes(world=np.array([1, 0, 0]), agent=np.zeros(3, int), length=np.array([99, 10, 20]))
     windows = Windows(2).add(Ticks({"reward": np.ones((3, 2))}, ended, episodes))
     assert [(w.episodes, w.records, w.sums.get("length")) for w in windows] == [(1, 0, None), (1, 1, 10), (1, 1, 20)]
 

@@ -20,7 +20,6 @@ constexpr int kChange = 6;              // of any target but the last one
 constexpr int kExplore = 10;            // of cells nobody saw, beside junctions nobody looked after
 constexpr int kExploreForMine = 60;     // what is looked for may lie far behind what is seen there
 constexpr std::uint32_t kFresh = 60;    // ticks in which a junction need not be looked at again
-constexpr int kSafety = 10;             // hp to have left when home again
 constexpr int kInfluence = 20;          // of an aligner at home
 constexpr int kEnergy = 20, kStep = 4;  // at home, and what a step takes
 

@@ -7,6 +7,8 @@
 
 namespace gridmill::grid::cogsguard {
 
+constexpr int kSafety = 10;  // hp to have left when home again
+
 // All that one decision looks at.
 struct Turn {
   const Ids& ids;

@@ -10,7 +10,6 @@ namespace {
 constexpr Gear kRoles[] = {aligner, miner, miner, aligner, scrambler, miner, aligner, miner};
 constexpr Gear kConverted[] = {aligner, scrambler, aligner, aligner, scrambler, aligner, aligner, scrambler};
 constexpr int kFull = 40, kByHand = 4, kHeartCost = 10;
-constexpr int kSafety = 10;                   // hp to have left when home again
 constexpr int kNearHub = 15;                  // a junction of the clips this near acts on most of the compound
 constexpr std::uint32_t kScrambleFrom = 800;  // until then every heart is worth more in a neutral junction
 constexpr std::uint32_t kOpening = 60;        // ticks in which the hub's first hearts are shared
