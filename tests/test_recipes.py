@@ -235,16 +235,20 @@ def test_without_torch_everything_but_training_works(tmp_path: Path) -> None:
         "from gridmill.cli import main\n"
         "main(sys.argv[1:])"
     )
-    for arguments, status, error in (
-        (["recipes"], 0, ""),
-        (["train", "ci", "--dry-run"], 0, ""),
-        (["explain", "toy"], 0, ""),
-        (["train", "ci"], 2, "gridmill: training needs torch: pip install gridmill[train]\n"),
+    unknown = (
+        r"memory, about\n  experience +\d+ MiB\n  policy +needs torch\n  worlds +\d+ MiB\n  together +needs torch\n"
+    )
+    for arguments, status, output, error in (
+        (["recipes"], 0, "arena_basic_easy_shaped", ""),
+        (["train", "ci", "--dry-run"], 0, unknown, ""),
+        (["explain", "toy"], 0, "toy: ", ""),
+        (["train", "ci"], 2, "", "gridmill: training needs torch: pip install gridmill[train]\n"),
     ):
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, cwd=tmp_path
         )
         assert (done.returncode, done.stderr) == (status, error), arguments
+        assert re.search(output, done.stdout), arguments
 
 
 if __name__ == "__main__" and "--write" in sys.argv:

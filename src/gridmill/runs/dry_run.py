@@ -108,7 +108,8 @@ def _arithmetic(fits: Sizes) -> str:
 
 
 def _memory(need: Memory) -> str:
-    parts = {"experience": need.experience, "policy": need.policy, "worlds": need.worlds, "together": need.total}
+    together = None if need.policy is None else need.total
+    parts = {"experience": need.experience, "policy": need.policy, "worlds": need.worlds, "together": together}
     shown = {name: "needs torch" if size is None else mebibytes(size) for name, size in parts.items()}
     return "\n".join(["memory, about", *(f"  {name:<12} {text:>12}" for name, text in shown.items())])
 
