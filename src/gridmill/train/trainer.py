@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridmill.config import ConfigError
 from gridmill.config.schedule import Progress
 from gridmill.env import EPISODE_KEYS, Env
 from gridmill.env.windows import Window
@@ -54,7 +53,9 @@ class Trainer:
         self.env = _environment(run, self.sizes.threads)
         try:
             memory(run, self.env)  # refuses what does not fit before the rest is made
-        except ConfigError:
+            names = [*self.env.stat_names, "reward", "length"]
+            run.game.score_of(dict.fromkeys(names, np.zeros(0)), run.score)  # a wrong name, before any episode ends
+        except ValueError:
             self.env.close()
             raise
         self.spec = Spec.of(self.env)
@@ -81,7 +82,7 @@ class Trainer:
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
         self.recent = np.zeros(0)  # scores of the newest agent-episodes
         self.learned: Learned | None = None  # of the newest epoch
-        self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
+        self.last: dict[str, float] = {}  # each metric as it was last seen, for schedules that follow one
         self.windows = RunWindows(t.window_env_steps, self.env) if t.window_env_steps else None
         self.full_windows: list[Window] = []  # of the newest epoch
         self.env.reset()
@@ -136,7 +137,7 @@ class Trainer:
         }
         metrics |= {f"time/{part}": seconds for part, seconds in self.rollout.times.items()}
         metrics |= learned.metrics | self._statistics(episodes)
-        self.last = {
+        self.last |= {
             name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
         }
         return metrics
