@@ -91,3 +91,18 @@ def test_it_takes_effect(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in VALUES.get(path, case.values):
         seen.append(see(case, base, [f"{path}={text(value)}"], monkeypatch))
     assert len(set(seen)) == len(seen), seen
+
+
+def test_worlds_of_another_implementation_are_refused_in_one_line() -> None:
+    """Its table looks at a trainer that was made; the saved worlds are what does not fit."""
+    base = tiny(2, **every.VECTORS, trainer__batch_size=64, trainer__minibatch_size=16)
+    with pytest.raises(
+        ValueError, match=r"^expected worlds of the reference; resume with the trainer\.env_impl of the"
+    ):
+        resumed(base, ["trainer.env_impl=reference"])
+
+
+def test_other_lanes_threads_and_microbatches_go_on() -> None:
+    """Of them, too, the table looks at a trainer that was made."""
+    changes = ["trainer.async_factor=4", "trainer.threads=2", "trainer.max_microbatch=8", "trainer.tf32=false"]
+    assert resumed(tiny(2), changes)[1] == 0

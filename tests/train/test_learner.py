@@ -124,6 +124,32 @@ def test_weights_stay_within_the_range_of_now() -> None:
 # ---- how far a run is
 
 
+def test_a_metric_that_an_epoch_does_not_have_is_as_it_was() -> None:
+    """Episodes of 20 ticks do not end in every rollout of 16: a schedule over the score does not go back meanwhile."""
+    follows = Schedule(start=1e-3, end=2e-3, over="metric:score", until=0.1)
+    trainer = Trainer(tiny(8, trainer__desync_episodes=False, optimizer__learning_rate=follows))
+    records = [trainer.epoch() for _ in range(8)]
+    trainer.close()
+    seen = [record.get("score") for record in records]
+    first = next(epoch for epoch, score in enumerate(seen) if score is not None)
+    assert None in seen[first:]
+    assert [record["learning_rate"] for record in records] == [1e-3] * (first + 1) + [2e-3] * (7 - first)
+
+
+def test_a_metric_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+    follows = {name: Schedule(start=1.0, end=2.0, over=f"metric:{name}", until=9.0) for name in ("scor", "kl")}
+    run = tiny(4, losses__ppo__weight=follows["scor"], losses__value__weight=follows["kl"])
+    log = (train(run, tmp_path, panel=False).folder / "log.txt").read_text()
+    warning = "warning: a schedule follows the metric `scor`, which epochs do not have; did you mean `score`?"
+    assert log.count("a schedule follows") == log.count(warning) == 1
+
+
+def test_a_score_that_is_not_there_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^score: unknown statistic `berry\.git`; did you mean `berry\.get`\?$"):
+        train(tiny(2, score="berry.git", run="x"), tmp_path, panel=False)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_ends_when_its_schedules_do_after_a_resume_with_other_batches(tmp_path: Path) -> None:
     """128, 256, then batches of 256 up to 1 024: five epochs, of which the second half is of another size."""
     folder = train(tiny(2), tmp_path, panel=False).folder

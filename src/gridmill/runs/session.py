@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 
+from gridmill.config import did_you_mean
 from gridmill.config.files import write_whole
 from gridmill.curriculum import record as record_of
 from gridmill.policy import checkpoint, onednn
@@ -162,6 +163,7 @@ class _Session:
         self.saving = 0.0  # seconds since the newest line of metrics
         self.looked = -1e9  # when the monitor last looked
         self.signal = 0
+        self.followed = _followed(run.tree())  # metrics, until they were looked for
 
     def _evaluator(self, found: checkpoint.Checkpoint | None) -> Evaluator:
         """With its clocks where the run is; what was evaluated before a resume is not evaluated again."""
@@ -233,6 +235,7 @@ class _Session:
         timed = self.run.profiler.rollout_timing
         if timed and self.trainer.epochs % timed == 0:
             self.log.note("\n".join(timing_tree(metrics)))
+        self.look_for_followed_metrics()
         warnings = self.guard.look(metrics)
         for warning in warnings:
             self.log.note(f"warning: {warning}")
@@ -242,6 +245,15 @@ class _Session:
         if warnings and self.run.guard.stop:
             return STOPPED, "stopped by the guard"
         return 0, "finished"
+
+    def look_for_followed_metrics(self) -> None:
+        """Once episodes have ended: a schedule over a metric that is not there would stay at its start, unsaid."""
+        known = self.trainer.last
+        if self.followed and "score" in known:
+            for name in sorted(self.followed - known.keys()):
+                hint = did_you_mean(name, list(known))
+                self.log.note(f"warning: a schedule follows the metric `{name}`, which epochs do not have{hint}")
+            self.followed = set()
 
     def due(self) -> bool:
         """Whether a checkpoint is: by epochs, by seconds, or because the last try failed."""
@@ -381,6 +393,14 @@ def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
         trainer.learner.scale.begin_with(start.trainer)
         told += f"; rewards are {ours} as they were there"
     return told
+
+
+def _followed(tree: Any) -> set[str]:
+    """The metrics that schedules in plain data of a run go over."""
+    if isinstance(tree, dict) and {"start", "end", "over"} <= tree.keys():
+        return {tree["over"].removeprefix("metric:")} if tree["over"].startswith("metric:") else set()
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    return {name for part in parts for name in _followed(part)}
 
 
 def _shipped_recipe(run: Run) -> Run | None:

@@ -20,7 +20,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gridmill.config import ConfigError
 from gridmill.config.schedule import Progress
 from gridmill.curriculum import Curriculum
 from gridmill.env import Env, Episodes
@@ -60,7 +59,9 @@ class Trainer:
         try:
             self.curriculum = _curriculum(run, self.env)
             memory(run, self.env)  # refuses what does not fit before the rest is made
-        except ConfigError:
+            names = [*self.env.stat_names, "reward", "length"]
+            run.game.score_of(dict.fromkeys(names, np.zeros(0)), run.score)  # a wrong name, before any episode ends
+        except ValueError:
             self.env.close()
             raise
         self.spec = Spec.of(self.env)
@@ -90,7 +91,7 @@ class Trainer:
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
         self.recent = np.zeros(0)  # scores of the newest agent-episodes that were learned from
         self.learned: Learned | None = None  # of the newest epoch
-        self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
+        self.last: dict[str, float] = {}  # each metric as it was last seen, for schedules that follow one
         self.windows = RunWindows(t.window_env_steps, self.env, self.sizes.learners) if t.window_env_steps else None
         self.full_windows: list[Window] = []  # of the newest epoch
         self.clock: dict[str, int] = {}  # of the core's threads, after the newest rollout
@@ -179,7 +180,7 @@ class Trainer:
         metrics |= {f"time/{part}": seconds for part, seconds in self._times().items()}
         metrics |= learned.metrics | self._statistics(episodes, scores)
         metrics |= {} if self.curriculum is None else self.curriculum.metrics
-        self.last = {
+        self.last |= {
             name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
         }
         return metrics
