@@ -114,8 +114,8 @@ class Batch {
     const Call call(*this);
     refuse_in_flight("step(actions)");
     require_ready();
-    if (bytes == sizeof(std::int32_t)) copy_actions<std::int32_t>(actions, stride);
-    else copy_actions<std::int64_t>(actions, stride);
+    if (bytes == sizeof(std::int32_t)) worlds_.template copy_actions<std::int32_t>(actions, stride);
+    else worlds_.template copy_actions<std::int64_t>(actions, stride);
   }
 
   // Joins the threads and frees the worlds; arrays someone holds stay readable.
@@ -136,10 +136,7 @@ class Batch {
   void teach(bool on) {
     const Call call(*this);
     refuse_in_flight("teach()");
-    if (!worlds_.scripts.has_teacher()) throw std::invalid_argument("teach: this env was made without a teacher");
-    const bool begins = on && !worlds_.scripts.teaching();
-    worlds_.scripts.teach(on);
-    if (begins && ready_) run_all_lanes(Job::teach);
+    if (worlds_.scripts.teach(on) && ready_) run_all_lanes(Job::teach);
     raise_fault();
   }
   std::uint64_t teacher_calls() const { return worlds_.scripts.teacher_calls(); }
@@ -156,7 +153,7 @@ class Batch {
   void replace_game(std::int64_t number, const Value& game, const std::string& fingerprint) {
     const Call call(*this);
     refuse_in_flight("replace_game()");
-    check_game("replace_game", number);
+    worlds_.check_game("replace_game", number);
     worlds_.refuse_played(static_cast<std::int32_t>(number));
     put_game(static_cast<std::size_t>(number), game, fingerprint);
   }
@@ -164,24 +161,17 @@ class Batch {
   // Between two steps of the worlds' own lanes; other lanes may be in flight.
   void assign(const std::vector<std::int64_t>& worlds, const std::vector<std::int64_t>& games) {
     const Call call(*this);
-    if (worlds.size() != games.size())
-      throw std::invalid_argument("assign: " + std::to_string(worlds.size()) + " worlds but " +
-                                  std::to_string(games.size()) + " games");
-    for (std::size_t i = 0; i < worlds.size(); ++i) {
-      worlds_.check_world(worlds[i]);
-      refuse_in_flight("assign()", static_cast<std::size_t>(worlds[i]) / lane_worlds_);
-      check_game("assign", games[i]);
+    for (const auto world : worlds) {
+      worlds_.check_world(world);
+      refuse_in_flight("assign()", static_cast<std::size_t>(world) / lane_worlds_);
     }
-    for (std::size_t i = 0; i < worlds.size(); ++i)
-      worlds_.header(static_cast<std::uint32_t>(worlds[i])).next_program = static_cast<std::int32_t>(games[i]);
+    worlds_.assign(worlds, games);
   }
 
   std::vector<std::int32_t> game_of_world() {
     const Call call(*this);
     refuse_in_flight("game_of_world");
-    std::vector<std::int32_t> games(options_.num_worlds);
-    for (std::uint32_t w = 0; w < options_.num_worlds; ++w) games[w] = worlds_.header(w).program;
-    return games;
+    return worlds_.game_of_world();
   }
 
   // ---- state to bytes and back
@@ -319,12 +309,6 @@ class Batch {
     const std::string name = std::to_string(lane);
     throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
   }
-  void check_game(const char* what, std::int64_t number) const {
-    const auto known = static_cast<std::int64_t>(worlds_.programs.size());
-    if (number < 0 || number >= known)
-      throw std::invalid_argument(std::string(what) + ": game " + std::to_string(number) + " is not in [0, " +
-                                  std::to_string(known) + "); add_game() returns the number");
-  }
   // Called when the lane has come back: its fault becomes the batch's, the lowest world's first.
   void take_fault(int lane) {
     auto& fault = lanes_[static_cast<std::size_t>(lane)].fault;
@@ -335,16 +319,6 @@ class Batch {
     for (int lane = 0; lane < options_.lanes; ++lane)
       if (!lanes_[static_cast<std::size_t>(lane)].in_flight) take_fault(lane);
     if (fault_) throw WorldFault(*fault_);
-  }
-
-  template <class Int>
-  void copy_actions(const void* actions, std::int64_t stride) {
-    std::int32_t* out = worlds_.buffers->actions;
-    for (std::size_t row = 0; row < worlds_.num_rows(); ++row) {
-      Int action;
-      std::memcpy(&action, static_cast<const char*>(actions) + static_cast<std::int64_t>(row) * stride, sizeof action);
-      out[row] = static_cast<Int>(static_cast<std::int32_t>(action)) == action ? static_cast<std::int32_t>(action) : -1;
-    }
   }
 
   void put_game(std::size_t number, const Value& game, const std::string& fingerprint) {
@@ -413,9 +387,12 @@ class Batch {
   }
 
   void prepare_world(std::uint32_t world, WorkerState& state) {
-    if (job_ == Job::reset) start_episode(world, state, true);
-    else worlds_.scripts.forget_taught(world);
-    if (job_ == Job::reset) worlds_.ask_players(world);
+    if (job_ == Job::reset) {
+      start_episode(world, state, true);
+      worlds_.ask_players(world);
+    } else {
+      worlds_.scripts.forget_taught(world);
+    }
     worlds_.ask_teacher(world);
   }
 

@@ -90,6 +90,34 @@ class Worlds {
                                     (header(w).program == number ? "" : " next") + "; assign() it another first");
   }
 
+  // Which game each world takes at its next reset.
+  void assign(const std::vector<std::int64_t>& worlds, const std::vector<std::int64_t>& games) {
+    if (worlds.size() != games.size())
+      throw std::invalid_argument("assign: " + std::to_string(worlds.size()) + " worlds but " +
+                                  std::to_string(games.size()) + " games");
+    for (const auto world : worlds) check_world(world);
+    for (const auto game : games) check_game("assign", game);
+    for (std::size_t i = 0; i < worlds.size(); ++i)
+      header(static_cast<std::uint32_t>(worlds[i])).next_program = static_cast<std::int32_t>(games[i]);
+  }
+
+  std::vector<std::int32_t> game_of_world() const {
+    std::vector<std::int32_t> games(count);
+    for (std::uint32_t w = 0; w < count; ++w) games[w] = header(w).program;
+    return games;
+  }
+
+  template <class Int>
+  void copy_actions(const void* from, std::int64_t bytes_apart) {
+    for (std::size_t row = 0; row < num_rows(); ++row) {
+      Int action;
+      std::memcpy(&action, static_cast<const char*>(from) + static_cast<std::int64_t>(row) * bytes_apart,
+                  sizeof action);
+      const auto narrow = static_cast<std::int32_t>(action);
+      buffers->actions[row] = static_cast<Int>(narrow) == action ? narrow : -1;
+    }
+  }
+
   void free() {
     blocks = Pages();
     scripts.free();
@@ -134,6 +162,13 @@ class Worlds {
     WorldHeader& h = header(world);
     const Program& own = program(h.program);
     return {own, h, state(world), rows(world), worker, typename G::View(own, state(world))};
+  }
+
+  void check_game(const char* what, std::int64_t number) const {
+    const auto known = static_cast<std::int64_t>(programs.size());
+    if (number < 0 || number >= known)
+      throw std::invalid_argument(std::string(what) + ": game " + std::to_string(number) + " is not in [0, " +
+                                  std::to_string(known) + "); add_game() returns the number");
   }
 
   void check_world(std::int64_t world) const {
