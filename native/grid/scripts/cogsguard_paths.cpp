@@ -1,3 +1,4 @@
+// The search: a queue for each cost of a step, in a ring, and lists through the cells instead of memory to allocate.
 #include "grid/scripts/cogsguard_paths.hpp"
 
 #include <algorithm>
