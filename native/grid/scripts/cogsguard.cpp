@@ -11,7 +11,7 @@ namespace cogsguard {
 namespace {
 
 constexpr std::uint32_t kPlanFor = 16;  // ticks after which a way is thought over
-constexpr int kMostTries = 3, kEnergy = 4;
+constexpr int kMostTries = 3;
 constexpr std::uint32_t kAvoidFor = 40;
 
 class Mind {
@@ -40,7 +40,7 @@ class Mind {
   // A step into something that gives nothing: the target is left alone for a while.
   void count_failures() {
     const bool tried = m_.at_step < m_.num_steps && m_.expected == t_.here;
-    if (!tried || !t_.row.failed || t_.row.energy < kEnergy) {
+    if (!tried || !t_.row.failed || t_.row.energy < kStepEnergy) {
       m_.tries = 0;
       return;
     }

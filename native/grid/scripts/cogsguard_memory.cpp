@@ -1,3 +1,4 @@
+// Entering a row into the memory: ground in view, sites that are new, changed or gone.
 #include "grid/scripts/cogsguard_memory.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The search: a queue for each cost of a step, in a ring, and lists through the cells instead of memory to allocate.
 #include "grid/scripts/cogsguard_paths.hpp"
 
 #include <algorithm>
@@ -23,7 +24,9 @@ Search::Search(const Memory& memory, const Ground& ground, const Bits& agents, c
     : memory_(memory), ground_(ground), agents_(agents), costs_(costs) {}
 
 void Search::begin(Place start) {
-  queued_ = {};
+  for (int row = 0; row < kSide; ++row)
+    for (int word = 0; word < 2; ++word)
+      closed_.words[row][word] = memory_.blocked.words[row][word] | agents_.words[row][word];
   first_.fill(kNone);
   last_.fill(kNone);
   now_ = 0;
@@ -32,8 +35,8 @@ void Search::begin(Place start) {
   queue(start_, 0, kNoDirection, 0);
 }
 
-int Search::step_cost(int cell) const {
-  int cost = ground_.home.get(cell) ? costs_.home : costs_.away;
+int Search::step_cost(int cell, bool home) const {
+  int cost = home ? costs_.home : costs_.away;
   if (!memory_.known.get(cell)) cost += costs_.unknown_more;
   if (ground_.danger.get(cell)) cost += costs_.danger_more;
   return std::min(cost, kMostCost);
@@ -42,7 +45,7 @@ int Search::step_cost(int cell) const {
 void Search::queue(int cell, int cost, int direction, int away) {
   const auto c = static_cast<std::size_t>(cell);
   const auto tail = static_cast<std::size_t>(cost & kMostCost);
-  queued_.set(place_of(cell));
+  closed_.set(place_of(cell));
   cost_[c] = static_cast<std::uint16_t>(cost);
   from_[c] = static_cast<std::uint8_t>(direction);
   away_[c] = static_cast<std::uint8_t>(std::min(away, 255));
@@ -63,8 +66,9 @@ int Search::next() {
   const Place place = place_of(cell);
   for (int d = 0; d < 4; ++d) {
     const int to = moved(place, kDirectionRows[d], kDirectionColumns[d]).cell();
-    if (queued_.get(to) || memory_.blocked.get(to) || agents_.get(to)) continue;
-    queue(to, now_ + step_cost(to), d, away(cell) + (ground_.home.get(to) ? 0 : 1));
+    if (closed_.get(to)) continue;
+    const bool home = ground_.home.get(to);
+    queue(to, now_ + step_cost(to, home), d, away(cell) + (home ? 0 : 1));
   }
   return cell;
 }

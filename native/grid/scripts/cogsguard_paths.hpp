@@ -33,21 +33,22 @@ class Search {
   void begin(Place start);
   int next();  // the next cell, or -1
 
-  bool reached(int cell) const { return queued_.get(cell); }
+  bool reached(int cell) const { return closed_.get(cell) && (cell == start_ || !barred(cell)); }
   int cost(int cell) const { return cost_[static_cast<std::size_t>(cell)]; }
   int away(int cell) const { return away_[static_cast<std::size_t>(cell)]; }  // steps outside home, at most 255
   // Directions from the start to a cell; how many there are. Only the first `most` are written.
   int way(int cell, std::uint8_t* directions, int most) const;
 
  private:
-  int step_cost(int cell) const;
+  bool barred(int cell) const { return memory_.blocked.get(cell) || agents_.get(cell); }
+  int step_cost(int cell, bool home) const;
   void queue(int cell, int cost, int direction, int away);
 
   const Memory& memory_;
   const Ground& ground_;
   const Bits& agents_;
   StepCosts costs_;
-  Bits queued_;
+  Bits closed_;  // queued before, or barred
   std::array<std::uint16_t, kCells> cost_, link_;
   std::array<std::uint8_t, kCells> from_, away_;
   std::array<std::uint16_t, kMostCost + 1> first_, last_;  // of the queue of each cost, modulo

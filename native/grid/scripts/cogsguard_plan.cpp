@@ -12,16 +12,16 @@ namespace gridmill::grid::cogsguard {
 namespace {
 
 // Costs and penalties count half steps at home.
-constexpr int kMostSurplus = 400;       // of an element beyond the scarcest; half of it is the penalty for mining it
-constexpr int kNotPreferred = 10;       // of an element that is another miner's first choice
-constexpr int kSmallStock = 10;         // of an extractor that does not fill a miner
-constexpr int kMateNearer = 30;         // of a junction that another agent will reach first
-constexpr int kChange = 6;              // of any target but the last one
-constexpr int kExplore = 10;            // of cells nobody saw, beside junctions nobody looked after
-constexpr int kExploreForMine = 60;     // what is looked for may lie far behind what is seen there
-constexpr std::uint32_t kFresh = 60;    // ticks in which a junction need not be looked at again
-constexpr int kInfluence = 20;          // of an aligner at home
-constexpr int kEnergy = 20, kStep = 4;  // at home, and what a step takes
+constexpr int kMostSurplus = 400;     // of an element beyond the scarcest; half of it is the penalty for mining it
+constexpr int kNotPreferred = 10;     // of an element that is another miner's first choice
+constexpr int kSmallStock = 10;       // of an extractor that does not fill a miner
+constexpr int kMateNearer = 30;       // of a junction that another agent will reach first
+constexpr int kChange = 6;            // of any target but the last one
+constexpr int kExplore = 10;          // of cells nobody saw, beside junctions nobody looked after
+constexpr int kExploreForMine = 60;   // what is looked for may lie far behind what is seen there
+constexpr std::uint32_t kFresh = 60;  // ticks in which a junction need not be looked at again
+constexpr int kInfluence = 20;        // of an aligner at home
+constexpr int kFullEnergy = 20;       // at home
 
 // Eight directions of 64 units, for the part of the map an agent prefers.
 constexpr int kCompassRows[] = {-64, 64, 0, 0, -45, 45, 45, -45}, kCompassColumns[] = {0, 0, -64, 64, -45, 45, -45, 45};
@@ -149,10 +149,10 @@ class Planner {
 
   // Ticks that a number of steps outside home takes.
   int ticks(int steps) const {
-    const int energy = ground_.home.get(t_.here) ? kEnergy : t_.row.energy, solar = std::max(1, t_.row.solar);
-    if (solar >= kStep) return steps;
-    const int free = energy < kStep ? 0 : (energy - kStep) / (kStep - solar) + 1;
-    return steps <= free ? steps : free + ((steps - free) * kStep + solar - 1) / solar;
+    const int energy = ground_.home.get(t_.here) ? kFullEnergy : t_.row.energy, solar = std::max(1, t_.row.solar);
+    if (solar >= kStepEnergy) return steps;
+    const int free = energy < kStepEnergy ? 0 : (energy - kStepEnergy) / (kStepEnergy - solar) + 1;
+    return steps <= free ? steps : free + ((steps - free) * kStepEnergy + solar - 1) / solar;
   }
 
   bool in_reach(int cell) const {

@@ -7,7 +7,8 @@
 
 namespace gridmill::grid::cogsguard {
 
-constexpr int kSafety = 10;  // hp to have left when home again
+constexpr int kStepEnergy = 4;  // what a step or a use takes
+constexpr int kSafety = 10;     // hp to have left when home again
 
 // All that one decision looks at.
 struct Turn {

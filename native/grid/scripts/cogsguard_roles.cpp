@@ -30,10 +30,11 @@ int hearts_to_have(const Turn& turn) {
   return turn.poorest / kHeartCost + (place ? place->stock : 0);
 }
 
-// Ticks until the agent stands where its team heals, at least.
+// Whether hp lasts only just until the agent stands where its team heals. Ways are about half as long again as they
+// would be without walls.
 bool must_retreat(const Turn& turn) {
   const Memory& m = turn.memory;
-  int nearest = 1000, enemies = 0;
+  int nearest = kSide, enemies = 0;
   for (std::uint32_t i = 0; i < m.num_sites; ++i) {
     const Site& site = m.sites[i];
     if (site.kind != junction && site.kind != hub) continue;
@@ -42,9 +43,9 @@ bool must_retreat(const Turn& turn) {
     if (site.owner == theirs && far <= kReach) ++enemies;
   }
   if (nearest <= 0) return false;
-  if (nearest == 1000) return turn.row.hp < 20;
+  if (nearest == kSide) return turn.row.hp < 2 * kSafety;
   const int steps = nearest + nearest / 2;
-  const int late = std::max(0, steps * 4 - turn.row.energy) / std::max(1, turn.row.solar);
+  const int late = std::max(0, steps * kStepEnergy - turn.row.energy) / std::max(1, turn.row.solar);
   return turn.row.hp <= std::max(steps, late) * (1 + enemies) + kSafety;
 }
 

@@ -68,7 +68,6 @@ Ids ids_of(const Vocabulary& vocabulary, const Program& program) {
   ids.collective = feature("collective");
   ids.agent_id = feature("agent:id");
   ids.action = feature("last_action");
-  ids.reward = feature("last_reward");
   ids.hp = feature("inv:hp");
   ids.hp_high = feature("inv:hp:p1");
   ids.heart = feature("inv:heart");
@@ -99,7 +98,6 @@ Ids ids_of(const Vocabulary& vocabulary, const Program& program) {
   ids.num_tokens = static_cast<int>(program.config.observation.num_tokens);
   ids.height = static_cast<int>(program.config.observation.height);
   ids.width = static_cast<int>(program.config.observation.width);
-  ids.num_agents = static_cast<int>(program.num_agents);
   return ids;
 }
 
@@ -139,7 +137,6 @@ class Reader {
 
   void global(std::uint8_t feature, std::uint8_t value) {
     if (feature == ids_.action) row_.failed = value == 0;
-    if (feature == ids_.reward) row_.held = std::max(0, value - 128);
     if (feature == ids_.local_position[0]) row_.north = value;
     if (feature == ids_.local_position[1]) row_.north = -value;
     if (feature == ids_.local_position[2]) row_.west = value;

@@ -28,14 +28,14 @@ enum Owner : std::uint8_t { nobody, ours, theirs };
 
 // The numbers that features, tags and actions have in the batch.
 struct Ids {
-  std::uint8_t tag, collective, agent_id, action, reward, hp, hp_high, heart, influence, energy, solar;
+  std::uint8_t tag, collective, agent_id, action, hp, hp_high, heart, influence, energy, solar;
   std::array<std::uint8_t, 4> local_position;  // north, south, west, east
   std::array<std::uint8_t, kElements> cargo, store, store_high;
   std::array<std::uint8_t, kGears> gear;
   std::array<Kind, 256> kind_of_tag;
   std::array<int, 4> move;  // north, south, west, east
   int noop = 0;
-  int num_tokens = 0, height = 0, width = 0, num_agents = 0;
+  int num_tokens = 0, height = 0, width = 0;
 };
 // Whether a game shows and has all that the script reads and uses.
 bool plays(const Program& program);
@@ -52,7 +52,7 @@ struct Thing {
 
 struct Row {
   int north = 0, west = 0;  // of where the agent began
-  int hp = 0, energy = 0, hearts = 0, influence = 0, solar = 0, id = 0, gear = no_gear, held = 0;
+  int hp = 0, energy = 0, hearts = 0, influence = 0, solar = 0, id = 0, gear = no_gear;
   bool failed = false;  // the last action
   std::array<int, kElements> cargo{}, store{};
   int seen_to = 0;  // cells less far than this (rows + columns) are shown; a full row leaves out the farthest
