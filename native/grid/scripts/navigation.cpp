@@ -90,6 +90,13 @@ class Navigation final : public Script<std::uint8_t> {
 }  // namespace
 
 std::unique_ptr<Script<std::uint8_t>> make_navigation_script(const Vocabulary& vocabulary, const Program& program) {
+  const auto& converters = program.machines.converters;
+  const bool sees_around = program.window.radius_rows > 0 && program.window.radius_columns > 0;
+  const bool gifts =
+      !converters.empty() && std::all_of(converters.begin(), converters.end(), [](const auto& converter) {
+        return std::all_of(converter.inputs.begin(), converter.inputs.end(), [](std::uint16_t n) { return n == 0; });
+      });
+  if (!gifts || !sees_around || program.config.moves == 0) return nullptr;
   return std::make_unique<Navigation>(vocabulary, program);
 }
 

@@ -8,6 +8,7 @@
 
 namespace gridmill::grid {
 
+// nullptr: the game has no machines, or one that wants something for what it gives.
 std::unique_ptr<Script<std::uint8_t>> make_navigation_script(const Vocabulary& vocabulary, const Program& program);
 
 }  // namespace gridmill::grid
