@@ -49,6 +49,10 @@ class ExtractorHub final : public Script<std::uint8_t> {
       : recipe_(std::move(recipe)),
         map_(vocabulary, program, kinds(recipe_)),
         features_(program.features),
+        id_(vocabulary.feature("agent:id")),
+        vibe_(vocabulary.feature("vibe")),
+        converting_(vocabulary.feature("converting")),
+        uses_(vocabulary.feature("uses")),
         num_resources_(program.num_resources),
         num_agents_(program.num_agents),
         max_steps_(static_cast<std::uint32_t>(program.config.max_steps)),
@@ -76,8 +80,8 @@ class ExtractorHub final : public Script<std::uint8_t> {
     own.tick = tick;
     Scene s{own, map, view, draw};
     s.here = MapReader::here(map);
-    s.id = view.value(view.self, features_.id);
-    s.vibe = view.value(view.self, features_.vibe);
+    s.id = view.value(view.self, id_);
+    s.vibe = view.value(view.self, vibe_);
     s.remaining = (256u - view.progress) * max_steps_ / 256;
     for (std::uint32_t r = 0; r < num_resources_; ++r) s.held[r] = amount(view, view.self, r);
     own.walk.follow(map_.torus(), s.here);
@@ -110,9 +114,9 @@ class ExtractorHub final : public Script<std::uint8_t> {
       Station* station = station_at(s.own, map_.cell_of(s.map, thing));
       if (station == nullptr) continue;
       station->kind = thing.kind;
-      station->ready_at = s.own.tick + s.view.value(thing, features_.converting);
+      station->ready_at = s.own.tick + s.view.value(thing, converting_);
       if (thing.kind >= kFirstSource)
-        station->empty = source_of(*station).limited && s.view.value(thing, features_.uses) == 0;
+        station->empty = source_of(*station).limited && s.view.value(thing, uses_) == 0;
     }
     for (std::uint32_t i = 0; i < s.own.num_stations; ++i) {
       if (s.own.stations[i].kind == kMaker) s.maker = s.own.stations[i].cell;
@@ -231,7 +235,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
     std::array<std::uint32_t, kMostResources> there{};
     const auto add = [&](const Thing& thing) {
       for (std::uint32_t r = 0; r < num_resources_; ++r) there[r] += amount(s.view, thing, r);
-      found.showing += s.view.value(thing, features_.vibe) == make_vibe_;
+      found.showing += s.view.value(thing, vibe_) == make_vibe_;
     };
     add(s.view.self);
     for (std::uint32_t i = 0; i < s.view.num_things; ++i)
@@ -390,6 +394,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
   HubRecipe recipe_;
   MapReader map_;
   Features features_;
+  std::uint8_t id_, vibe_, converting_, uses_;
   std::uint32_t num_resources_, num_agents_, max_steps_;
   std::uint8_t make_vibe_, deposit_vibe_;
   int show_make_, show_deposit_;
