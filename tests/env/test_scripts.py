@@ -1,4 +1,4 @@
-"""Env, scripted agents: a teacher that changes nothing, players in their rows, and the same bytes whoever does the work."""
+"""Env, scripted agents: a teacher that changes nothing, players in their rows, the same bytes whoever does the work."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def test_the_students_rows_do_not_know_of_a_teacher(case: str) -> None:
             if len(seen) == 2:
                 env.teach(False)
             shown = run(env, 40)
-            seen.append(shown if not env.teacher else [x for i, x in enumerate(shown) if i not in decisions(env, shown)])
+            seen.append(
+                shown if not env.teacher else [x for i, x in enumerate(shown) if i not in decisions(env, shown)]
+            )
     assert seen[0] == seen[1] == seen[2]
 
 
@@ -229,7 +231,7 @@ def test_arrays_stay_readable_and_the_call_order_is_kept() -> None:
         ({"a": 1}, 2, ["a", "a"]),
         ({"a": 0.5, "b": 0.5}, 4, ["a", "b", "a", "b"]),
         ({"a": 0.34, "b": 0.33}, 3, ["", "a", "b"]),
-        ({"a": 0.75}, 4, ["a", "a", "", "a"]),
+        ({"a": 0.75}, 4, ["a", "", "a", "a"]),
     ],
 )
 def test_shares_are_spread_evenly(players: dict[str, float], agents: int, expected: list[str]) -> None:
@@ -267,7 +269,11 @@ def test_every_world_has_its_share_of_players() -> None:
 @pytest.mark.parametrize(
     ("game", "options", "said"),
     [
-        ("arena", {"teacher": "arna"}, "teacher: no script `arna` for arena; did you mean `arena`? - its scripts: arena"),
+        (
+            "arena",
+            {"teacher": "arna"},
+            "teacher: no script `arna` for arena; did you mean `arena`? - its scripts: arena",
+        ),
         ("toy", {"teacher": "arena"}, "teacher: no script `arena` for toy - its scripts: none"),
         ("corridor", {"players": {"x": 1}}, "players: no script `x` for corridor - its scripts: none"),
         ("arena", {"players": {"arena": 0}}, "players: expected a share in (0, 1] for `arena`, got 0"),
@@ -299,11 +305,15 @@ def test_what_cannot_be_is_said_in_one_line(game: str, options: dict[str, Any], 
 def test_wrong_types_are_refused() -> None:
     with pytest.raises(TypeError, match=r"^teacher: expected the name of a script, got 3$"):
         gridmill.make("arena", teacher=3)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match=r"^players: expected shares of the agents by the names of scripts, got \['a'\]$"):
+    with pytest.raises(
+        TypeError, match=r"^players: expected shares of the agents by the names of scripts, got \['a'\]$"
+    ):
         gridmill.make("arena", players=["a"])  # type: ignore[call-overload]
     with make(EASY) as env:
         for call in (lambda: env.teach(True), lambda: env.teacher_actions):
-            with pytest.raises(ValueError, match=r"^this env has no teacher: make\(\.\.\., teacher=NAME\) gives it one$"):
+            with pytest.raises(
+                ValueError, match=r"^this env has no teacher: make\(\.\.\., teacher=NAME\) gives it one$"
+            ):
                 call()
         assert env.teacher_calls == 0
 
