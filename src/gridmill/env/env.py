@@ -18,6 +18,8 @@ import numpy.typing as npt
 from gridmill import _native
 from gridmill.env.kind import GameConfig
 
+MOST_NAMED = 8  # games that a fault names: a curriculum has a thousand
+
 
 class Env:
     """Many worlds behind a handful of arrays; see `gridmill.make` for the arguments."""
@@ -277,8 +279,9 @@ class Env:
 
     def _with_recipe(self, fault: Exception) -> Exception:
         """The same fault with the way to see it again."""
-        made = ", ".join(f"<the game {game.name!r}>" for game in self._games)
-        made = made if len(self._games) == 1 else f"[{made}]"
+        made = ", ".join(f"<the game {game.name!r}>" for game in self._games[:MOST_NAMED])
+        more = len(self._games) - MOST_NAMED
+        made = made if len(self._games) == 1 else f"[{made}, and {more} more]" if more > 0 else f"[{made}]"
         return _native.WorldFault(
             f"{fault}\nto see it again: env = gridmill.make({made}, {self._options}); "
             "env.reset(seed=<the seed above>); then the same actions up to that tick"
