@@ -180,6 +180,10 @@ def test_fault_at_reset() -> None:
         env.reset()
     assert str(caught.value).startswith("world 0, episode 0, tick 0, seed 9: scatter found no layout in 100 draws ")
     assert "to see it again: env = gridmill.make(<the game 'full'>, num_worlds=64)" in str(caught.value)
+    for _ in range(9):
+        env.add_game(game)
+    with pytest.raises(_native.WorldFault, match=r"(<the game 'full'>, ){8}and 2 more\], num_worlds=64"):
+        env.reset()
     with pytest.raises(RuntimeError, match="call reset"):
         env.step()
     env.close()

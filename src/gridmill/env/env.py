@@ -20,6 +20,8 @@ from gridmill.env.episodes import Episodes
 from gridmill.env.kind import GameConfig
 from gridmill.env.scripts import dealt
 
+MOST_NAMED = 8  # games that a fault names: a curriculum has a thousand
+
 
 class Env:
     """Many worlds behind a handful of arrays; see `gridmill.make` for the arguments."""
@@ -320,8 +322,9 @@ class Env:
 
     def _with_recipe(self, fault: Exception) -> Exception:
         """The same fault with the way to see it again."""
-        made = ", ".join(f"<the game {game.name!r}>" for game in self._games)
-        made = made if len(self._games) == 1 else f"[{made}]"
+        made = ", ".join(f"<the game {game.name!r}>" for game in self._games[:MOST_NAMED])
+        more = len(self._games) - MOST_NAMED
+        made = made if len(self._games) == 1 else f"[{made}, and {more} more]" if more > 0 else f"[{made}]"
         return _native.WorldFault(
             f"{fault}\nto see it again: env = gridmill.make({made}, {self._options}); "
             "env.reset(seed=<the seed above>); then the same actions up to that tick"
