@@ -136,6 +136,8 @@ def players_of_agents(run: Run, num_agents: int) -> list[str]:
 
     Scripts have the agents that the core gives them; policies of other runs are dealt the rest in the same way.
     """
+    if (total := sum(run.players.values())) > 1 + 1e-9:
+        raise ConfigError(f"expected shares of at most 1 in all, got {total:g}", "$.players")
     scripts = scripted_players(run)
     others = {name: share for name, share in run.players.items() if name not in scripts}
     try:

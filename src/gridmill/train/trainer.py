@@ -50,6 +50,7 @@ class Trainer:
 
     def __init__(self, run: Run, folder: Path | None = None) -> None:
         refuse_deadly(run)
+        refuse_unknown_players(run)
         self.run, self.folder = run, folder
         t = run.trainer
         self.device = _device(t.device)
@@ -302,6 +303,17 @@ def refuse_deadly(run: Run) -> None:
         raise ValueError(f"trainer.precision: expected fp32 on this CPU, got bf16; {found.text}")
     if run.optimizer.kind == "muon":
         raise ValueError(f"optimizer.kind: expected adam, adamw or schedule_free on this CPU, got muon; {found.text}")
+
+
+def refuse_unknown_players(run: Run) -> None:
+    """Refuse a player that is neither a script of the game nor in a folder."""
+    scripts = scripted_players(run)
+    for name in run.players:
+        if name not in scripts and not Path(name).exists():
+            known = ", ".join(run.game.scripts()) or "it has none"
+            raise ConfigError(
+                f"expected a script of {run.game.name} ({known}) or the folder of a run, got `{name}`", "$.players"
+            )
 
 
 def use_tf32(allowed: bool) -> None:
