@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "grid/scripts/arena.hpp"
+#include "grid/scripts/extractor_hub.hpp"
+#include "grid/scripts/navigation.hpp"
 
 namespace gridmill::grid {
 namespace {
@@ -12,7 +14,8 @@ struct Entry {
   std::string_view name;
   std::unique_ptr<GridScript> (*make)(const Vocabulary&, const Program&);  // nullptr: it cannot play this game
 };
-constexpr Entry kScripts[] = {{"arena", make_arena_script}};
+constexpr Entry kScripts[] = {
+    {"arena", make_arena_script}, {"extractor_hub", make_extractor_hub_script}, {"navigation", make_navigation_script}};
 
 }  // namespace
 
