@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "grid/scripts/arena.hpp"
+#include "grid/scripts/cogsguard.hpp"
 #include "grid/scripts/extractor_hub.hpp"
 #include "grid/scripts/navigation.hpp"
 
@@ -14,8 +15,10 @@ struct Entry {
   std::string_view name;
   std::unique_ptr<GridScript> (*make)(const Vocabulary&, const Program&);  // nullptr: it cannot play this game
 };
-constexpr Entry kScripts[] = {
-    {"arena", make_arena_script}, {"extractor_hub", make_extractor_hub_script}, {"navigation", make_navigation_script}};
+constexpr Entry kScripts[] = {{"arena", make_arena_script},
+                              {"cogsguard", make_cogsguard_script},
+                              {"extractor_hub", make_extractor_hub_script},
+                              {"navigation", make_navigation_script}};
 
 }  // namespace
 
