@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny import tiny
 
-from gridmill import recipes, sizing
+from gridmill import games, losses, recipes, sizing
 from gridmill.config import ConfigError
 from gridmill.games import toy
+from gridmill.losses import Column, Loss, Minibatch
+from gridmill.policy.network import Policy
 from gridmill.run import Run, TrainerConfig
-from gridmill.runs import overrides
+from gridmill.runs import overrides, train
+from gridmill.train.trainer import Trainer
 
 GAME = toy(1, 8, 0.0)
 
@@ -149,17 +157,84 @@ def test_memory_grows_with_what_it_is_made_of() -> None:
     assert base.experience >= 9_216 * 600  # the tokens alone
     assert base.total == base.experience + base.policy + base.worlds
     twice = sizing.memory(plain.replace("trainer.num_worlds", 4))
-    assert (twice.worlds, twice.experience) == (2 * base.worlds, base.experience)
-    assert sizing.memory(plain.replace("trainer.batch_size", 18_432)).experience == 2 * base.experience
-    assert sizing.memory(plain.replace("trainer.max_microbatch", 300)).policy < base.policy
+    assert (twice.worlds, twice.experience) == (2 * base.worlds, base.experience + 4 * 2 * plain.game.num_agents)
+    rows = 4 * 2 * plain.game.num_agents  # bytes of the last values
+    assert sizing.memory(plain.replace("trainer.batch_size", 18_432)).experience == 2 * base.experience - rows
+    # Every microbatch has activations and a gradient: of a small network smaller ones take less, of a large one more.
+    small = plain.replace("policy.encoder", "cnn")
+    assert sizing.memory(small.replace("trainer.max_microbatch", 576)).policy < sizing.memory(small).policy
+    assert sizing.memory(plain.replace("trainer.max_microbatch", 96)).policy > base.policy
     assert sizing.memory(plain.replace("policy.core", "lstm")).policy > base.policy
+
+
+class Columns(Loss):
+    """Needs one of each kind of column."""
+
+    teacher: str
+
+    def needs(self) -> Mapping[str, Column]:
+        return {
+            "next_obs": Column(env="obs", after=True),
+            "done": Column(env="terminals", after=True),
+            "old_logits": Column(output="logits"),
+            "old_hidden": Column(output="hidden"),
+            "old_values": Column(output="values"),
+            "shown": Column(actor=self.teacher),
+        }
+
+    def __call__(self, batch: Minibatch, out: Any, now: Any, heads: Any = None) -> Any:
+        return out.values.mean(), {}
+
+
+def bytes_of(tensors: Iterable[Any]) -> int:
+    """Of memory, whoever shows it; what two of them show counts once."""
+    found = {tensor.data_ptr(): tensor.numel() * tensor.element_size() for tensor in tensors}
+    return sum(found.values())
+
+
+def compare_with_the_tensors(run: Run) -> None:
+    """The estimate of a run with what its trainer has: experience, arrays and recurrent state, weights."""
+    need = sizing.memory(run)
+    trainer = Trainer(run)
+    trainer.epoch()
+    x, env = trainer.experience, trainer.env
+    kept = [torch.as_tensor(array) for array in trainer.rollout.kept.values()]  # what the rollout writes into
+    assert bytes_of([*x.columns.values(), *kept, x.states, x.last_value]) == need.experience
+    arrays = (env.obs, env.final_obs, env.actions, env.rewards, env.terminals, env.truncations)
+    rows = sum(array.nbytes for array in arrays) + (0 if env.masks is None else env.masks.nbytes)
+    rows += bytes_of((trainer.rollout.state, trainer.rollout.episode_starts))
+    assert rows + env.num_worlds * env.bytes_per_world == need.worlds
+    weights = bytes_of(trainer.policy.parameters())
+    assert 4 * Policy.size(run.policy, trainer.spec).parameters == weights
+    moments = [t for name, t in trainer.learner.tensors().items() if "exp_avg" in name]
+    assert bytes_of(moments) == (sizing.COPIES - 1) * weights
+    assert need.policy >= bytes_of(moments) + weights
+    trainer.close()
 
 
 @pytest.mark.parametrize("encoder", ["bag", "cnn", "attend"])
 @pytest.mark.parametrize("core", ["none", "scan", "gru", "lstm"])
-def test_every_network_has_an_estimate(encoder: str, core: str) -> None:
-    run = recipes.build("ci").replace_all([("policy.encoder", encoder), ("policy.core", core)])
-    assert sizing.memory(run).policy > 4 * 4 * 128 * 128
+def test_the_estimate_is_what_a_run_takes(encoder: str, core: str) -> None:
+    run = tiny(1, core, policy__encoder=encoder, trainer__masks=core != "gru")
+    compare_with_the_tensors(run)
+
+
+def test_the_estimate_of_vectors() -> None:
+    run = tiny(1, game=games.prospector(), score="", policy__encoder="mlp", trainer__minibatch_size=16)
+    compare_with_the_tensors(run.replace_all([("trainer.batch_size", 64), ("trainer.total_timesteps", 64)]))
+
+
+@pytest.mark.parametrize("name", losses.names())
+def test_the_estimate_with_the_columns_of_a_loss_that_ships(name: str) -> None:
+    """One that cannot be made without settings of its own has them in its own tests."""
+    run = tiny(1)
+    compare_with_the_tensors(run.replace("losses", losses.read({**run.losses, name: {}})))
+
+
+def test_the_estimate_with_every_kind_of_column(tmp_path: Path) -> None:
+    teacher = train(tiny(1, core="lstm", run="teacher"), tmp_path, panel=False).folder
+    run = tiny(1)
+    compare_with_the_tensors(run.replace("losses", {**run.losses, "columns": Columns(teacher=str(teacher))}))
 
 
 def test_more_than_this_machine_has_is_refused_with_the_sum() -> None:

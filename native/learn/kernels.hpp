@@ -39,7 +39,7 @@ struct SampleJob {
 };
 
 // PPO's clipped surrogate, entropy bonus and critic for rows of segments that lie side by side: row n is of segment
-// n % segments. `losses.py` has the formulas in plain torch.
+// n % segments. `losses/ppo.py` has the formulas in plain torch.
 struct PpoJob {
   std::size_t rows, num_actions, segments;
   const float* logits;  // [rows, num_actions], of forbidden actions far below all others
@@ -49,7 +49,7 @@ struct PpoJob {
   // [rows], or null where all are 1: what a row counts in everything but the critic's loss. One with 0 was acted by
   // somebody else; its ratio is 1.
   const float* acted;
-  float policy, clip, entropy, value, value_clip;
+  float policy, clip, entropy, value, value_clip;  // policy, entropy and value are weights, each of its own term
 };
 
 struct Kernels {

@@ -230,7 +230,7 @@ void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, dou
   std::array<double, 5> sum{};
   const std::size_t wide = lanes_of(job.num_actions);
   std::vector<float> z(wide, kNever), p(wide), log_p(wide), surprise(wide);
-  const float share = job.policy / static_cast<float>(job.rows);
+  const float share = job.policy / static_cast<float>(job.rows), bonus = job.entropy / static_cast<float>(job.rows);
   for (std::size_t n = 0; n < job.rows; ++n) {
     critic_row(job, n, sum[1], d_values[n]);
     float* d = d_logits + n * job.num_actions;
@@ -257,8 +257,7 @@ void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, dou
     const float free = advantage * ratio;
     const float held = advantage * std::min(std::max(ratio, 1.0f - job.clip), 1.0f + job.clip);
     const float slope = held < free ? 0.0f : share * weight * free;
-    const float bonus = share * acted * job.entropy;
-    for (std::size_t a = 0; a < job.num_actions; ++a) d[a] = p[a] * (slope + bonus * (log_p[a] + entropy));
+    for (std::size_t a = 0; a < job.num_actions; ++a) d[a] = p[a] * (slope + bonus * acted * (log_p[a] + entropy));
     d[chosen] -= slope;
     ratios[n] = ratio;
     sum[0] -= static_cast<double>((held < free ? held : free) * weight);

@@ -67,6 +67,7 @@ class OptimizerConfig(Config):
     eps: PositiveNumber = 1e-5
     weight_decay: NotNegativeNumber = 0.0
     max_grad_norm: NotNegativeNumber = 0.5  # 0 = off
+    clip_range: NotNegativeNumber = 0.0  # after every update all weights are kept within +- this; 0 = off
 
 
 class TrainerConfig(Config):
@@ -96,6 +97,8 @@ class TrainerConfig(Config):
     target_kl: NotNegativeNumber = 0.0  # 0 = off; an epoch's remaining minibatches are skipped above it
     normalize_advantages: bool = True
     reward: Literal["raw", "scaled", "centered"] = "raw"
+    reward_time_scale: PositiveNumber = 2e6  # agent-steps that statistics of scaled and centered rewards are means over
+    reward_clip: NotNegativeNumber = 10.0  # scaled rewards are kept within +- this; 0 = off
     shared_advantage: Number = 0.0  # share of the advantages of all agents that an agent sees, added to its own
     prio_alpha: ShareNumber = 0.0  # 0 = every segment once, shuffled
     prio_beta0: ShareNumber = 0.2
@@ -114,12 +117,13 @@ class CheckpointConfig(Config):
 
 
 class EvaluationConfig(Config):
-    """In-training evaluation, in a process of its own."""
+    """Evaluation while training, in a process of its own, and of the last checkpoint when the run is over."""
 
     enabled: bool = False
     epochs: CountOrNone = 0
     seconds: NotNegative = 0.0
     episodes: Count = 10
+    final_seconds: NotNegative = 600.0  # how long to wait at most for the evaluation of the last checkpoint; 0 = none
     replays_every_epochs: CountOrNone = 0  # an evaluation so long after the last one saves its first episode; 0 = none
 
 

@@ -24,13 +24,16 @@ from gridmill.games.make import make
 from gridmill.grid.env import TokenBudgetWarning
 from gridmill.policy.config import PolicyConfig, Size
 from gridmill.policy.spec import Spec
-from gridmill.run import Run
+from gridmill.run import Run, TrainerConfig
 
 MOST_THREADS = 16  # chosen by ourselves; more can be asked for
 USUAL_SEGMENT = 64
 MICROBATCH = 4_096  # steps a thread learns from at a time, unless max_microbatch says otherwise
-PER_STEP = 6 * 4 + 2  # action, log-prob, reward, value, advantage, return; two ends of an episode
-COPIES = 4  # of each weight: itself, its gradient, two moments of Adam
+# The trainer's own columns beside observations and masks: action, log-prob, value, reward, bootstrap, advantage, return
+# and ratio; start and two ends of an episode. tests/test_sizing.py compares all of this with the tensors.
+PER_STEP = 8 * 4 + 3
+PER_ROW = 2 * 4 + 2  # of the env's arrays beside observations and masks: action, reward, two ends
+COPIES = 3  # of each weight: itself, two moments of Adam
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes, about. Experience: the stored batch. Policy: weights, their copies, activations of a microbatch."""
+    """Bytes. Experience: the stored batch, exactly. Worlds: with the env's arrays and the policy's state of each row.
+    Policy, about: weights with the optimizer's numbers, a gradient and activations for each microbatch."""
 
     experience: int
     policy: int | None  # None: not known, since torch is not installed
@@ -102,10 +106,7 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
         line = " ".join(f"{path}={value}" for path, value in fit.items())
         raise ConfigError(f"{what}; add: {line}", f"$.trainer.{name}")
     rows, minibatches = t.num_worlds * len(learners), t.batch_size // t.minibatch_size
-    # Two at least, so that two threads have work; the same whatever the number of threads.
-    half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
-    usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
-    microbatch = min(t.max_microbatch or usual, t.minibatch_size)
+    microbatch = _microbatch(t)
     epochs = -(-t.total_timesteps // t.batch_size)
     return Sizes(
         num_worlds=t.num_worlds,
@@ -127,7 +128,7 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
         updates=minibatches * t.update_epochs,
         epochs=epochs,
         agent_steps=epochs * t.batch_size,
-        threads=t.threads or min(cores(), MOST_THREADS, t.num_worlds // t.async_factor),
+        threads=_threads(t),
     )
 
 
@@ -158,6 +159,17 @@ def scripted_players(run: Run) -> dict[str, float]:
     """Those of `Run.players` that are scripts of the game; the others are folders of runs."""
     known = run.game.scripts() if run.players else {}
     return {name: share for name, share in run.players.items() if name in known}
+
+
+def _microbatch(t: TrainerConfig) -> int:
+    """Two of a minibatch at least, so that two threads have work; the same whatever the number of threads."""
+    half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
+    usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
+    return min(t.max_microbatch or usual, t.minibatch_size)
+
+
+def _threads(t: TrainerConfig) -> int:
+    return t.threads or max(1, min(cores(), MOST_THREADS, t.num_worlds // t.async_factor))
 
 
 def _problem(run: Run, learners: int) -> tuple[str, str] | None:
@@ -223,14 +235,18 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
     masks = actions if t.masks else 0
     step = obs + masks + PER_STEP + columns + bool(run.teacher)
-    size = _policy_size(run.policy, spec)
-    microbatch = min(t.max_microbatch or t.minibatch_size, t.minibatch_size, t.batch_size)
+    size, rows = _policy_size(run.policy, spec), t.num_worlds * agents
+    state = 4 * size.state if size else 0
+    minibatch = min(t.minibatch_size, t.batch_size)
+    microbatch = min(_microbatch(t), minibatch)
+    parts = -(-minibatch // microbatch)
+    learned_from = min(parts, _threads(t)) * microbatch  # at a time
     need = Memory(
-        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * (size.state if size else 0) * 4,
-        policy=4 * (COPIES * size.parameters + microbatch * size.activations) if size else None,
-        worlds=t.num_worlds * (world + agents * (2 * obs + masks + PER_STEP)),
+        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state + 4 * rows,
+        policy=4 * ((COPIES + parts) * size.parameters + learned_from * size.activations) if size else None,
+        worlds=t.num_worlds * world + rows * (2 * obs + masks + PER_ROW + state + 1),
     )
-    _refuse_more_than_there_is(run, need, step, size.activations * 4 if size else 0)
+    _refuse_more_than_there_is(run, need, step, learned_from, size.activations * 4 if size else 0)
     return need
 
 
@@ -252,7 +268,7 @@ def _policy_size(config: PolicyConfig, spec: Spec) -> Size | None:
     return Policy.size(config, spec)
 
 
-def _refuse_more_than_there_is(run: Run, need: Memory, step: int, activations: int) -> None:
+def _refuse_more_than_there_is(run: Run, need: Memory, step: int, learned_from: int, activations: int) -> None:
     have = psutil.virtual_memory().total
     if need.total <= have:
         return
@@ -261,7 +277,7 @@ def _refuse_more_than_there_is(run: Run, need: Memory, step: int, activations: i
         "batch_size": (need.experience, f"batch_size = {t.batch_size} steps x {step} bytes"),
         "max_microbatch": (
             need.policy or 0,
-            f"microbatches of {t.max_microbatch or t.minibatch_size} x {activations} bytes",
+            f"weights, and microbatches of {learned_from} steps x {activations} bytes",
         ),
         "num_worlds": (need.worlds, f"num_worlds = {t.num_worlds} x {need.worlds // t.num_worlds} bytes"),
     }

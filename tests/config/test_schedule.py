@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gridmill.config.schedule import Progress
-from gridmill.run import Schedule
+from gridmill.run import PPO, Schedule
 
 
 def now(steps: int = 0, epochs: int = 0, **metrics: float) -> Progress:
@@ -61,3 +61,20 @@ def test_over_a_metric() -> None:
 
 def test_a_run_of_no_length_is_at_its_end() -> None:
     assert Progress(0, 0, 0, 0).at(Schedule(start=1, end=3)) == 3.0
+
+
+@pytest.mark.parametrize(("steps", "value"), [(0, 1.0), (999, 1.0), (1000, 1.0)])
+def test_one_that_begins_after_the_run_never_moves(steps: int, value: float) -> None:
+    assert at(now(steps), begin=3000) == value
+
+
+@pytest.mark.parametrize(("steps", "value"), [(0, 1.0), (399, 1.0), (400, 3.0), (1000, 3.0)])
+def test_one_without_a_length_is_a_jump(steps: int, value: float) -> None:
+    assert at(now(steps), begin=400, until=400) == value
+
+
+def test_an_end_before_the_beginning_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"expected at least begin = 400, or 0, got 300"):
+        Schedule(start=1, end=3, begin=400, until=300)
+    with pytest.raises(ValueError, match=r"expected more than begin = 400, or 0, got 400"):
+        PPO(begin=400, until=400)

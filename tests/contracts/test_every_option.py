@@ -189,7 +189,7 @@ def exit_code(run: Run) -> int:
 
 def shapes(run: Run) -> bool:
     """Whether a trace tells the shapes of what it saw."""
-    (file, *_) = (session(run) / "traces").glob("*.json")
+    file = max((session(run) / "traces").glob("*.json"))
     return any("Input Dims" in event.get("args", {}) for event in json.loads(file.read_text())["traceEvents"])
 
 
@@ -275,6 +275,7 @@ TABLE: dict[str, Case] = {
     "optimizer.eps": to(1e-2),
     "optimizer.weight_decay": to(0.1),
     "optimizer.max_grad_norm": to(0.0, 0.001, optimizer__eps=1e-2),
+    "optimizer.clip_range": to(0.1, Schedule(start=0.2, end=0.1)),
     "trainer.total_timesteps": to(384, see=lambda run: len(epochs_of(session(run)))),
     "trainer.num_worlds": to(8),
     "trainer.threads": to(2, see=made(lambda trainer: (trainer.workers.count, trainer.env.threads))),
@@ -299,6 +300,8 @@ TABLE: dict[str, Case] = {
     "trainer.target_kl": to(1e-9, **ROUNDS),
     "trainer.normalize_advantages": to(False),
     "trainer.reward": to("raw", "centered", trainer__normalize_advantages=False),
+    "trainer.reward_time_scale": to(100.0, 200.0),
+    "trainer.reward_clip": to(0.0, 0.05, 0.1, trainer__reward_clip=0.2),
     "trainer.shared_advantage": to(0.5),
     "trainer.prio_alpha": to(0.8),
     "trainer.prio_beta0": to(0.9, trainer__prio_alpha=0.8),
@@ -311,11 +314,12 @@ TABLE: dict[str, Case] = {
     "evaluation.epochs": to(2, see=evaluations, epochs=4, **JUDGE),
     "evaluation.seconds": to(1e6, see=evaluations, epochs=4, **JUDGE),
     "evaluation.episodes": to(3, see=evaluations, **JUDGE),
+    "evaluation.final_seconds": to(0.0, see=evaluations, **(JUDGE | {"checkpoint__epochs": 0})),
     "evaluation.replays_every_epochs": to(1, 2, see=evaluations, epochs=4, **JUDGE),
     "analysis.gradient_epochs": to(1, 2, see=metric("gradient/")),
     "analysis.weight_epochs": to(1, 2, see=metric("weight/")),
     "monitor.seconds": to(1e-6, see=metric("memory/")),
-    "profiler.enabled": to(True, see=files("traces/*.json"), epochs=6),
+    "profiler.enabled": to(True, see=files("traces/*.json"), epochs=6, profiler__interval_epochs=2),
     "profiler.interval_epochs": to(4, **TRACES),
     "profiler.wait_steps": to(1, **TRACES),
     "profiler.warmup_steps": to(2, **TRACES),

@@ -24,10 +24,10 @@ NUMBERS = {
     "losses.kickstart.value_weight", "losses.kickstart.weight",
     "losses.ppo.clip", "losses.ppo.entropy_weight", "losses.ppo.weight",
     "losses.value.clip", "losses.value.weight",
-    "optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.learning_rate", "optimizer.max_grad_norm",
-    "optimizer.weight_decay",
+    "optimizer.beta1", "optimizer.clip_range", "optimizer.beta2", "optimizer.eps", "optimizer.learning_rate",
+    "optimizer.max_grad_norm", "optimizer.weight_decay",
     "trainer.c_clip", "trainer.gae_lambda", "trainer.gamma", "trainer.prio_alpha", "trainer.prio_beta0",
-    "trainer.rho_clip", "trainer.shared_advantage", "trainer.target_kl",
+    "trainer.reward_clip", "trainer.reward_time_scale", "trainer.rho_clip", "trainer.shared_advantage", "trainer.target_kl",
 }  # fmt: skip
 
 # Sizes: what is allocated, compiled or counted by them is made once.

@@ -66,9 +66,7 @@ def test_the_rollout_stores_what_the_teacher_makes_of_the_same_rows(teacher: str
             state = player.reset(state, x.episode_starts[t].numpy() != 0)
             thought = player.think(x.obs[t].numpy(), state, x.masks[t].numpy())
             state = thought.state
-            torch.testing.assert_close(
-                x.kickstart_log_probs[t].exp(), thought.log_probs().exp(), rtol=0, atol=1e-5
-            )
+            torch.testing.assert_close(x.kickstart_log_probs[t].exp(), thought.log_probs().exp(), rtol=0, atol=1e-5)
             torch.testing.assert_close(x.kickstart_values[t], thought.values, rtol=0, atol=1e-5)
     assert bool((x.kickstart_log_probs[x.masks == 0] < -1e8).all())
     trainer.close()

@@ -148,6 +148,22 @@ def test_entropy_by_hand() -> None:
     assert pull[0, 0, :3].tolist() == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("form", [native, plain])
+def test_the_weight_leaves_the_entropy_bonus_alone(form: Any) -> None:
+    batch = batch_of([0.5, 0.5], [1.0, -2.0], [0, 1])
+
+    def pull(ppo: PPO) -> torch.Tensor:
+        out = out_of([[0.75, 0.25], [0.6, 0.4]])
+        loss, _ = form(ppo, None, batch, out, NOW, 0.5)
+        return torch.autograd.grad(loss, out.logits)[0]
+
+    surrogate, bonus = pull(PPO(entropy_weight=0.0)), pull(PPO(weight=0.0, entropy_weight=0.1))
+    assert float(bonus.abs().max()) > 1e-3
+    torch.testing.assert_close(pull(PPO(weight=3.0, entropy_weight=0.1)), 3 * surrogate + bonus)
+    loss, metrics = PPO(weight=3.0, entropy_weight=0.1)(batch, out_of([[0.75, 0.25], [0.6, 0.4]]), NOW)
+    assert float(loss.detach()) == pytest.approx(float(metrics["loss/policy"] - 0.1 * metrics["loss/entropy"]))
+
+
 def test_importance_weighs_segments() -> None:
     batch = batch_of([0.5, 0.5], [1.0, 3.0], [0, 0], returns=[1.0, 2.0], weights=[1.0, 0.25])
     loss, metrics, _ = both(batch, out_of([[0.5, 0.5]] * 2), PLAIN, Value(weight=0.5))

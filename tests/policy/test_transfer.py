@@ -170,7 +170,7 @@ def test_a_start_of_another_shape_is_refused_with_its_name(tmp_path: Path) -> No
 
 def test_where_a_run_began_does_not_matter_to_its_resume(tmp_path: Path) -> None:
     """Neither does a record from before the setting existed."""
-    run = tiny(2)
+    run = tiny(2, run="mine")
     found = checkpoint.load(checkpoint.find(train(run, tmp_path, panel=False).folder))
     spec = Spec.load(found.record["spec"])
     del found.record["run"]["policy"]["init_from"]

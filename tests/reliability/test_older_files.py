@@ -1,7 +1,7 @@
 """Checkpoints and replays that commit 4590d82 wrote (tests/data/4590d82) are loaded, continued and played again.
 
 They hold settings by the names of that commit. Worlds are compared exactly, weights and metrics with a small tolerance,
-since the kernels of another CPU add in another order.
+since the kernels of another CPU add in another order. That commit scaled rewards by all history and did not clip them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from gridmill import evaluate, replay
 from gridmill.policy import checkpoint
 from gridmill.run import Run
 from gridmill.runs import resume
+from gridmill.train.reward_scale import RewardScale
 from gridmill.train.trainer import Trainer
 
 pytestmark = pytest.mark.R5
 
 OLD = Path(__file__).resolve().parents[1] / "data" / "4590d82"
 GAMES = ("grid", "prospector")
+AS_THEN = ["trainer.reward_time_scale=1e12", "trainer.reward_clip=0"]
 
 
 def worlds_of(path: Path) -> list[str]:
@@ -48,7 +50,7 @@ def test_an_older_run_is_continued_as_its_own_commit_did(game: str, tmp_path: Pa
     expected = json.loads((OLD / game / "after.json").read_text())
     assert worlds_of(folder / "checkpoints" / "epoch-00000004") == expected["half"]
 
-    result = resume(folder, panel=False)
+    result = resume(folder, AS_THEN, panel=False)
     assert (result.epochs, result.exit_code) == (6, 0)
     end = folder / "checkpoints" / "epoch-00000006"
     assert worlds_of(end) == expected["end"]
@@ -59,6 +61,20 @@ def test_an_older_run_is_continued_as_its_own_commit_did(game: str, tmp_path: Pa
         assert apart <= 1e-5, f"{name} differs by {apart}"
     for now, then in zip(metrics_of(folder), expected["metrics"], strict=True):
         assert {name: now[name] for name in then} == pytest.approx(then, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_an_older_run_goes_on_with_settings_of_today(game: str, tmp_path: Path) -> None:
+    """Its scale of rewards is taken over: nothing jumps."""
+    folder = tmp_path / game
+    shutil.copytree(OLD / game / "checkpoints", folder / "checkpoints")
+    count, _, apart = checkpoint.load(folder / "checkpoints" / "epoch-00000004").trainer["reward.seen"].tolist()
+    assert (resume(folder, panel=False).epochs, len(metrics_of(folder))) == (6, 2)
+    tensors = checkpoint.load(folder / "checkpoints" / "epoch-00000006").trainer
+    scale = RewardScale("scaled", len(tensors["reward.running"]))
+    scale.restore(tensors)
+    assert "reward.seen" not in tensors
+    assert scale.deviation == pytest.approx((apart / count) ** 0.5, rel=0.5)
 
 
 @pytest.mark.parametrize("game", GAMES)

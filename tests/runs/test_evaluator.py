@@ -232,6 +232,9 @@ class AtOnce:
         self.epoch = epoch - 1 if checkpoint is not None and epoch > 1 else None
         return True
 
+    def has_evaluated(self, checkpoint: Path) -> bool:
+        return True
+
     def poll(self) -> list[dict[str, Any]]:
         figures = {"score": {"mean": 1.0, "se": 0.0}, "reward": {"mean": 1.0, "se": 0.0}, "episodes": 1}
         return [] if self.epoch is None else [{"epoch": self.epoch, **figures}]
@@ -250,3 +253,119 @@ def test_steps_of_an_evaluation_are_those_of_its_epoch(tmp_path: Path, monkeypat
     judged = {line["epoch"]: line["agent_steps"] for line in lines if "evaluation" in line}
     assert list(steps.values()) == [128, 256, 384, 640, 896, 1152]
     assert judged == {epoch: steps[epoch] for epoch in (1, 2, 3, 4, 5)}
+
+
+# ---- the end of a run
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def judged(folder: Path) -> list[int]:
+    """The epochs that were evaluated."""
+    return [line["epoch"] for line in lines_of(folder) if "evaluation" in line]
+
+
+def test_the_last_checkpoint_of_a_run_is_evaluated(tmp_path: Path) -> None:
+    """Of a run too short for its clocks, too: in metrics, log and report before the run ends."""
+    run = tiny(3, evaluation__enabled=True, evaluation__episodes=2, evaluation__epochs=100)
+    result = session.train(run, tmp_path, panel=False)
+    assert (result.exit_code, judged(result.folder)) == (0, [3])
+    (found,) = (line for line in lines_of(result.folder) if "evaluation" in line)
+    assert found["agent_steps"] == 384
+    log = (result.folder / "log.txt").read_text()
+    assert "evaluating epoch-00000003, for at most 600 s (Ctrl-C leaves)\nevaluation, epoch 3: score " in log
+    assert log.endswith("(2 episodes)\nended: finished\n")
+    assert f"{found['evaluation']['score']['mean']:.3g}" in (result.folder / "report.html").read_text()
+    # A resume that finds nothing to do does not evaluate it again; without the old line it does.
+    assert session.resume(result.folder, panel=False).exit_code == 0
+    assert judged(result.folder) == [3]
+    (result.folder / "metrics.jsonl").write_text("")
+    session.resume(result.folder, panel=False)
+    assert judged(result.folder) == [3]
+
+
+def test_what_runs_at_the_end_is_waited_for_and_then_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_policy(monkeypatch, pause=0.02)
+    run = a_run(epochs=1)
+    first, last = a_folder(tmp_path, run, 1, 2)
+    with Evaluator(run, tmp_path) as judge:
+        assert judge.start_when_due(1, 0.0, first)
+        assert not judge.has_evaluated(first)
+        assert [found["epoch"] for found in judge.finish(2, last, 60.0, lambda: False)] == [1, 2]
+        assert judge.has_evaluated(last)
+        assert list(judge.finish(2, last, 60.0, lambda: False)) == []
+
+
+def test_the_wait_at_the_end_has_a_limit_and_an_exit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_policy(monkeypatch, pause=100)
+    run = a_run()
+    (last,) = a_folder(tmp_path, run, 7)
+    with Evaluator(run, tmp_path) as judge:
+        assert list(judge.finish(9, last, 0.2, lambda: False)) == [
+            {"epoch": 7, "error": "evaluation: not done 0.2 s after the run's end"}
+        ]
+        pid = pid_of(judge)
+        began = time.monotonic()
+        assert list(judge.finish(9, last, 1e6, lambda: time.monotonic() - began > 0.2)) == []
+    assert not lives(pid)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no_python"))
+    (result,) = Evaluator(run, tmp_path).finish(7, last, 1e6, lambda: False)
+    assert result["error"].startswith("evaluation: [Errno 2] ")
+
+
+def test_ctrl_c_leaves_the_last_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is over and saved; the signal ends the wait at once, and its exit code says so."""
+    with_policy(monkeypatch, pause=100)
+    begin = Evaluator._begin
+
+    def interrupted(judge: Evaluator, epoch: int, checkpoint: Path) -> None:
+        begin(judge, epoch, checkpoint)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Evaluator, "_begin", interrupted)
+    began = time.monotonic()
+    run = tiny(2, evaluation__enabled=True, evaluation__epochs=100)
+    result = session.train(run, tmp_path, panel=False)
+    assert time.monotonic() - began < 60
+    assert (result.exit_code, result.epochs, judged(result.folder)) == (130, 2, [])
+    assert (result.folder / "checkpoints" / "epoch-00000002").exists()
+    log = (result.folder / "log.txt").read_text()
+    assert log.endswith("ended: finished; the last evaluation was stopped by SIGINT\n")
+
+
+def test_a_resumed_run_goes_on_with_the_clocks_of_its_evaluations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was evaluated is not evaluated again at once, and replays keep their distance."""
+    started: list[tuple[int, bool]] = []
+
+    def start(judge: Evaluator, epoch: int, checkpoint: Path) -> None:
+        often = judge.run.evaluation.replays_every_epochs
+        started.append((epoch, epoch - judge._last_replay >= often))
+        raise OSError("not now")
+
+    monkeypatch.setattr(Evaluator, "_start", start)
+    settings = {"evaluation__epochs": 4, "evaluation__replays_every_epochs": 6, "evaluation__final_seconds": 0.0}
+    run = tiny(6, evaluation__enabled=True, checkpoint__epochs=1, checkpoint__keep=10, **settings)
+    folder = session.train(run, tmp_path, panel=False).folder
+    (folder / "replays").mkdir()
+    (folder / "replays" / "epoch-00000004.replay").touch()
+    session.resume(folder, ["trainer.total_timesteps=1792"], panel=False)
+    assert started == [(4, False), (10, True), (14, True)]
+
+
+def test_a_run_that_is_stopped_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Evaluator, "finish", lambda *_: pytest.fail("waited"))
+    run = tiny(50, evaluation__enabled=True, evaluation__epochs=100)
+    plain = session._Session.epoch
+
+    def epoch(self: Any) -> Any:
+        self.signal = signal.SIGTERM
+        return plain(self)
+
+    monkeypatch.setattr(session._Session, "epoch", epoch)
+    assert session.train(run, tmp_path, panel=False).exit_code == 143

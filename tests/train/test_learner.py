@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from small_runs import hash_of, small_run
-from tiny import tiny
+from tiny import epochs_of, tiny
+from torch import nn
 
-from gridmill.losses import Minibatch
-from gridmill.run import PPO, OptimizerConfig, Schedule, Value
+from gridmill.config.schedule import Progress
+from gridmill.losses import Loss, Minibatch, Result
+from gridmill.policy.network import Output
+from gridmill.policy.spec import Spec
+from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, Value
+from gridmill.runs import resume, train
 from gridmill.train.trainer import Trainer
 
 # ---- what a minibatch is given
@@ -44,6 +50,117 @@ def test_a_minibatch_of_one_step_is_learned_from() -> None:
     trainer.close()
     assert metrics["skipped_updates"] == 0
     assert math.isfinite(metrics["loss/value"])
+
+
+class Aside(Loss):
+    """Has a head that it does not reach, one that must not be learned, and a part of the loss that is a constant."""
+
+    reach: float = 0.0
+    constant: bool = False
+
+    def heads(self, spec: Spec, config: PolicyConfig) -> nn.Module:
+        frozen = nn.Linear(config.hidden, 1).requires_grad_(False)
+        return nn.ModuleDict({"unused": nn.Linear(config.hidden, 1), "frozen": frozen, "own": nn.Linear(3, 1)})
+
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> Result:
+        loss = torch.zeros(()) if self.constant else heads["own"].weight.square().mean()
+        return loss + self.reach * heads["frozen"](out.hidden).mean(), {"loss/aside": loss.detach()}
+
+
+def heads_after(run: Run, epochs: int) -> list[dict[str, torch.Tensor]]:
+    """The losses' own modules before the first epoch and after each."""
+    trainer = Trainer(run)
+    found = []
+    for epoch in range(epochs + 1):
+        if epoch:
+            assert trainer.epoch()["skipped_updates"] == 0
+        found.append({n: t for n, t in trainer.learner.tensors().items() if n.startswith("heads.")})
+    trainer.close()
+    return found
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("reach", [0.0, 1.0])
+def test_a_head_outside_of_the_graph_has_a_gradient_of_zero(constant: bool, reach: float) -> None:
+    """And one that must not be learned stays, whatever decays weights."""
+    run = tiny(2, optimizer__weight_decay=0.1, optimizer__kind="adamw")
+    losses = {"aside": Aside(constant=constant, reach=reach)} | ({} if constant and not reach else dict(run.losses))
+    before, *_, after = heads_after(run.replace("losses", losses), 2)
+    assert torch.equal(before["heads.aside.frozen.weight"], after["heads.aside.frozen.weight"])
+    shrunk = before["heads.aside.unused.weight"] * (1 - 1e-3 * 0.1) ** 8  # the decay alone, in eight updates
+    torch.testing.assert_close(after["heads.aside.unused.weight"], shrunk)
+    own = before["heads.aside.own.weight"] * (1 - 1e-3 * 0.1) ** 8
+    assert torch.allclose(after["heads.aside.own.weight"], own) == constant
+
+
+def test_a_loss_that_is_over_leaves_its_modules_as_they_are() -> None:
+    """Its last gradient is not used again."""
+    run = tiny(3)
+    losses = {**run.losses, "aside": Aside(until=128.0)}
+    _, first, second, third = heads_after(run.replace("losses", losses), 3)
+    assert all(torch.equal(first[name], second[name]) and torch.equal(first[name], third[name]) for name in first)
+
+
+@pytest.mark.parametrize("kind", ["adam", "schedule_free"])
+def test_the_analysis_sees_gradients_as_they_were(kind: Any) -> None:
+    """Schedule-free AdamW divides them in place."""
+    trainer = Trainer(tiny(1, optimizer__kind=kind, analysis__gradient_epochs=1, optimizer__max_grad_norm=1e-3))
+    trainer.epoch()
+    assert trainer.learned is not None
+    norm = float(torch.linalg.vector_norm(torch.stack([g.norm() for g in trainer.learned.gradients])))
+    trainer.close()
+    assert norm == pytest.approx(1e-3, rel=0.01)
+
+
+def test_weights_stay_within_the_range_of_now() -> None:
+    run = tiny(3, optimizer__clip_range=Schedule(start=0.2, end=0.05, until=256))
+    trainer = Trainer(run)
+    for limit in (0.2, 0.125, 0.05):
+        trainer.epoch()
+        assert max(float(w.abs().max()) for w in trainer.weights().values()) == pytest.approx(limit, rel=1e-6)
+    trainer.close()
+
+
+# ---- how far a run is
+
+
+def test_a_metric_that_an_epoch_does_not_have_is_as_it_was() -> None:
+    """Episodes of 20 ticks do not end in every rollout of 16: a schedule over the score does not go back meanwhile."""
+    follows = Schedule(start=1e-3, end=2e-3, over="metric:score", until=0.1)
+    trainer = Trainer(tiny(8, trainer__desync_episodes=False, optimizer__learning_rate=follows))
+    records = [trainer.epoch() for _ in range(8)]
+    trainer.close()
+    seen = [record.get("score") for record in records]
+    first = next(epoch for epoch, score in enumerate(seen) if score is not None)
+    assert None in seen[first:]
+    assert [record["learning_rate"] for record in records] == [1e-3] * (first + 1) + [2e-3] * (7 - first)
+
+
+def test_a_metric_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+    follows = {name: Schedule(start=1.0, end=2.0, over=f"metric:{name}", until=9.0) for name in ("scor", "kl")}
+    run = tiny(4, losses__ppo__weight=follows["scor"], losses__value__weight=follows["kl"])
+    log = (train(run, tmp_path, panel=False).folder / "log.txt").read_text()
+    warning = "warning: a schedule follows the metric `scor`, which epochs do not have; did you mean `score`?"
+    assert log.count("a schedule follows") == log.count(warning) == 1
+
+
+def test_a_score_that_is_not_there_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^score: unknown statistic `berry\.git`; did you mean `berry\.get`\?$"):
+        train(tiny(2, score="berry.git", run="x"), tmp_path, panel=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_ends_when_its_schedules_do_after_a_resume_with_other_batches(tmp_path: Path) -> None:
+    """128, 256, then batches of 256 up to 1 024: five epochs, of which the second half is of another size."""
+    folder = train(tiny(2), tmp_path, panel=False).folder
+    rate = '{"start": 5.0, "end": 0.0, "over": "epochs"}'
+    changes = ["trainer.batch_size=256", "trainer.total_timesteps=1024", f"optimizer.learning_rate={rate}"]
+    resume(folder, changes, panel=False)
+    records = epochs_of(folder)[2:]
+    assert [record["agent_steps"] for record in records] == [512, 768, 1024]
+    assert [record["total_timesteps"] for record in records] == [1024] * 3
+    assert [record["learning_rate"] for record in records] == pytest.approx([3.0, 2.0, 1.0])
+    assert records[-1]["eta"] == 0
 
 
 # ---- stopping early

@@ -90,6 +90,52 @@ def test_state_comes_back_from_tensors(kind: Any) -> None:
     assert hash_of(fresh.state_dict()) != hash_of(policy.state_dict())  # the state matters
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_settings_are_not_part_of_the_state(kind: Any) -> None:
+    """A resumed run has the settings that it is resumed with."""
+    before = Optimizer(OptimizerConfig(kind=kind), dict(policy_of().named_parameters()))
+    numbers = {"eps": 0.5, "weight_decay": 0.25, "beta1": 0.5, "beta2": 0.75}
+    after = Optimizer(OptimizerConfig(kind=kind, **numbers), dict(policy_of().named_parameters()))  # type: ignore[arg-type]
+    older = {f"optimizer.0.group.0.{name}": torch.tensor(9.0, dtype=torch.float64) for name in ("eps", "weight_decay")}
+    after.restore(before.tensors() | older)
+    for part in after.parts:
+        group = part.param_groups[0]
+        assert group["weight_decay"] == 0.25
+        if not isinstance(part, torch.optim.Muon):  # it has a momentum and an eps of its own
+            assert (group["eps"], group["betas"]) == (0.5, (0.5, 0.75))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_are_kept_within_a_range(kind: Any) -> None:
+    """Also those that schedule-free learns with, and what it keeps beside them."""
+    policy = policy_of()
+    optimizer = Optimizer(OptimizerConfig(kind=kind), dict(policy.named_parameters()))
+    free = policy_of()
+    unclipped = Optimizer(OptimizerConfig(kind=kind), dict(free.named_parameters()))
+    for step in range(4):
+        push(free, unclipped, step, 0.05)
+        push(policy, optimizer, step, 0.05)
+        optimizer.use("train")
+        optimizer.clip(0.1)
+        assert max(float(p.detach().abs().max()) for p in policy.parameters()) <= 0.1 + 1e-6
+        optimizer.use("eval")
+        assert max(float(p.detach().abs().max()) for p in policy.parameters()) <= 0.1 + 1e-6
+    assert max(float(p.detach().abs().max()) for p in free.parameters()) > 0.3
+    beside = [float(t.abs().max()) for name, t in optimizer.tensors().items() if name.endswith(".z")]
+    assert max(beside, default=0.0) <= 0.1 + 1e-6
+
+
+def test_a_step_uses_its_gradients_up() -> None:
+    """A parameter that gets no new one, as of a loss that is over, stays where it is."""
+    policy = policy_of()
+    optimizer = Optimizer(OptimizerConfig(), dict(policy.named_parameters()))
+    push(policy, optimizer, 0)
+    before = policy.critic.weight.detach().clone()
+    policy.actor.bias.grad = torch.ones_like(policy.actor.bias)
+    optimizer.step()
+    assert torch.equal(policy.critic.weight, before)
+
+
 def test_what_was_taken_does_not_change_afterwards() -> None:
     policy = policy_of()
     optimizer = Optimizer(OptimizerConfig(), dict(policy.named_parameters()))

@@ -39,7 +39,9 @@ def test_by_hand() -> None:
 
 def test_agents_without_a_row_count_for_nothing() -> None:
     """Two worlds of three agents; the second of each is somebody else's and has no row."""
-    obs = tokens([(0x54, 1, 1), (0x53, 1, 2)], [(0x55, 1, 2), (0x54, 1, 0)], [(0x54, 1, 1)], [(0x54, 1, 0), (0x54, 1, 1)])
+    obs = tokens(
+        [(0x54, 1, 1), (0x53, 1, 2)], [(0x55, 1, 2), (0x54, 1, 0)], [(0x54, 1, 1)], [(0x54, 1, 0), (0x54, 1, 1)]
+    )
     numbers = torch.tensor([[1.0, 10.0, 100.0, 1000.0]])
     visible = VisibleAgents(SPEC, 3, (0, 2))
     for form in (visible.sums, visible.plain_sums):

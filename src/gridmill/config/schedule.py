@@ -36,6 +36,8 @@ class Schedule(Config):
     def _has_an_end(self) -> Schedule:
         if self.over.startswith("metric:") and self.until == self.begin:
             raise ConfigError("expected begin and until to differ for a metric", "$.until")
+        if not self.over.startswith("metric:") and 0 < self.until < self.begin:
+            raise ConfigError(f"expected at least begin = {self.begin:g}, or 0, got {self.until:g}", "$.until")
         return self
 
 
@@ -106,6 +108,6 @@ class Progress:
         else:
             at, end = self.metrics.get(schedule.over.removeprefix("metric:"), schedule.begin), schedule.until
         until = schedule.until if schedule.until else end
-        if until == schedule.begin:
-            return 1.0
+        if not schedule.over.startswith("metric:") and until <= schedule.begin:  # a jump, or after the end of the run
+            return float(at >= schedule.begin)
         return min(1.0, max(0.0, (at - schedule.begin) / (until - schedule.begin)))

@@ -120,6 +120,12 @@ class Loss(Config):
         """The file's name, or where the user's class is: what finds the class again when a record is read."""
         return kind_of(type(self))
 
+    @model_validator(mode="after")
+    def _counts_at_some_time(self) -> Loss:
+        if 0 < self.until <= self.begin:
+            raise ConfigError(f"expected more than begin = {self.begin:g}, or 0, got {self.until:g}", "$.until")
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _of_this_kind(cls, data: Any) -> Any:

@@ -15,13 +15,15 @@ from gridmill.losses import Loss, Minibatch, Result
 from gridmill.losses.value import Value
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from gridmill.policy.network import Output
 
 METRICS = ("loss/policy", "loss/value", "loss/entropy", "kl", "clip_fraction")  # as the native pass gives them
 
 
 class PPO(Loss):
-    """The clipped surrogate and the entropy bonus."""
+    """The clipped surrogate and the entropy bonus, each with a weight of its own."""
 
     clip: Number = 0.2
     entropy_weight: Number = 0.01
@@ -29,7 +31,15 @@ class PPO(Loss):
     reads: ClassVar[tuple[str, ...]] = ("actions", "log_probs", "advantages", "values", "returns", "acted")
 
     def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> Result:
-        """Beside its numbers it gives `ratios` [T, N], new over old probabilities, which V-trace reads."""
+        """The surrogate and the bonus. Beside its numbers it gives `ratios` [T, N], which V-trace reads."""
+        surrogate, entropy, metrics = self._parts(batch, out, now)
+        return surrogate - now.at(self.entropy_weight) * entropy, metrics
+
+    def weighted(self, batch: Minibatch, out: Output, now: Progress, share: float, heads: Any) -> Result:
+        surrogate, entropy, metrics = self._parts(batch, out, now)
+        return share * now.at(self.weight) * surrogate - share * now.at(self.entropy_weight) * entropy, metrics
+
+    def _parts(self, batch: Minibatch, out: Output, now: Progress) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         clip, acted = now.at(self.clip), 1.0 if batch.acted is None else batch.acted
         log_all = out.logits.log_softmax(-1)
         log_ratio = log_all.gather(-1, batch.actions.long().unsqueeze(-1)).squeeze(-1) - batch.log_probs
@@ -44,9 +54,9 @@ class PPO(Loss):
             "loss/entropy": entropy.detach(),
             "kl": ((ratio - 1 - log_ratio) * acted).detach().mean(),  # Schulman's low-variance estimate
             "clip_fraction": (((ratio - 1).abs() > clip) * acted).float().mean(),
-            "ratios": ratio.detach(),
+            "ratios": ratio.detach(),  # new over old probabilities
         }
-        return policy_loss - now.at(self.entropy_weight) * entropy, metrics
+        return policy_loss, entropy, metrics
 
     def term(self, rest: dict[str, Loss]) -> Callable[..., Result]:
         value = rest.get("value")
@@ -81,7 +91,7 @@ def native(ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Pr
     weights = [
         share * now.at(ppo.weight),
         now.at(ppo.clip),
-        now.at(ppo.entropy_weight),
+        share * now.at(ppo.entropy_weight),
         0.0 if value is None else share * now.at(value.weight),
         0.0 if value is None else now.at(value.clip),
     ]
@@ -96,7 +106,6 @@ def native(ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Pr
 def _fused() -> Any:
     """The native pass as a function with gradients; made at its first use, since settings import no torch."""
     import torch
-    from torch import Tensor
     from torch.autograd.function import once_differentiable
 
     from gridmill.policy.kernels import arrays, native
@@ -119,7 +128,7 @@ def _fused() -> Any:
             )
             ctx.save_for_backward(d_logits, d_values)
             policy_loss, value_loss, entropy = means[:3]
-            loss = weights[0] * (policy_loss - weights[2] * entropy) + weights[3] * value_loss
+            loss = weights[0] * policy_loss - weights[2] * entropy + weights[3] * value_loss
             numbers = means.float()
             ctx.mark_non_differentiable(numbers, ratios)
             return loss.float(), numbers, ratios

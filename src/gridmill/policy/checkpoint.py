@@ -45,9 +45,19 @@ MOST_JSON = 2**26  # bytes of run.json or manifest.json; a run's record has some
 NAME = re.compile(r"epoch-(\d{8,15})(\.old)?")
 BACK_OFF = (10.0, 60.0)  # seconds after the first and the second miss; the next one is the last
 
-# Settings that the saved tensors and worlds were made for; everything else may change at a resume.
-FIXED = ("policy", "game", "optimizer.kind", "trainer.num_worlds")
-FIRST_ONLY = ("run.policy.init_from",)  # of these, what means nothing after the first epoch
+# Settings that the saved tensors and worlds were made for, or that only the beginning of a run reads; everything
+# else may change at a resume.
+FIXED = (
+    "run",
+    "seed",
+    "policy",
+    "game",
+    "optimizer.kind",
+    "trainer.num_worlds",
+    "trainer.masks",
+    "trainer.desync_episodes",
+)
+UNSAID = {"run.policy.init_from": ""}  # what a record from before the setting existed means
 
 
 class CheckpointError(ValueError):
@@ -387,12 +397,11 @@ def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> Non
 
     Compared are record["spec"] with the environment's, and of record["run"] the settings in FIXED.
     """
-    saved = flatten({**record, "run": run.upgraded(record.get("run"))})
+    saved = UNSAID | flatten({**record, "run": run.upgraded(record.get("run"))})
     wanted = flatten({"run": run.tree(), "spec": spec.tree()})
     fixed = ("spec", *(f"run.{name}" for name in FIXED))
     paths = [path for path in {**saved, **wanted} if any(f"{path}.".startswith(f"{part}.") for part in fixed)]
     absent = object()
-    paths = [path for path in paths if path not in FIRST_ONLY]
     differing = [path for path in paths if saved.get(path, absent) != wanted.get(path, absent)]
     if differing:
         shown = [f"{path} was {_show(saved, path)}, is {_show(wanted, path)}" for path in differing[:10]]

@@ -1,9 +1,9 @@
 """Evaluation while training goes on: `python -m gridmill.evaluate` in a process of its own, from the newest checkpoint.
 
-The trainer asks between epochs whether one is due and whether one has finished; nothing here waits, and nothing here
-raises: an evaluation that fails is a line of text among the results. The process runs at low priority, on one thread
-and without the GPU, so that it takes a share of one core and nothing else. It leaves when the trainer does, however
-that ends.
+The trainer asks between epochs whether one is due and whether one has finished; nothing here waits but `finish`, at the
+end of a run, and nothing here raises: an evaluation that fails is a line of text among the results. The process runs at
+low priority, on one thread and without the GPU, so that it takes a share of one core and nothing else. It leaves when
+the trainer does, however that ends.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,15 +52,21 @@ class _Trial:
 
 
 class Evaluator:
-    """At most one evaluation at a time for the run in `folder`, whose run.json says which game is played."""
+    """At most one evaluation at a time for the run in `folder`, whose run.json says which game is played.
 
-    def __init__(self, run: Run, folder: Path) -> None:
+    A resumed run has come to an epoch and a second, and its checkpoint may have been `evaluated` before.
+    """
+
+    def __init__(
+        self, run: Run, folder: Path, epoch: int = 0, seconds: float = 0.0, evaluated: Path | None = None
+    ) -> None:
         self.run = run
         self.folder = folder
         self._trial: _Trial | None = None
         self._results: list[dict[str, Any]] = []
-        self._last_epoch, self._last_seconds, self._last_replay = 0, 0.0, 0
-        self._evaluated: Path | None = None
+        self._last_epoch, self._last_seconds = epoch, seconds
+        self._last_replay = max((n for n in _replays(folder) if n <= epoch), default=0)
+        self._evaluated = evaluated
 
     def start_when_due(self, epoch: int, seconds: float, checkpoint: Path | None) -> bool:
         """Start evaluating the newest checkpoint if the run's clocks say so; says whether it did.
@@ -71,12 +78,30 @@ class Evaluator:
             return False
         if not self._due(epoch, seconds):
             return False
-        self._last_epoch, self._last_seconds, self._evaluated = epoch, seconds, checkpoint
-        try:
-            self._trial = self._start(_epoch_of(checkpoint, epoch), checkpoint)
-        except OSError as reason:
-            self._results.append({"epoch": _epoch_of(checkpoint, epoch), "error": f"evaluation: {reason}"})
+        self._last_epoch, self._last_seconds = epoch, seconds
+        self._begin(epoch, checkpoint)
         return self._trial is not None
+
+    def has_evaluated(self, checkpoint: Path) -> bool:
+        """Whether the newest evaluation was of this one, and is over."""
+        return checkpoint == self._evaluated and self._trial is None
+
+    def finish(self, epoch: int, checkpoint: Path, limit: float, leave: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+        """At the end of a run: wait for what runs, then for an evaluation of the last checkpoint; results as they come.
+
+        Not longer than `limit` seconds, which is one more result, and not after `leave` says so.
+        """
+        until = time.monotonic() + limit
+        while not leave():
+            yield from self.poll()
+            if self._trial is None:
+                if self.has_evaluated(checkpoint):
+                    return
+                self._begin(epoch, checkpoint)
+            elif time.monotonic() > until:
+                yield {"epoch": self._trial.epoch, "error": f"evaluation: not done {limit:g} s after the run's end"}
+                return
+            time.sleep(0.05)
 
     def poll(self) -> list[dict[str, Any]]:
         """What has finished since the last call: {"epoch", *FIGURES}, or {"epoch", "error"} with one line."""
@@ -108,6 +133,13 @@ class Evaluator:
         by_epochs = asked.epochs > 0 and epoch - self._last_epoch >= asked.epochs
         by_seconds = asked.seconds > 0 and seconds - self._last_seconds >= asked.seconds
         return by_epochs or by_seconds or (asked.epochs == 0 and asked.seconds == 0)
+
+    def _begin(self, epoch: int, checkpoint: Path) -> None:
+        self._evaluated = checkpoint
+        try:
+            self._trial = self._start(_epoch_of(checkpoint, epoch), checkpoint)
+        except OSError as reason:
+            self._results.append({"epoch": _epoch_of(checkpoint, epoch), "error": f"evaluation: {reason}"})
 
     def _start(self, epoch: int, checkpoint: Path) -> _Trial:
         words = [str(self.folder), "--policy", str(checkpoint)]
@@ -145,6 +177,12 @@ def _epoch_of(checkpoint: Path, now: int) -> int:
     """The epoch a checkpoint was written after, which may lie before the one that asks."""
     found = re.fullmatch(r"epoch-(\d+)", checkpoint.name)
     return now if found is None else int(found[1])
+
+
+def _replays(folder: Path) -> list[int]:
+    """The epochs that there are replays of."""
+    names = (re.fullmatch(rf"epoch-(\d+){re.escape(SUFFIX)}", path.name) for path in folder.glob("replays/*"))
+    return [int(name[1]) for name in names if name is not None]
 
 
 def _read(trial: _Trial) -> dict[str, Any]:

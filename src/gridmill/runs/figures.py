@@ -13,7 +13,20 @@ from typing import Any
 # Phases measured inside another phase; what is left of the outer one keeps its name.
 INSIDE = dict.fromkeys(("env", "act", "copy", "teacher", "players", "store"), "rollout") | {"optimizer": "learn"}
 PARTS_OF_PARTS = ("teacher_forward", "teacher_store", "core", "teacher_calls", "player_calls")
-ORDER = ("env", "act", "copy", "teacher", "players", "store", "rollout", "advantage", "learn", "optimizer", "log", "checkpoint")
+ORDER = (
+    "env",
+    "act",
+    "copy",
+    "teacher",
+    "players",
+    "store",
+    "rollout",
+    "advantage",
+    "learn",
+    "optimizer",
+    "log",
+    "checkpoint",
+)
 BLOCKS = "▁▂▃▄▅▆▇█"
 UNITS = (("", 1.0), (" k", 1e3), (" M", 1e6), (" G", 1e9), (" T", 1e12))
 NOTHING = "-"

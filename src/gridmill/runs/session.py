@@ -18,7 +18,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 
+from gridmill.config import did_you_mean
 from gridmill.policy import checkpoint, onednn
 from gridmill.policy.spec import Spec
 from gridmill.policy.transfer import refuse_unlike, transfer
@@ -34,6 +35,7 @@ from gridmill.run import PolicyConfig, Run
 from gridmill.runs import monitor, overrides
 from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.heading import heading
+from gridmill.runs.lines import read_records
 from gridmill.runs.log import RunLog
 from gridmill.runs.rollout_timing import timing_tree
 from gridmill.runs.traces import Traces
@@ -85,7 +87,7 @@ def train(
     except OSError:
         trainer.close()
         raise
-    return _Session(trainer, folder, panel, start=start, recipe=recipe).go()
+    return _session(trainer, folder, panel, start=start, recipe=recipe).go()
 
 
 def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = None) -> Result:
@@ -95,9 +97,29 @@ def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = N
         found = checkpoint.load(place)
     else:
         found, skipped = checkpoint.newest(place.parent)
-    run = overrides.apply(Run.load(Run.upgraded(found.record["run"])), list(changes))
+    saved = Run.load(Run.upgraded(found.record["run"]))
+    run = overrides.apply(saved, list(changes))
     folder = found.path.parent.parent
-    return _Session(Trainer(run, folder), folder, panel, found, skipped).go()
+    return _session(Trainer(run, folder), folder, panel, _still_true(found, saved, run), skipped).go()
+
+
+def _still_true(found: checkpoint.Checkpoint, saved: Run, run: Run) -> checkpoint.Checkpoint:
+    """A checkpoint without statistics of what a resumed run measures in another way: they begin anew."""
+    tensors = dict(found.trainer)
+    if run.trainer.reward != saved.trainer.reward:
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("reward.")}
+    if run.score != saved.score:
+        tensors["recent"] = torch.zeros(0, dtype=torch.float64)
+    return replace(found, trainer=tensors)
+
+
+def _session(trainer: Trainer, *rest: Any, **more: Any) -> _Session:
+    """The session of a trainer, which ends if there can be none."""
+    try:
+        return _Session(trainer, *rest, **more)
+    except BaseException:
+        trainer.close()
+        raise
 
 
 class _Session:
@@ -115,11 +137,7 @@ class _Session:
         self.run, self.folder, self.trainer = run, folder, trainer
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
-            try:
-                notes.append(f"begins with {start.path}: {_transfer(self.trainer, start)}")
-            except ValueError:
-                self.trainer.close()
-                raise
+            notes.append(f"begins with {start.path}: {_transfer(self.trainer, start)}")
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
             checkpoint.refuse_mismatch(found.record, run, self.trainer.spec)
@@ -135,7 +153,7 @@ class _Session:
         for line in notes:
             self.log.note(line)
         self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
-        self.evaluator = Evaluator(run, folder) if run.evaluation.enabled else None
+        self.evaluator = self._evaluator(found) if run.evaluation.enabled else None
         self.guard = Guard(run.guard)
         self.traces = Traces(run.profiler, folder / "traces")
         self.saved: Path | None = None if found is None else found.path
@@ -143,6 +161,15 @@ class _Session:
         self.saving = 0.0  # seconds since the newest line of metrics
         self.looked = -1e9  # when the monitor last looked
         self.signal = 0
+        self.followed = _followed(run.tree())  # metrics, until they were looked for
+
+    def _evaluator(self, found: checkpoint.Checkpoint | None) -> Evaluator:
+        """With its clocks where the run is; what was evaluated before a resume is not evaluated again."""
+        records = [] if found is None else read_records(self.folder / "metrics.jsonl")
+        known = found is not None and any("evaluation" in r and r.get("epoch") == found.epoch for r in records)
+        return Evaluator(
+            self.run, self.folder, self.trainer.epochs, self.before, found.path if found and known else None
+        )
 
     def go(self) -> Result:
         code, reason = 0, "finished"
@@ -151,9 +178,11 @@ class _Session:
                 while not self.trainer.done and not self.signal and not code:
                     code, reason = self.epoch()
                 if self.signal:
-                    code, reason = 128 + self.signal, f"stopped by {signal.Signals(self.signal).name}"
+                    code, reason = 128 + self.signal, self._stopped_by()
                 if code not in (BROKEN, STOPPED) and not self.save(last=True):
                     code, reason = NOT_SAVED, "the last checkpoint could not be written"
+                if not code and self.evaluate_last():
+                    code, reason = 128 + self.signal, f"finished; the last evaluation was {self._stopped_by()}"
             except BrokenNumbers as error:
                 self.log.note(f"stopped: {error}; {self.dumped()}")
                 code, reason = BROKEN, "non-finite values"
@@ -176,6 +205,9 @@ class _Session:
         score = float(self.trainer.recent.mean()) if len(self.trainer.recent) else None
         return Result(self.folder, self.trainer.agent_steps, self.trainer.epochs, score, seconds, code)
 
+    def _stopped_by(self) -> str:
+        return f"stopped by {signal.Signals(self.signal).name}"
+
     def epoch(self) -> tuple[int, str]:
         """One epoch and everything around it; an exit code if the run must end."""
         with self.traces.around(self.trainer.epochs, self.trainer.epochs_left):
@@ -183,7 +215,7 @@ class _Session:
         now = time.monotonic()
         steps = self.trainer.agent_steps - self.first_steps
         mean = steps / max(1e-9, now - self.began)
-        left = max(0, self.trainer.sizes.agent_steps - self.trainer.agent_steps)
+        left = self.trainer.total_steps - self.trainer.agent_steps
         metrics |= {"seconds": self.before + now - self.began, "sps_mean": mean, "eta": left / mean}
         metrics |= analyse(self.run.analysis, self.trainer)
         if now - self.looked >= self.run.monitor.seconds:
@@ -201,6 +233,7 @@ class _Session:
         timed = self.run.profiler.rollout_timing
         if timed and self.trainer.epochs % timed == 0:
             self.log.note("\n".join(timing_tree(metrics)))
+        self.look_for_followed_metrics()
         warnings = self.guard.look(metrics)
         for warning in warnings:
             self.log.note(f"warning: {warning}")
@@ -210,6 +243,15 @@ class _Session:
         if warnings and self.run.guard.stop:
             return STOPPED, "stopped by the guard"
         return 0, "finished"
+
+    def look_for_followed_metrics(self) -> None:
+        """Once episodes have ended: a schedule over a metric that is not there would stay at its start, unsaid."""
+        known = self.trainer.last
+        if self.followed and "score" in known:
+            for name in sorted(self.followed - known.keys()):
+                hint = did_you_mean(name, list(known))
+                self.log.note(f"warning: a schedule follows the metric `{name}`, which epochs do not have{hint}")
+            self.followed = set()
 
     def due(self) -> bool:
         """Whether a checkpoint is: by epochs, by seconds, or because the last try failed."""
@@ -260,12 +302,25 @@ class _Session:
             return
         self.evaluator.start_when_due(self.trainer.epochs, seconds, self.saved)
         for result in self.evaluator.poll():
-            if "error" in result:
-                self.log.note(f"evaluation of epoch {result['epoch']}: {result['error']}")
-            else:
-                t = self.trainer  # counted back from now: before a resume a batch may have had another size
-                steps = t.agent_steps - (t.epochs - result["epoch"]) * t.sizes.batch_size
-                self.log.evaluation(result["epoch"], steps, result)
+            self.evaluated(result)
+
+    def evaluated(self, result: dict[str, Any]) -> None:
+        if "error" in result:
+            self.log.note(f"evaluation of epoch {result['epoch']}: {result['error']}")
+        else:
+            t = self.trainer  # counted back from now: before a resume a batch may have had another size
+            steps = t.agent_steps - (t.epochs - result["epoch"]) * t.sizes.batch_size
+            self.log.evaluation(result["epoch"], steps, result)
+
+    def evaluate_last(self) -> bool:
+        """Wait for the evaluation of the last checkpoint; whether a signal cut that short."""
+        limit = self.run.evaluation.final_seconds
+        if self.evaluator is None or self.saved is None or not limit or self.evaluator.has_evaluated(self.saved):
+            return False
+        self.log.note(f"evaluating {self.saved.name}, for at most {limit:g} s (Ctrl-C leaves)")
+        for result in self.evaluator.finish(self.trainer.epochs, self.saved, limit, lambda: self.signal != 0):
+            self.evaluated(result)
+        return self.signal != 0
 
     def close(self, code: int, reason: str) -> None:
         self.traces.close()
@@ -303,7 +358,8 @@ def _init_from(run: Run) -> checkpoint.Checkpoint | None:
     """The weights that a run shall begin with, if it names some; refused if the networks are not alike."""
     if not run.policy.init_from:
         return None
-    found = checkpoint.load_policy(checkpoint.find(Path(run.policy.init_from)))
+    load = checkpoint.load_policy if run.trainer.reward == "raw" else checkpoint.load
+    found = load(checkpoint.find(Path(run.policy.init_from)))
     try:
         refuse_unlike(run.policy, *_network_of(found))
     except ValueError as error:
@@ -316,11 +372,26 @@ def _network_of(found: checkpoint.Checkpoint) -> tuple[PolicyConfig, Spec]:
 
 
 def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
-    """Give the policy the weights it shall begin with; what was known of its words."""
+    """Give the policy the weights it shall begin with, and rewards the scale that its critic knows; what was known."""
     try:
-        return transfer(trainer.policy, start.policy, *_network_of(start))
+        told = transfer(trainer.policy, start.policy, *_network_of(start))
     except ValueError as error:
         raise ValueError(f"policy.init_from = {start.path}: {error}") from None
+    theirs, ours = start.record["run"]["trainer"]["reward"], trainer.run.trainer.reward
+    if theirs != ours:
+        return f"{told}; its critic learned from {theirs} rewards, here they are {ours}"
+    if ours != "raw":
+        trainer.learner.scale.begin_with(start.trainer)
+        told += f"; rewards are {ours} as they were there"
+    return told
+
+
+def _followed(tree: Any) -> set[str]:
+    """The metrics that schedules in plain data of a run go over."""
+    if isinstance(tree, dict) and {"start", "end", "over"} <= tree.keys():
+        return {tree["over"].removeprefix("metric:")} if tree["over"].startswith("metric:") else set()
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    return {name for part in parts for name in _followed(part)}
 
 
 def _shipped_recipe(run: Run) -> Run | None:

@@ -118,8 +118,9 @@ class Experience:
         return Trajectory(rewards, self.values, self.terminals, self.truncations, self.bootstrap, self.last_value, led)
 
     def estimate(self, advantages: Tensor, returns: Tensor) -> None:
-        """Take the learner's estimates [T, B]."""
-        self.columns |= {"advantages": advantages, "returns": returns}
+        """Take the learner's estimates [T, B], into the columns: no second pair of them is kept."""
+        self.advantages.copy_(advantages)
+        self.returns.copy_(returns)
 
     def put_ratios(self, segments: Tensor, ratios: Tensor) -> None:
         """Take an update's ratios [bptt_horizon, n] of some segments."""

@@ -53,8 +53,9 @@ class Objective:
         self.now = now
         self.terms = [(term, heads.get(name)) for name, term in terms(active)]
         self.columns = list(dict.fromkeys(c for loss in active.values() for c in (*loss.reads, *loss.needs())))
-        # A loss that is not active leaves its own modules as they are.
-        self.parameters = [*policy, *(p for name in active if name in heads for p in heads[name].parameters())]
+        # A loss that is not active leaves its own modules as they are; so does everyone what is not to be learned.
+        own = [p for name in active if name in heads for p in heads[name].parameters()]
+        self.parameters = [p for p in (*policy, *own) if p.requires_grad]
 
     def __call__(self, batch: Minibatch, out: Output, share: float) -> Result:
         """Of a batch that is this share of a minibatch; with all metrics."""
@@ -94,7 +95,7 @@ class Learner:
     def learn(self, x: Experience, now: Progress) -> Learned:
         """All updates of one epoch."""
         t, done = self.run.trainer, Learned(in_a_row=self.in_a_row)
-        rewards = self.scale(x, now.at(t.gamma))
+        rewards = self.scale(x, now.at(t.gamma), now.at(t.reward_time_scale), now.at(t.reward_clip))
         target_kl = now.at(t.target_kl)
         objective = Objective(self.run.active_losses(now), self.heads, self.parameters, now)
         self.optimizer.use("train")
@@ -162,11 +163,10 @@ class Learner:
                 out = self.forward(batch.obs, batch.state, batch.episode_starts, batch.masks)
             share = len(chosen) / len(segments)
             loss, metrics = objective(batch, out, share)
-            # A loss need not reach every parameter: without `value` the critic's stay.
-            gradients = torch.autograd.grad(loss, objective.parameters, allow_unused=True, materialize_grads=True)
+            gradients = _gradients(loss, objective.parameters)
             ratios = metrics.pop("ratios", None)
             numbers = [share * number.detach().float() for number in metrics.values()]
-            return list(gradients), metrics, torch.stack([*numbers, loss.detach().float()]), ratios
+            return gradients, metrics, torch.stack([*numbers, loss.detach().float()]), ratios
 
         results = self.workers.map(work, microbatches)
         done.names = tuple(results[0][1])
@@ -185,10 +185,13 @@ class Learner:
             return None
         for parameter, gradient in zip(objective.parameters, gradients, strict=True):
             parameter.grad = gradient
+        if self.run.analysis.gradient_epochs:  # as they are now: the step may change them
+            done.gradients = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in self.parameters]
         self.optimizer.step()
+        if (limit := objective.now.at(self.run.optimizer.clip_range)) > 0:
+            self.optimizer.clip(limit)
         done.updates += 1
         done.in_a_row = 0
-        done.gradients = gradients[: len(self.parameters)]
         return torch.cat((metrics[:-1], norm[None]))
 
     def _given(self, x: Experience, segments: Tensor, objective: Objective) -> dict[str, Tensor]:
@@ -240,6 +243,13 @@ def _heads(run: Run, policy: Policy, device: torch.device) -> dict[str, nn.Modul
         if module is not None:
             found[name] = module.to(device)
     return found
+
+
+def _gradients(loss: Tensor, parameters: list[nn.Parameter]) -> list[Tensor]:
+    """Zero where a loss does not reach: without `value` the critic's, of a constant all."""
+    if not loss.requires_grad:
+        return [torch.zeros_like(parameter) for parameter in parameters]
+    return list(torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True))
 
 
 def _means(sums: Tensor | None, done: Learned) -> dict[str, float]:

@@ -14,6 +14,9 @@ from torch import Tensor, nn
 from gridmill.config.schedule import Progress
 from gridmill.run import OptimizerConfig
 
+# What a group of parameters counts, of schedule-free AdamW. All else in a group is a setting.
+STATE = ("k", "weight_sum", "lr_max", "scheduled_lr", "train_mode")
+
 
 class Optimizer:
     """One or two optimizers that step together."""
@@ -37,8 +40,23 @@ class Optimizer:
         return numbers["lr"]
 
     def step(self) -> None:
+        """Along the gradients, which are then gone: a parameter without a new one stays where it is."""
         for part in self.parts:
             part.step()
+            part.zero_grad()
+
+    @torch.no_grad()
+    def clip(self, limit: float) -> None:
+        """Keep every weight within +-limit; of schedule-free ones both forms, and so whatever lies between them."""
+        self.use("eval")
+        for part in self.parts:
+            for group in part.param_groups:
+                for weight in group["params"]:
+                    weight.clamp_(-limit, limit)
+                    state = part.state.get(weight, {})
+                    if "z" in state:
+                        state["z"].clamp_(-limit, limit)
+        self.use("train")
 
     def use(self, what: str) -> None:
         """Schedule-free weights have two forms, one to learn with ("train") and one to act and save with ("eval")."""
@@ -56,10 +74,9 @@ class Optimizer:
                 for name, value in entries.items():
                     found[f"optimizer.{i}.{index}.{name}"] = torch.as_tensor(value).clone()
             for g, group in enumerate(state["param_groups"]):
-                for name, value in group.items():
-                    if isinstance(value, bool | int | float):
-                        # float64 holds every number exactly that a group has
-                        found[f"optimizer.{i}.group.{g}.{name}"] = torch.tensor(float(value), dtype=torch.float64)
+                for name in STATE:
+                    if name in group:  # float64 holds every such number exactly
+                        found[f"optimizer.{i}.group.{g}.{name}"] = torch.tensor(float(group[name]), dtype=torch.float64)
         return found
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -73,6 +90,8 @@ class Optimizer:
                 first, _, name = rest.partition(".")
                 if first == "group":
                     g, _, name = name.partition(".")
+                    if name not in STATE:  # older checkpoints hold settings too, which are the run's to say
+                        continue
                     old = state["param_groups"][int(g)][name]
                     state["param_groups"][int(g)][name] = type(old)(value.item())
                 else:

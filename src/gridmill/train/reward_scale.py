@@ -1,7 +1,12 @@
-"""Rewards as the learner sees them; the statistics they are scaled by are part of a run's state."""
+"""Rewards as the learner sees them; the statistics they are scaled or centred by are part of a run's state.
+
+They are running means over about `trainer.reward_time_scale` agent-steps: what was long ago is forgotten, and what is
+divided by is the sum of the weights, so the first rollout counts in full.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -9,43 +14,82 @@ from torch import Tensor
 
 from gridmill.train.experience import Experience
 
+LEAST = 1e-4  # that rewards are divided by
+
 
 class RewardScale:
-    """Rewards raw, over the standard deviation of discounted returns, or less their mean."""
+    """Rewards raw, over the standard deviation of discounted returns, or less their mean.
+
+    A row's return is that of its episode so far. In the row's first episode the run began in the middle, so to speak:
+    of a return after n steps the share gamma^n is `missing`. If rewards do not depend on each other, its mean is
+    `1 - missing` of a whole return's, and its variance `1 - missing^2`; the sums make up for both.
+    """
 
     def __init__(self, kind: Literal["raw", "scaled", "centered"], rows: int) -> None:
         self.kind = kind
         self.running = torch.zeros(rows, dtype=torch.float64)  # each row's discounted return so far
-        self.seen = torch.zeros(3, dtype=torch.float64)  # count, mean, sum of squared distances (Welford)
+        self.missing = torch.ones(rows, dtype=torch.float64)  # 0 from its second episode on
+        # Of returns: 1 - missing^2, and with m = 1 - missing: m^2, m return, return^2. Of centred rewards: 1, reward.
+        self.sums = torch.zeros(4, dtype=torch.float64)
 
-    def __call__(self, x: Experience, gamma: float) -> Tensor:
+    def __call__(self, x: Experience, gamma: float, time_scale: float, clip: float) -> Tensor:
+        """Rewards [T, B]; scaled ones within +-clip, if that is above 0."""
         if self.kind == "raw":
             return x.rewards
         rewards = x.rewards.cpu().double()
+        self._forget(rewards.numel() / time_scale, time_scale)
         if self.kind == "centered":
-            self._add(rewards)
-            return (x.rewards - float(self.seen[1])).to(x.rewards.dtype)
+            self.sums[:2] += torch.stack((torch.tensor(float(rewards.numel()), dtype=torch.float64), rewards.sum()))
+            return (x.rewards - float(self.sums[1] / self.sums[0])).to(x.rewards.dtype)
         goes_on = (~(x.terminals | x.truncations)).cpu().double()
-        returns = torch.empty_like(rewards)
+        returns, whole = torch.empty_like(rewards), torch.empty_like(rewards)
         for t in range(len(rewards)):
             self.running = self.running * gamma + rewards[t]
-            returns[t] = self.running
-            self.running = self.running * goes_on[t]
-        self._add(returns)
-        return x.rewards / max(1e-4, float((self.seen[2] / self.seen[0]).sqrt()))
+            self.missing = self.missing * (gamma if gamma < 1 else 0.0)  # without a discount nothing can be made up for
+            returns[t], whole[t] = self.running, 1 - self.missing
+            self.running, self.missing = self.running * goes_on[t], self.missing * goes_on[t]
+        variances = whole * (2 - whole)  # 1 - missing^2
+        self.sums += torch.stack([n.sum() for n in (variances, whole.square(), whole * returns, returns.square())])
+        scaled = x.rewards / max(LEAST, self.deviation)
+        return scaled.clamp(-clip, clip) if clip > 0 else scaled
 
-    def _add(self, numbers: Tensor) -> None:
-        """Join the statistics of more numbers to those seen (Chan et al. 1979)."""
-        count, mean = float(numbers.numel()), numbers.mean()
-        squares = (numbers - mean).square().sum()
-        total = self.seen[0] + count
-        apart = mean - self.seen[1]
-        self.seen[2] += squares + apart.square() * self.seen[0] * count / total
-        self.seen[1] += apart * count / total
-        self.seen[0] = total
+    def _forget(self, share: float, most: float) -> None:
+        """Before a rollout that is this share of the time scale. No history weighs more than the time scale: only one
+        of a longer scale, or of a checkpoint of before, could."""
+        weight = float(self.sums[0])
+        self.sums *= math.exp(-share) * (most / weight if weight > most else 1.0)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of discounted returns; 0 before any was seen."""
+        weight, squares, products, returns = self.sums.tolist()
+        return math.sqrt(max(0.0, returns - products**2 / squares) / weight) if weight > 0 else 0.0
+
+    def begin_with(self, tensors: dict[str, Tensor]) -> None:
+        """Go on with the statistics of another run, whose rows are not ours."""
+        self.sums = _sums(tensors, self.kind)
 
     def tensors(self) -> dict[str, Tensor]:
-        return {"reward.running": self.running.clone(), "reward.seen": self.seen.clone()}
+        return {
+            "reward.running": self.running.clone(),
+            "reward.missing": self.missing.clone(),
+            "reward.sums": self.sums.clone(),
+        }
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        self.running, self.seen = tensors["reward.running"].clone(), tensors["reward.seen"].clone()
+        """Go on where these were taken; without any, from the beginning."""
+        if "reward.running" not in tensors:
+            return
+        self.running, self.sums = tensors["reward.running"].clone(), _sums(tensors, self.kind)
+        # A checkpoint of before says nothing of it: its rows count as those of whole episodes.
+        self.missing = tensors.get("reward.missing", torch.zeros_like(self.running)).clone()
+
+
+def _sums(tensors: dict[str, Tensor], kind: str) -> Tensor:
+    """The saved sums. A checkpoint of before has count, mean and squared distances of all history instead."""
+    if "reward.sums" in tensors:
+        return tensors["reward.sums"].clone()
+    count, mean, apart = tensors["reward.seen"].tolist()
+    if kind == "centered":
+        return torch.tensor([count, count * mean, 0.0, 0.0], dtype=torch.float64)
+    return torch.tensor([count, count, count * mean, apart + count * mean**2], dtype=torch.float64)

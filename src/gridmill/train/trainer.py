@@ -58,7 +58,9 @@ class Trainer:
         self.env = _environment(run, self.sizes.threads)
         try:
             memory(run, self.env)  # refuses what does not fit before the rest is made
-        except ConfigError:
+            names = [*self.env.stat_names, "reward", "length"]
+            run.game.score_of(dict.fromkeys(names, np.zeros(0)), run.score)  # a wrong name, before any episode ends
+        except ValueError:
             self.env.close()
             raise
         self.spec = Spec.of(self.env)
@@ -88,7 +90,7 @@ class Trainer:
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
         self.recent = np.zeros(0)  # scores of the newest agent-episodes that were learned from
         self.learned: Learned | None = None  # of the newest epoch
-        self.last: dict[str, float] = {}  # the newest metrics, for schedules that follow one
+        self.last: dict[str, float] = {}  # each metric as it was last seen, for schedules that follow one
         self.windows = RunWindows(t.window_env_steps, self.env, self.sizes.learners) if t.window_env_steps else None
         self.full_windows: list[Window] = []  # of the newest epoch
         self.clock: dict[str, int] = {}  # of the core's threads, after the newest rollout
@@ -125,12 +127,17 @@ class Trainer:
         return self.agent_steps >= self.run.trainer.total_timesteps
 
     @property
+    def total_steps(self) -> int:
+        """Agent-steps at the end of the run, in whole epochs; before a resume they may have had another size."""
+        return self.agent_steps + self.epochs_left * self.sizes.batch_size
+
+    @property
     def epochs_left(self) -> int:
-        """At least one: who asks is about to begin it."""
-        return max(1, -(-(self.sizes.agent_steps - self.agent_steps) // self.sizes.batch_size))
+        return -(-max(0, self.run.trainer.total_timesteps - self.agent_steps) // self.sizes.batch_size)
 
     def progress(self) -> Progress:
-        return Progress(self.agent_steps, self.sizes.agent_steps, self.epochs, self.sizes.epochs, self.last)
+        total = self.epochs + self.epochs_left
+        return Progress(self.agent_steps, self.total_steps, self.epochs, total, self.last)
 
     def epoch(self) -> dict[str, Any]:
         """One rollout and what is learned from it; the metrics of both."""
@@ -151,7 +158,7 @@ class Trainer:
         metrics: dict[str, Any] = {
             "epoch": self.epochs,
             "agent_steps": self.agent_steps,
-            "total_timesteps": self.sizes.agent_steps,
+            "total_timesteps": self.total_steps,
             "sps": self.sizes.batch_size / (ended - began),
             "reward": float(self.experience.rewards.mean()),
             "skipped_updates": self.skipped,
@@ -160,7 +167,7 @@ class Trainer:
         }
         metrics |= {f"time/{part}": seconds for part, seconds in self._times().items()}
         metrics |= learned.metrics | self._statistics(episodes)
-        self.last = {
+        self.last |= {
             name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
         }
         return metrics
@@ -183,7 +190,9 @@ class Trainer:
             del times["players"]
         names = {"total": "core", "teacher": "teacher_calls", "players": "player_calls"}
         clock = self.env.step_timing_total or {}
-        times |= {label: 1e-9 * (clock[name] - self.clock.get(name, 0)) for name, label in names.items() if name in clock}
+        times |= {
+            label: 1e-9 * (clock[name] - self.clock.get(name, 0)) for name, label in names.items() if name in clock
+        }
         self.clock = clock
         return times
 

@@ -32,7 +32,9 @@ class RunWindows:
         rewards = x.rewards.cpu().numpy().reshape(self.shape).sum(2, dtype=np.float64)
         ended = (x.terminals | x.truncations).cpu().numpy().reshape(self.shape)[:, :, 0]
         ours = np.isin(episodes["agent"], self.learners)
-        return self.windows.add(Ticks({"reward": rewards}, ended, {name: all_[ours] for name, all_ in episodes.items()}))
+        return self.windows.add(
+            Ticks({"reward": rewards}, ended, {name: all_[ours] for name, all_ in episodes.items()})
+        )
 
     def tensors(self) -> dict[str, Tensor]:
         """The open window."""

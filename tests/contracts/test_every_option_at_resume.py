@@ -1,0 +1,108 @@
+"""Every setting that is changed at a resume takes effect, or is refused in one line: none is silently ignored.
+
+What there is to see of each is said in the table of test_every_option.py; here a run of some epochs is resumed for as
+many, once as it was and once with the change.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_every_option as every
+from small_runs import hash_of
+from test_every_option import TABLE, WITH_BF16, Case, needs_bf16
+from tiny import tiny
+
+from gridmill.config import Config
+from gridmill.policy import checkpoint
+from gridmill.run import Run
+from gridmill.runs import overrides, resume, train
+
+REFUSED = {
+    "run", "seed", "game", "optimizer.kind", "trainer.num_worlds", "trainer.masks", "trainer.desync_episodes",
+    *(path for path in TABLE if path.startswith("policy.")),
+}  # fmt: skip
+VALUES = dict.fromkeys(("losses.ppo.begin", "losses.value.begin"), (1_000.0,))  # what still lies ahead after a resume
+
+
+def text(value: Any) -> str:
+    """A value as it is typed."""
+    if isinstance(value, Config):
+        return json.dumps(value.tree())
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@functools.cache
+def half(run: Run) -> Path:
+    return train(run.replace("run", "half"), tempfile.mkdtemp(), panel=False).folder
+
+
+def resumed(run: Run, changes: list[str]) -> tuple[Path, int]:
+    """A run resumed for as many epochs as it had, unless the changes say otherwise; its folder and exit code."""
+    folder = Path(tempfile.mkdtemp()) / "half"
+    shutil.copytree(half(run), folder)
+    longer = f"trainer.total_timesteps={2 * run.trainer.total_timesteps}"
+    return folder, resume(folder, [longer, *changes], panel=False).exit_code
+
+
+def see(case: Case, run: Run, changes: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the table looks at, in a run that is resumed with changes."""
+    if case.see is every.weights:
+        folder, _ = resumed(run, changes)
+        return hash_of(dict(sorted(checkpoint.load(checkpoint.find(folder)).policy.items())))
+    if case.see is every.exit_code:
+        return str(resumed(run, changes)[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(every, "session", lambda _: resumed(run, changes)[0])
+        return repr(case.see(overrides.apply(run, changes)))
+
+
+def test_what_is_refused_are_settings() -> None:
+    assert set(TABLE) >= REFUSED
+
+
+@pytest.mark.parametrize("path", sorted(REFUSED))
+def test_it_is_refused_in_one_line(path: str) -> None:
+    case = TABLE[path]
+    base = tiny(case.epochs, **case.with_)
+    for value in case.values:
+        with pytest.raises(ValueError, match=rf"run\.{path.replace('.', '[.]')}[. ].*was ") as caught:
+            resumed(base, [f"{path}={text(value)}"])
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=[needs_bf16] if p in WITH_BF16 else []) for p in TABLE if p not in REFUSED],
+)
+def test_it_takes_effect(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = TABLE[path]
+    base = tiny(case.epochs, **case.with_)
+    if case.see in (every.evaluations, every.wandb):
+        see(case, base, [], monkeypatch)  # what the run to be resumed says itself is heard here
+    seen = [see(case, base, [], monkeypatch)]
+    assert see(case, base, [], monkeypatch) == seen[0]  # what is looked at does not change by itself
+    for value in VALUES.get(path, case.values):
+        seen.append(see(case, base, [f"{path}={text(value)}"], monkeypatch))
+    assert len(set(seen)) == len(seen), seen
+
+
+def test_worlds_of_another_implementation_are_refused_in_one_line() -> None:
+    """Its table looks at a trainer that was made; the saved worlds are what does not fit."""
+    base = tiny(2, **every.VECTORS, trainer__batch_size=64, trainer__minibatch_size=16)
+    with pytest.raises(
+        ValueError, match=r"^expected worlds of the reference; resume with the trainer\.env_impl of the"
+    ):
+        resumed(base, ["trainer.env_impl=reference"])
+
+
+def test_other_lanes_threads_and_microbatches_go_on() -> None:
+    """Of them, too, the table looks at a trainer that was made."""
+    changes = ["trainer.async_factor=4", "trainer.threads=2", "trainer.max_microbatch=8", "trainer.tf32=false"]
+    assert resumed(tiny(2), changes)[1] == 0
