@@ -132,22 +132,13 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
     )
 
 
-def _microbatch(t: TrainerConfig) -> int:
-    """Two of a minibatch at least, so that two threads have work; the same whatever the number of threads."""
-    half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
-    usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
-    return min(t.max_microbatch or usual, t.minibatch_size)
-
-
-def _threads(t: TrainerConfig) -> int:
-    return t.threads or max(1, min(cores(), MOST_THREADS, t.num_worlds // t.async_factor))
-
-
 def players_of_agents(run: Run, num_agents: int) -> list[str]:
     """Who acts for each agent of a world, the same in all worlds; empty = the policy, which learns from it.
 
     Scripts have the agents that the core gives them; policies of other runs are dealt the rest in the same way.
     """
+    if (total := sum(run.players.values())) > 1 + 1e-9:
+        raise ConfigError(f"expected shares of at most 1 in all, got {total:g}", "$.players")
     scripts = scripted_players(run)
     others = {name: share for name, share in run.players.items() if name not in scripts}
     try:
@@ -168,6 +159,17 @@ def scripted_players(run: Run) -> dict[str, float]:
     """Those of `Run.players` that are scripts of the game; the others are folders of runs."""
     known = run.game.scripts() if run.players else {}
     return {name: share for name, share in run.players.items() if name in known}
+
+
+def _microbatch(t: TrainerConfig) -> int:
+    """Two of a minibatch at least, so that two threads have work; the same whatever the number of threads."""
+    half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
+    usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
+    return min(t.max_microbatch or usual, t.minibatch_size)
+
+
+def _threads(t: TrainerConfig) -> int:
+    return t.threads or max(1, min(cores(), MOST_THREADS, t.num_worlds // t.async_factor))
 
 
 def _problem(run: Run, learners: int) -> tuple[str, str] | None:

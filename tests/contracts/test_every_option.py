@@ -23,10 +23,14 @@ import torch
 from small_runs import needs_bf16
 from tiny import berries, epochs_of, tiny
 
-from gridmill import games
-from gridmill.config import Config
+from gridmill import games, losses
+from gridmill.config import Config, user_code
 from gridmill.config.schedule import Progress
 from gridmill.env import GameConfig
+from gridmill.losses import Loss
+from gridmill.losses.clone import Clone
+from gridmill.losses.contrastive import Contrastive
+from gridmill.losses.kickstart import Kickstart
 from gridmill.policy import checkpoint
 from gridmill.run import Run, Schedule
 from gridmill.runs import dry_run, train
@@ -58,10 +62,21 @@ def session(run: Run) -> Path:
 OTHERS = Path(tempfile.mkdtemp())
 
 
+def make_others() -> None:
+    """OTHERS/first and OTHERS/second are runs to begin with or to learn from."""
+    for seed, name in enumerate(("first", "second")):
+        if not (OTHERS / name).exists():
+            train(tiny(2, seed=5 + seed, run=name), OTHERS, panel=False)
+
+
+def kickstarted(run: Run) -> str:
+    make_others()
+    return weights(run)
+
+
 def begun(run: Run) -> Any:
-    """The weights in the end; OTHERS/first is a run to begin with."""
-    if not (OTHERS / "first").exists():
-        train(tiny(2, seed=5, run="first"), OTHERS, panel=False)
+    """The weights in the end."""
+    make_others()
     return sorted((n, w.tolist()) for n, w in checkpoint.load_policy(checkpoint.find(session(run))).policy.items())
 
 
@@ -225,6 +240,14 @@ TASKS = {"see": choices, "epochs": 8, "curriculum": FEW, "score": "cell.visited"
 
 VECTORS: dict[str, Any] = {"game": games.prospector(), "policy__encoder": "mlp", "score": ""}
 
+TAUGHT: dict[str, Any] = {
+    "game": games.arena_basic_easy_shaped(num_agents=6, max_steps=40), "teacher": "arena", "score": "",
+    "trainer__batch_size": 384, "trainer__minibatch_size": 96, "trainer__max_microbatch": 48,
+}  # fmt: skip
+CLONE: dict[str, Any] = TAUGHT | {"losses__clone": Clone()}
+KICKSTART: dict[str, Any] = {"losses__kickstart": Kickstart(teacher=str(OTHERS / "first"))}
+CONTRAST: dict[str, Any] = {"losses__contrastive": Contrastive(weight=1.0)}
+
 TABLE: dict[str, Case] = {
     "recipe": to("other", see=log("recipe: "), run="mine"),
     "run": to("mine", see=lambda run: session(run).name == "mine"),
@@ -241,6 +264,9 @@ TABLE: dict[str, Case] = {
     "curriculum.patience": to(6, **TASKS),
     "curriculum.least_progress": to(1.0, **TASKS),
     "score": to("reward", see=lambda run: [record.get("score") for record in epochs_of(session(run))], epochs=4),
+    "teacher": to("", see=made(lambda trainer: trainer.env.teacher), **TAUGHT),
+    "supervised_steps": to(1, 10_000, **CLONE),
+    "players": to({"arena": 0.5}, {"arena": 1 / 3}, **TAUGHT),
     "policy.encoder": to("cnn", "attend"),  # auto is bag here
     "policy.core": to("none", "lstm", "gru"),
     "policy.hidden": to(32),
@@ -258,6 +284,21 @@ TABLE: dict[str, Case] = {
     "losses.value.begin": to(1.0, 1_000.0),
     "losses.value.until": to(128.0),
     "losses.value.clip": to(0.01, **ROUNDS),
+    "losses.clone.weight": to(0.5, 0.0, **CLONE),
+    "losses.clone.begin": to(1.0, 1_000.0, **CLONE),
+    "losses.clone.until": to(384.0, **CLONE),
+    "losses.clone.lead": to(0.5, 1.0, **CLONE),
+    "losses.kickstart.weight": to(0.5, 0.0, see=kickstarted, **KICKSTART),
+    "losses.kickstart.begin": to(1.0, 1_000.0, see=kickstarted, **KICKSTART),
+    "losses.kickstart.until": to(128.0, see=kickstarted, **KICKSTART),
+    "losses.kickstart.teacher": to(str(OTHERS / "second"), see=kickstarted, **KICKSTART),
+    "losses.kickstart.value_weight": to(0.1, see=kickstarted, **KICKSTART),
+    "losses.contrastive.weight": to(0.5, **CONTRAST),
+    "losses.contrastive.begin": to(1.0, 1_000.0, **CONTRAST),
+    "losses.contrastive.until": to(128.0, **CONTRAST),
+    "losses.contrastive.offset": to(2, **CONTRAST),
+    "losses.contrastive.size": to(8, **CONTRAST),
+    "losses.contrastive.temperature": to(0.5, **CONTRAST),
     "optimizer.kind": to("adamw", "muon", "schedule_free", optimizer__weight_decay=0.1),
     "optimizer.learning_rate": to(0.002, Schedule(start=1e-3, end=0.0)),
     "optimizer.beta1": to(0.5),
@@ -335,7 +376,8 @@ def paths(kind: type[Config], start: str = "") -> list[str]:
         if isinstance(inner, type) and issubclass(inner, Config) and not issubclass(inner, GameConfig):
             found += paths(inner, f"{start}{name}.")
         elif name == "losses":
-            found += [path for name, loss in about.default.items() for path in paths(type(loss), f"losses.{name}.")]
+            shipped = {name: user_code.find(name, losses.__name__, Loss, "loss") for name in losses.names()}
+            found += [path for name, loss in shipped.items() for path in paths(loss, f"losses.{name}.")]
         else:
             found.append(f"{start}{name}")
     return found
@@ -383,5 +425,8 @@ def test_every_part_of_a_schedule_changes_the_number(name: str) -> None:
 
 def test_the_plan_shows_every_setting() -> None:
     shown = dry_run.page(tiny(), tiny(), "none")
+    others = tuple(f"losses.{name}." for name in losses.names() if name not in tiny().losses)
     for path in set(TABLE) - {"game", "recipe"}:
+        if path.startswith(others):
+            continue
         assert f" {path} = " in shown

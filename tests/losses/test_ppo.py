@@ -68,8 +68,10 @@ def test_the_clipped_surrogate_by_hand() -> None:
 
 @pytest.mark.parametrize("value_clip", [0.0, 0.3])
 @pytest.mark.parametrize("masked", [False, True])
-def test_the_native_loss_is_the_plain_one(value_clip: float, masked: bool) -> None:
-    """Ratios on both sides of the clip, advantages of both signs, weights of segments, actions that are forbidden."""
+@pytest.mark.parametrize("led", [False, True])
+def test_the_native_loss_is_the_plain_one(value_clip: float, masked: bool, led: bool) -> None:
+    """Ratios on both sides of the clip, advantages of both signs, weights of segments, actions that are forbidden, and
+    steps that somebody else took, of which the policy holds some for impossible."""
     draw = torch.Generator().manual_seed(3)
     steps, segments, actions = 7, 5, 6
     logits, values = torch.randn(steps, segments, actions, generator=draw), torch.randn(steps, segments, generator=draw)
@@ -82,6 +84,10 @@ def test_the_native_loss_is_the_plain_one(value_clip: float, masked: bool) -> No
         obs=EMPTY, episode_starts=EMPTY, masks=None, state=EMPTY, actions=chosen, log_probs=old, advantages=rows[1],
         returns=rows[2], values=rows[3], weights=torch.rand(segments, generator=draw) + 0.5,
     )  # fmt: skip
+    if led:
+        others = torch.rand(steps, segments, generator=draw) < 0.4
+        batch.acted = (~others).float() * 1.7
+        batch.log_probs[others] = FORBIDDEN
     settings = PPO(weight=0.7, clip=0.2, entropy_weight=0.03), Value(weight=1.3, clip=value_clip)
     found = []
     for form in (native, plain):
@@ -93,6 +99,28 @@ def test_the_native_loss_is_the_plain_one(value_clip: float, masked: bool) -> No
     for fast, slow in zip(*found, strict=True):
         assert float(slow.abs().max()) > 1e-3
         torch.testing.assert_close(fast, slow, rtol=1e-5, atol=1e-7)
+    if led:  # such a step has no part in the actor's gradient, and its own in the critic's
+        *_, ratios, d_logits, d_values = found[0]
+        assert not d_logits[others].any()
+        assert bool(d_logits[~others].any(-1).all())
+        assert bool((ratios[others] == 1).all())
+        assert bool(d_values[others].any())
+
+
+def test_steps_of_others_are_left_out_by_hand() -> None:
+    """Of three steps one is the teacher's: the means are those of the other two."""
+    batch = batch_of([0.5] * 3, [1.0, 2.0, 50.0], [0, 1, 0])
+    out = out_of([[0.55, 0.45], [0.5, 0.5], [0.9, 0.1]])
+    own = batch_of([0.5] * 2, [1.0, 2.0], [0, 1])
+    alone = out_of([[0.55, 0.45], [0.5, 0.5]])
+    batch.acted = torch.tensor([[1.5, 1.5, 0.0]])
+    for form in (native, plain):
+        (loss, metrics), (expected, numbers) = (
+            form(PPO(entropy_weight=0.1), None, x, y, NOW, 1.0) for x, y in ((batch, out), (own, alone))
+        )
+        assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-5)
+        for name in ("loss/policy", "loss/entropy", "kl", "clip_fraction"):
+            assert float(metrics[name]) == pytest.approx(float(numbers[name]), rel=1e-5), name
 
 
 def test_without_the_critic_the_native_loss_is_the_plain_one() -> None:

@@ -168,7 +168,8 @@ def loss(actions: Any = (0, 1, 2, 0), **changes: Any) -> None:
     """A loss of four rows and three actions in two segments."""
     usual: dict[str, Any] = {
         "logits": f(4, 3), "values": f(4), "actions": np.array(actions, np.int32), "rows": [f(4)] * 4 + [f(2)],
-        "acted": None, "numbers": [1.0] * 5, "d_logits": f(4, 3), "d_values": f(4), "ratios": f(4), "means": np.zeros(5),
+        "acted": None, "numbers": [1.0] * 5, "d_logits": f(4, 3), "d_values": f(4), "ratios": f(4),
+        "means": np.zeros(5),
     }  # fmt: skip
     native.ppo_loss(**(usual | changes))
 

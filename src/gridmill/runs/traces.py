@@ -5,6 +5,7 @@ A run that has fewer epochs left than that waits and warms up for less, so that 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,17 +39,20 @@ class Traces:
 
     def _start(self, epoch: int, left: int) -> None:
         c = self.config
-        active = min(c.active_steps, left)
-        warmup = min(c.warmup_steps, left - active)
-        wait = min(c.wait_steps, left - active - warmup)
+        warmup = min(c.warmup_steps, left - 1)
+        active = min(c.active_steps, left - warmup)
+        wait = min(c.wait_steps, left - warmup - active)
         activities = [torch.profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(torch.profiler.ProfilerActivity.CUDA)
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"epoch-{epoch:08d}.json"
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Profiler won't be using warmup")  # a run of one epoch has no other way
+            schedule = torch.profiler.schedule(wait=wait, warmup=warmup, active=active, repeat=1)
         self._profiler = torch.profiler.profile(
             activities=activities,
-            schedule=torch.profiler.schedule(wait=wait, warmup=warmup, active=active, repeat=1),
+            schedule=schedule,
             on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(file)),
             record_shapes=c.record_shapes,
         )

@@ -23,7 +23,7 @@ MOST_AGENTS = 256  # the index is one byte
 
 
 class VisibleAgents:
-    """Of one environment with `num_agents` in each world; its rows are those of the `learners` (None: of all agents)."""
+    """Of one environment with `num_agents` in each world; rows are those of its `learners` (None: of all agents)."""
 
     def __init__(self, spec: Spec, num_agents: int, learners: Sequence[int] | None = None) -> None:
         if FEATURE not in spec.features or num_agents > MOST_AGENTS:

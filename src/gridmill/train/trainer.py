@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gridmill.config import ConfigError
 from gridmill.config.schedule import Progress
 from gridmill.curriculum import Curriculum
 from gridmill.env import Env, Episodes
@@ -51,6 +52,7 @@ class Trainer:
 
     def __init__(self, run: Run, folder: Path | None = None) -> None:
         refuse_deadly(run)
+        refuse_unknown_players(run)
         self.run, self.folder = run, folder
         t = run.trainer
         self.device = _device(t.device)
@@ -133,19 +135,14 @@ class Trainer:
     @property
     def total_steps(self) -> int:
         """Agent-steps at the end of the run, in whole epochs; before a resume they may have had another size."""
-        return self.agent_steps + self._epochs_left * self.sizes.batch_size
-
-    @property
-    def _epochs_left(self) -> int:
-        return -(-max(0, self.run.trainer.total_timesteps - self.agent_steps) // self.sizes.batch_size)
+        return self.agent_steps + self.epochs_left * self.sizes.batch_size
 
     @property
     def epochs_left(self) -> int:
-        """At least one: who asks is about to begin it."""
-        return max(1, self._epochs_left)
+        return -(-max(0, self.run.trainer.total_timesteps - self.agent_steps) // self.sizes.batch_size)
 
     def progress(self) -> Progress:
-        total = self.epochs + self._epochs_left
+        total = self.epochs + self.epochs_left
         return Progress(self.agent_steps, self.total_steps, self.epochs, total, self.last)
 
     def epoch(self) -> dict[str, Any]:
@@ -333,6 +330,17 @@ def refuse_deadly(run: Run) -> None:
         raise ValueError(f"trainer.precision: expected fp32 on this CPU, got bf16; {found.text}")
     if run.optimizer.kind == "muon":
         raise ValueError(f"optimizer.kind: expected adam, adamw or schedule_free on this CPU, got muon; {found.text}")
+
+
+def refuse_unknown_players(run: Run) -> None:
+    """Refuse a player that is neither a script of the game nor in a folder."""
+    scripts = scripted_players(run)
+    for name in run.players:
+        if name not in scripts and not Path(name).exists():
+            known = ", ".join(run.game.scripts()) or "it has none"
+            raise ConfigError(
+                f"expected a script of {run.game.name} ({known}) or the folder of a run, got `{name}`", "$.players"
+            )
 
 
 def use_tf32(allowed: bool) -> None:
