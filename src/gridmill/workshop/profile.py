@@ -317,8 +317,9 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
         print(f"\n{one['game']}: {count(one['agents'], 'agent')}, {shape}")
         print(f"{short(one['per_cpu_second'])} agent-steps per CPU second, with profiling on")
         if load.teacher:
-            calls = one["agents"] * load.worlds * steps / max(one["phases_ns"]["teacher"], 1) * 1e9
-            print(f"script {load.teacher}: {short(calls)} rows per CPU second; its actions are taken")
+            share = one["phases_ns"]["teacher"] / max(one["phases_ns"]["total"], 1)
+            calls = one["per_cpu_second"] / max(share, 1e-9)
+            print(f"script {load.teacher}: about {short(calls)} rows per second of its CPU time; its actions are taken")
         print("\n".join(phase_lines(one["phases_ns"], steps, one["wall_seconds"])))
     for missing in skipped:
         print("\n" + "\n".join(hang("", f"{missing['game']}: skipped: {missing['reason']}")))
