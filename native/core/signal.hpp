@@ -87,7 +87,7 @@ class Signal {
 
   // The values of a world at the beginning of an episode, or of one that was put back. Where no step was made, nothing
   // came of one.
-  void start(const Tick<G>& tick, double* scratch, bool stepped) {
+  void start(Tick<G> tick, double* scratch, bool stepped) {
     if (!on()) return;
     if (!stepped) std::fill_n(tick.rows.signal, agents_, 0.0f);
     record(tick, scratch);
@@ -95,7 +95,7 @@ class Signal {
   }
 
   // At the end of a step.
-  void pay(const Tick<G>& tick, double* scratch) {
+  void pay(Tick<G>& tick, double* scratch) {
     record(tick, scratch);
     double* now = scratch + agents_ * stats_;
     for (std::uint32_t agent = 0; agent < agents_; ++agent) {
@@ -143,7 +143,7 @@ class Signal {
   }
 
   // Where statistics are read by name, all of them are written for all agents at once: [agent][statistic].
-  void record(const Tick<G>& tick, double* scratch) const {
+  void record(Tick<G>& tick, double* scratch) const {
     if (with_stats_) G::record(tick, scratch);
   }
 

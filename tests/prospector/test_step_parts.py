@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import gridmill
 from gridmill import _native, games, recipes
 from gridmill.prospector import ProspectorConfig
 from gridmill.run import SignalTerm
+from gridmill.runs import overrides
+from gridmill.train.trainer import Trainer
 
 # The weights of the game's reward by the part that each weighs, with their signs.
 PARTS = {
@@ -106,6 +109,20 @@ def test_the_recipe_learns_from_what_the_changed_game_paid() -> None:
     assert np.array_equal(episodes["net_profit"], episodes_now["net_profit"])
     ends = episodes["survival"]
     assert 0 < ends.mean() < 1  # ships are lost and come home
+
+
+def test_the_recipe_learns_what_it_learned_in_the_changed_game() -> None:
+    """The same weights after some epochs, to the bit."""
+    sizes = ["trainer.num_worlds=8", "trainer.batch_size=512", "trainer.minibatch_size=256", "trainer.threads=1"]
+    run = overrides.apply(recipes.build("prospector"), [*sizes, "policy.hidden=16"])
+    learned = []
+    for each in (run, run.replace_all([("game", for_profit()), ("trainer.signal", ())])):
+        trainer = Trainer(each)
+        for _ in range(3):
+            trainer.epoch()
+        learned.append(trainer.weights())
+        trainer.close()
+    assert all(torch.equal(tensor, learned[1][name]) for name, tensor in learned[0].items())
 
 
 def test_the_recipe_plays_the_public_game() -> None:
