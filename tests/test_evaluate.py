@@ -154,6 +154,41 @@ def test_wrong_policies_get_one_clear_line(tmp_path: Path) -> None:
         evaluate("arena", "script:aren", episodes=1, seed=0)
 
 
+def test_players_act_beside_a_policy_and_are_not_counted() -> None:
+    """Random agents among scripts: the figures are those of the random ones, whatever the scripts gather."""
+    game = games.arena_basic_easy_shaped(num_agents=12, max_steps=200)
+    alone = evaluate(game, "random", episodes=2, seed=0)
+    among = evaluate(game, "random", episodes=2, seed=0, players={"arena": 0.5})
+    scripts = evaluate(game, "script:arena", episodes=2, seed=0)
+    team = evaluate(game, "script:arena", episodes=2, seed=0, players={"arena": 0.5})
+    assert among.score.mean < 1 < scripts.score.mean
+    assert among.stats["ore.get"].mean != alone.stats["ore.get"].mean
+    # A script beside its like plays the same game; only the mean is over half of the agents.
+    assert team.stats["length"].mean == pytest.approx(200)
+    assert 0.6 < team.score.mean / scripts.score.mean < 1.6
+    with pytest.raises(ValueError, match=r"^players: expected shares that leave an agent for the policy, got all$"):
+        evaluate(game, "random", episodes=1, seed=0, players={"arena": 1})
+
+
+def test_players_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "small.py"
+    file.write_text("from gridmill import games\ndef small(): return games.arena(num_agents=6, max_steps=40)\n")
+    result = call(str(file), "--episodes", "1", "--players", "script:arena=0.5")
+    assert result.exit_code == 0, result.output
+    assert "script:arena plays 0.5 of the agents; the figures are those of the others" in result.stdout
+    record = json.loads(call(str(file), "--episodes", "1", "--players", "arena=0.5", "--json").stdout)
+    assert list(record) == ["version", "seed", "players", "results"]
+    assert record["players"] == {"arena": 0.5}
+    for given, said in {
+        "arena": "--players takes NAME=SHARE such as arena=0.25, got `arena`",
+        "arena=much": "--players takes NAME=SHARE such as arena=0.25, got `arena=much`",
+        "arenas=0.5": "players: no script `arenas` for arena; did you mean `arena`? - its scripts: arena",
+    }.items():
+        result = call(str(file), "--episodes", "1", "--players", given)
+        assert result.exit_code == 2
+        assert said in " ".join(result.stderr.split())
+
+
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def load(path: str) -> Any:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")

@@ -49,6 +49,12 @@ def test_it_is_the_first_episode_of_the_evaluation(tmp_path: Path) -> None:
     assert sum(1 for _ in tape.play()) == 250
 
 
+def test_players_are_in_the_replay(tmp_path: Path) -> None:
+    short = games.build("arena_basic_easy_shaped").replace("max_steps", 150)
+    evaluate.evaluate(short, "random", 1, 7, replay=tmp_path / "x.replay", players={"arena": 0.5})
+    assert sum(1 for _ in read(tmp_path / "x.replay").play()) == 150
+
+
 @pytest.mark.parametrize(
     ("game", "policy"), [("prospector", "bot:shuttle"), ("toy", "random"), ("navigation", "random")]
 )

@@ -113,8 +113,8 @@ class Batch {
     const Call call(*this);
     refuse_in_flight("step(actions)");
     require_ready();
-    if (bytes == sizeof(std::int32_t)) copy_actions<std::int32_t>(actions, stride);
-    else copy_actions<std::int64_t>(actions, stride);
+    if (bytes == sizeof(std::int32_t)) worlds_.template copy_actions<std::int32_t>(actions, stride);
+    else worlds_.template copy_actions<std::int64_t>(actions, stride);
   }
 
   // Joins the threads and frees the worlds; arrays someone holds stay readable.
@@ -135,10 +135,7 @@ class Batch {
   void teach(bool on) {
     const Call call(*this);
     refuse_in_flight("teach()");
-    if (!worlds_.scripts.has_teacher()) throw std::invalid_argument("teach: this env was made without a teacher");
-    const bool begins = on && !worlds_.scripts.teaching();
-    worlds_.scripts.teach(on);
-    if (begins && ready_) run_all_lanes(Job::teach);
+    if (worlds_.scripts.teach(on) && ready_) run_all_lanes(Job::teach);
     raise_fault();
   }
   std::uint64_t teacher_calls() const { return worlds_.scripts.teacher_calls(); }
@@ -155,26 +152,13 @@ class Batch {
   void assign(const std::vector<std::int64_t>& worlds, const std::vector<std::int64_t>& games) {
     const Call call(*this);
     refuse_in_flight("assign()");
-    if (worlds.size() != games.size())
-      throw std::invalid_argument("assign: " + std::to_string(worlds.size()) + " worlds but " +
-                                  std::to_string(games.size()) + " games");
-    const auto known = static_cast<std::int64_t>(worlds_.programs.size());
-    for (std::size_t i = 0; i < worlds.size(); ++i) {
-      worlds_.check_world(worlds[i]);
-      if (games[i] < 0 || games[i] >= known)
-        throw std::invalid_argument("assign: game " + std::to_string(games[i]) + " is not in [0, " +
-                                    std::to_string(known) + "); add_game() returns the number");
-    }
-    for (std::size_t i = 0; i < worlds.size(); ++i)
-      worlds_.header(static_cast<std::uint32_t>(worlds[i])).next_program = static_cast<std::int32_t>(games[i]);
+    worlds_.assign(worlds, games);
   }
 
   std::vector<std::int32_t> game_of_world() {
     const Call call(*this);
     refuse_in_flight("game_of_world");
-    std::vector<std::int32_t> games(options_.num_worlds);
-    for (std::uint32_t w = 0; w < options_.num_worlds; ++w) games[w] = worlds_.header(w).program;
-    return games;
+    return worlds_.game_of_world();
   }
 
   // ---- state to bytes and back
@@ -319,16 +303,6 @@ class Batch {
     if (fault_) throw WorldFault(*fault_);
   }
 
-  template <class Int>
-  void copy_actions(const void* actions, std::int64_t stride) {
-    std::int32_t* out = worlds_.buffers->actions;
-    for (std::size_t row = 0; row < worlds_.num_rows(); ++row) {
-      Int action;
-      std::memcpy(&action, static_cast<const char*>(actions) + static_cast<std::int64_t>(row) * stride, sizeof action);
-      out[row] = static_cast<Int>(static_cast<std::int32_t>(action)) == action ? static_cast<std::int32_t>(action) : -1;
-    }
-  }
-
   void prepare(const Program& program) {
     for (const auto& worker : workers_) worker->game.fit(program);
     for (std::size_t p = 0; p < kPhases; ++p) used_phases_[p] = used_phases_[p] || G::phases[p].used(program);
@@ -390,9 +364,12 @@ class Batch {
   }
 
   void prepare_world(std::uint32_t world, WorkerState& state) {
-    if (job_ == Job::reset) start_episode(world, state, true);
-    else worlds_.scripts.forget_taught(world);
-    if (job_ == Job::reset) worlds_.ask_players(world);
+    if (job_ == Job::reset) {
+      start_episode(world, state, true);
+      worlds_.ask_players(world);
+    } else {
+      worlds_.scripts.forget_taught(world);
+    }
     worlds_.ask_teacher(world);
   }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/batch_options.hpp"
@@ -58,8 +59,6 @@ class ScriptedRows {
   }
 
   bool any() const { return !names_.empty(); }
-  bool has_teacher() const { return !options_.teacher.empty(); }
-  bool teaching() const { return teaching_; }
   std::uint64_t teacher_calls() const { return teacher_calls_.load(std::memory_order_relaxed); }
 
   // One object for each name.
@@ -114,7 +113,11 @@ class ScriptedRows {
     ask(taught_, world, header, obs, decided);
     teacher_calls_.fetch_add(taught_.size(), std::memory_order_relaxed);
   }
-  void teach(bool on) { teaching_ = on; }
+  // Whether the teacher begins now.
+  bool teach(bool on) {
+    if (options_.teacher.empty()) throw std::invalid_argument("teach: this env was made without a teacher");
+    return std::exchange(teaching_, on) != on && on;
+  }
 
   // ---- bytes of saved worlds: the name of every agent's script, then for each world what they remember and decided
 

@@ -72,6 +72,39 @@ class Worlds {
     return *programs.back();
   }
 
+  // Which game each world takes at its next reset.
+  void assign(const std::vector<std::int64_t>& worlds, const std::vector<std::int64_t>& games) {
+    if (worlds.size() != games.size())
+      throw std::invalid_argument("assign: " + std::to_string(worlds.size()) + " worlds but " +
+                                  std::to_string(games.size()) + " games");
+    const auto known = static_cast<std::int64_t>(programs.size());
+    for (std::size_t i = 0; i < worlds.size(); ++i) {
+      check_world(worlds[i]);
+      if (games[i] < 0 || games[i] >= known)
+        throw std::invalid_argument("assign: game " + std::to_string(games[i]) + " is not in [0, " +
+                                    std::to_string(known) + "); add_game() returns the number");
+    }
+    for (std::size_t i = 0; i < worlds.size(); ++i)
+      header(static_cast<std::uint32_t>(worlds[i])).next_program = static_cast<std::int32_t>(games[i]);
+  }
+
+  std::vector<std::int32_t> game_of_world() const {
+    std::vector<std::int32_t> games(count);
+    for (std::uint32_t w = 0; w < count; ++w) games[w] = header(w).program;
+    return games;
+  }
+
+  template <class Int>
+  void copy_actions(const void* from, std::int64_t bytes_apart) {
+    for (std::size_t row = 0; row < num_rows(); ++row) {
+      Int action;
+      std::memcpy(&action, static_cast<const char*>(from) + static_cast<std::int64_t>(row) * bytes_apart,
+                  sizeof action);
+      const auto narrow = static_cast<std::int32_t>(action);
+      buffers->actions[row] = static_cast<Int>(narrow) == action ? narrow : -1;
+    }
+  }
+
   void free() {
     blocks = Pages();
     scripts.free();

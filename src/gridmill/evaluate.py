@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,11 +61,18 @@ class Result:
 
 
 def evaluate(
-    game: str | GameConfig | Run, policy: str, episodes: int, seed: int, label: str = "", replay: Path | None = None
+    game: str | GameConfig | Run,
+    policy: str,
+    episodes: int,
+    seed: int,
+    label: str = "",
+    replay: Path | None = None,
+    players: Mapping[str, float] | None = None,
 ) -> Result:
     """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score.
 
-    The first of them goes into the file `replay`.
+    The first of them goes into the file `replay`. `players` act in a share of the agents, as in `make`; the figures are
+    those of the others.
     """
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
@@ -74,7 +81,7 @@ def evaluate(
     trained = _trained(policy)
     tape = Recorder(played, policy, seed) if replay is not None else None
     parts = [
-        _play(played, policy, trained, count, seed + first, statistic, tape if first == 0 else None)
+        _play(played, policy, trained, count, seed + first, statistic, players, tape if first == 0 else None)
         for first, count in _chunks(episodes)
     ]
     if tape is not None and replay is not None:
@@ -130,11 +137,16 @@ def _play(
     worlds: int,
     seed: int,
     statistic: str,
+    players: Mapping[str, float] | None,
     tape: Recorder | None,
 ) -> tuple[NDArray[np.float64], Columns]:
-    """Score and statistics of the first episode of each world, means over its agents."""
-    env: Env = make(game, num_worlds=worlds, seed=seed, masks=trained is not None and trained.masks)
+    """Score and statistics of the first episode of each world, means over the agents that the policy plays."""
+    masks = trained is not None and trained.masks
+    env: Env = make(game, num_worlds=worlds, seed=seed, masks=masks, players=players)
     with env:
+        own = env.player_rows[: env.num_agents] == 0
+        if not own.any():
+            raise ValueError("players: expected shares that leave an agent for the policy, got all")
         known = dict.fromkeys([*env.stat_names, "length"], np.zeros(0))
         game.score_of(known, statistic)  # a wrong name is refused before anything is played
         if trained is not None:
@@ -147,7 +159,7 @@ def _play(
         while missing.any():
             actions, state = player.act(env.obs, state, env.masks)
             if tape is not None:
-                tape.before(env, actions)
+                tape.before(env)
             env.step(actions)
             if tape is not None:
                 tape.after(env)
@@ -156,11 +168,12 @@ def _play(
                 continue
             state = player.reset(state, ended)
             taken = env.take_episodes()
-            first = {name: values[taken["episode"] == 0] for name, values in taken.items()}
-            np.add.at(scores, first["world"], game.score_of(first, statistic) / env.num_agents)
+            counted = (taken["episode"] == 0) & own[taken["agent"]]
+            first = {name: values[counted] for name, values in taken.items()}
+            np.add.at(scores, first["world"], game.score_of(first, statistic) / own.sum())
             for name, values in first.items():
                 if name not in EPISODE_KEYS:
-                    np.add.at(found[name], first["world"], values / env.num_agents)
+                    np.add.at(found[name], first["world"], values / own.sum())
             missing[first["world"]] = False
         return scores, found
 
@@ -232,8 +245,8 @@ def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return rows
 
 
-def as_record(results: Sequence[Result], seed: int) -> dict[str, Any]:
-    """Plain data for --json; every statistic is in it."""
+def as_record(results: Sequence[Result], seed: int, players: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """Plain data for --json; every statistic is in it, and who played beside the policies, if anybody did."""
 
     def plain(found: Mean) -> dict[str, float]:
         return {"mean": found.mean, "se": found.se}
@@ -241,6 +254,7 @@ def as_record(results: Sequence[Result], seed: int) -> dict[str, Any]:
     return {
         "version": 1,
         "seed": seed,
+        **({"players": dict(players)} if players else {}),
         "results": [
             {
                 "game": result.game,

@@ -45,17 +45,17 @@ class Recorder:
     hashes: list[str] = field(default_factory=list)
     done: bool = False
 
-    def before(self, env: Env, actions: NDArray[Any]) -> None:
-        """Call before every step with the actions about to be taken."""
-        if self.done:
-            return
-        if len(self.actions) % EVERY == 0:
+    def before(self, env: Env) -> None:
+        """Call before every step."""
+        if not self.done and len(self.actions) % EVERY == 0:
             self.hashes.append(f"{int(env.state_hash()[0]):016x}")
-        self.actions.append(np.asarray(actions[: env.num_agents]).astype(np.uint16))
 
     def after(self, env: Env) -> None:
-        """Call after every step."""
-        self.done = self.done or bool(env.terminals[0] or env.truncations[0])
+        """Call after every step: only then the actions are those that were taken, players' included."""
+        if self.done:
+            return
+        self.actions.append(env.actions[: env.num_agents].astype(np.uint16))
+        self.done = bool(env.terminals[0] or env.truncations[0])
 
     def write(self, path: Path) -> None:
         """The file, whole or not at all."""

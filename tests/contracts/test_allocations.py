@@ -51,6 +51,25 @@ def busy_game() -> Game:
 GAMES = {"toy": lambda: gridmill.games.toy(max_steps=100_000), "busy": busy_game}
 
 
+def test_scripts_allocate_nothing() -> None:
+    scripts: dict[Any, Any] = {
+        gridmill.games.arena(max_steps=300): {"teacher": "arena", "players": {"arena": 0.25}},
+        gridmill.games.prospector(): {"teacher": "shuttle"},
+    }
+    for game, options in scripts.items():
+        with gridmill.make(game, num_worlds=4, threads=2, **options) as env:
+            env.reset()
+            for _ in range(700):  # lists of ended episodes have grown
+                env.step(env.teacher_actions)
+            env.take_episodes()
+            before = _native.allocations()
+            for _ in range(250):
+                env.step(env.teacher_actions)
+            env.teach(False)
+            env.teach(True)
+            assert _native.allocations() == before
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"masks": True}, {"threads": 2, "lanes": 2}, {"profiling": True}],

@@ -63,6 +63,18 @@ def test_json_holds_the_phases_and_the_machine() -> None:
     assert record["machine"]["cpu"]["cores"] >= 1
 
 
+def test_a_teacher_is_a_phase() -> None:
+    command = [*QUICK, "--game", "arena", "--game", "toy", "--worlds", "2", "--teacher", "arena"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "script arena: " in result.stdout
+    assert "\nteacher  " in result.stdout
+    assert "toy: skipped: --teacher: no script `arena` for toy - its scripts: none" in result.stdout
+    (arena,) = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)["games"]
+    assert arena["load"]["teacher"] == "arena"
+    assert 0 < arena["phases_ns"]["teacher"] < arena["phases_ns"]["total"]
+
+
 def test_one_unknown_game_among_others_is_skipped() -> None:
     result = CliRunner().invoke(app, [*QUICK, "--game", "toy", "--game", "tyo"])
     assert result.exit_code == 0, result.output

@@ -168,26 +168,34 @@ class ArenaScript final : public Script<std::uint8_t> {
     return picture[static_cast<std::size_t>(middle_row_ + d.row)] >> (middle_column_ + d.column) & 1;
   }
 
-  // The first step of the shortest way inside the window to any goal, as a place in kDirections; -1 without one.
-  int way_to(Picture reached, const Picture& free) const {
+  // The first step of the shortest way inside the window to any goal, as a place in kDirections; -1 without one. With
+  // an empty line above and below, all lines spread alike, several at a time.
+  int way_to(const Picture& goals, const Picture& free) const {
+    std::array<std::uint16_t, 18> reached{}, across;
+    std::copy(goals.begin(), goals.end(), reached.begin() + 1);
+    const auto middle = static_cast<std::size_t>(middle_row_ + 1);
+    const std::uint32_t beside = 5u << (middle_column_ - 1), around = 7u << (middle_column_ - 1);
     for (int far = 0; far < kFar; ++far) {
-      for (int d = kMoves - 1; d >= 0; --d)
-        if (has(reached, static_cast<std::size_t>(d))) return d;
-      Picture across, grown;
-      for (std::size_t line = 0; line < 16; ++line)
+      if (((reached[middle - 1] | reached[middle + 1]) & around) != 0 || (reached[middle] & beside) != 0)
+        return last_step(reached.data() + middle);
+      for (std::size_t line = 0; line < 18; ++line)
         across[line] = static_cast<std::uint16_t>(reached[line] | reached[line] << 1 | reached[line] >> 1);
       std::uint16_t more = 0;
-      for (std::size_t line = 0; line < 16; ++line) {
-        grown[line] = across[line];
-        if (line > 0) grown[line] |= across[line - 1];
-        if (line < 15) grown[line] |= across[line + 1];
-        grown[line] = static_cast<std::uint16_t>(reached[line] | (grown[line] & free[line]));
-        more |= static_cast<std::uint16_t>(grown[line] ^ reached[line]);
+      for (std::size_t line = 1; line < 17; ++line) {
+        const auto grown = static_cast<std::uint16_t>(across[line - 1] | across[line] | across[line + 1]);
+        const auto next = static_cast<std::uint16_t>(reached[line] | (grown & free[line - 1]));
+        more |= static_cast<std::uint16_t>(next ^ reached[line]);
+        reached[line] = next;
       }
       if (more == 0) return -1;
-      reached = grown;
     }
     return -1;
+  }
+  // `line`: the agent's own. Of several steps the last one in order.
+  int last_step(const std::uint16_t* line) const {
+    int d = kMoves - 1;
+    while ((line[kDirections[d].row] >> (middle_column_ + kDirections[d].column) & 1) == 0) --d;
+    return d;
   }
 
   // Straight on; another free direction where something is in the way, and now and then.

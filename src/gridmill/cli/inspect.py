@@ -49,6 +49,10 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Seed of the worlds.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
     replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the first episode, to `show` it.")] = None,
+    players: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SHARE", help="A script that plays a share of the agents; may be repeated."),
+    ] = None,
 ) -> None:
     """Play games with policies: means with standard errors.
 
@@ -59,19 +63,24 @@ def evaluate(
     asked = policy or ["random"]
     if replay is not None and (len(game) > 1 or len(asked) > 1):
         raise ValueError("--replay goes with one game and one policy")
+    beside = dict(map(_share, players or ()))
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
-        results = [tool.evaluate(_played(g), p, episodes, seed, g, replay) for g in game for p in asked]
-        typer.echo(_as_json(tool.as_record(results, seed)))
+        results = [tool.evaluate(_played(g), p, episodes, seed, g, replay, beside) for g in game for p in asked]
+        typer.echo(_as_json(tool.as_record(results, seed, beside)))
         return
     from gridmill.workshop.statistics import count, table
 
     typer.echo(f"{count(episodes, 'episode')} each from seed {seed}; standard errors over worlds")
+    for name, share in beside.items():
+        typer.echo(f"script:{name} plays {share:g} of the agents; the figures are those of the others")
     for name in game:
         others = tool.baselines(_played(name)) if any(map(tool.is_trained, asked)) else []
-        players = list(dict.fromkeys([*asked, *others]))
+        compared = list(dict.fromkeys([*asked, *others]))
         saved = {asked[0]: replay}
-        rows = tool.rows_of([tool.evaluate(_played(name), p, episodes, seed, name, saved.get(p)) for p in players])
+        rows = tool.rows_of(
+            [tool.evaluate(_played(name), p, episodes, seed, name, saved.get(p), beside) for p in compared]
+        )
         wide = max(12, 42 - max(len(row[0]) for row in rows))
         rows = [(title, _tail(player, wide), *figures) for title, player, *figures in rows]
         typer.echo(f"\n{_tail(name, 80)}")
@@ -89,6 +98,15 @@ def _played(name: str) -> Any:
 
         return run_of(Path(name))
     return shipped.build(name)
+
+
+def _share(text: str) -> tuple[str, float]:
+    """`arena=0.25`, also `script:arena=0.25`."""
+    name, _, share = text.removeprefix("script:").rpartition("=")
+    try:
+        return name, float(share)
+    except ValueError:
+        raise ValueError(f"--players takes NAME=SHARE such as arena=0.25, got `{text}`") from None
 
 
 def _tail(text: str, width: int) -> str:

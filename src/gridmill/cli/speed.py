@@ -188,12 +188,15 @@ def profile(
     warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 5_000,
     worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
     threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
+    teacher: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A script that is asked in every row and acts.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
 ) -> None:
     """Where the time of a step goes, by phase, for each game."""
     from gridmill.workshop import profile as tool
 
-    load = tool.Load(worlds=worlds, threads=threads)
+    load = tool.Load(worlds=worlds, threads=threads, teacher=teacher)
     raise typer.Exit(tool.run(game or (), load, steps, warmup, json))
 
 

@@ -46,6 +46,7 @@ class Load:
     lanes: int = 1
     seed: int = 42
     profiling: bool | None = None
+    teacher: str | None = None  # a script that is asked in every row; its actions are taken
 
     def sizes(self) -> dict[str, Any]:
         """Arguments for the game's function: only what was asked for."""
@@ -108,13 +109,14 @@ def make_env(load: Load) -> gridmill.Env:
         threads=load.threads,
         lanes=load.lanes,
         profiling=load.profiling,
+        teacher=load.teacher or "",
     )
     env.reset()
     return env
 
 
 class Runner:
-    """An env that takes random actions from a pool drawn ahead; the load's own env, unless one is given."""
+    """An env that takes its teacher's actions, or random ones drawn ahead; the load's own env, unless one is given."""
 
     def __init__(self, load: Load, env: gridmill.Env | None = None) -> None:
         self.load = load
@@ -123,7 +125,8 @@ class Runner:
         rows = self.env.num_rows
         # Each array of the pool is a window on one long draw: 65536 arrays for the memory of two.
         draw = rng.integers(0, self.env.num_actions, size=rows + POOL, dtype=np.int32)
-        self.pool = itertools.cycle([draw[k : k + rows] for k in rng.permutation(POOL)])
+        windows = [self.env.teacher_actions] if load.teacher else [draw[k : k + rows] for k in rng.permutation(POOL)]
+        self.pool = itertools.cycle(windows)
 
     @property
     def rows(self) -> int:
@@ -289,7 +292,9 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
     skipped: list[dict[str, str]] = []
     for game in games or PROFILED:
         try:
-            gridmill.games.build(game)
+            built = gridmill.games.build(game)
+            if load.teacher:
+                built.expect_script(load.teacher, "--teacher")
         except (ValueError, TypeError) as reason:
             skipped.append({"game": game, "reason": machine.without_paths(str(reason))})
             continue
@@ -310,6 +315,10 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
         shape = ", ".join((count(load.worlds, "world"), count(load.threads, "thread"), count(steps, "step")))
         print(f"\n{one['game']}: {count(one['agents'], 'agent')}, {shape}")
         print(f"{short(one['per_cpu_second'])} agent-steps per CPU second, with profiling on")
+        if load.teacher:
+            share = one["phases_ns"]["teacher"] / max(one["phases_ns"]["total"], 1)
+            calls = one["per_cpu_second"] / max(share, 1e-9)
+            print(f"script {load.teacher}: about {short(calls)} rows per second of its CPU time; its actions are taken")
         print("\n".join(phase_lines(one["phases_ns"], steps, one["wall_seconds"])))
     for missing in skipped:
         print("\n" + textwrap.fill(f"{missing['game']}: skipped: {missing['reason']}", 78))

@@ -1,5 +1,5 @@
-// Two tiny games with different observation types: the smallest things Batch must hold. Walk moves agents on
-// a line and observes bytes; Count adds numbers and observes floats; both can be told to throw.
+// Tiny games with different observation types: the smallest things Batch must hold. Walk moves agents on a line and
+// observes bytes; Count adds numbers and observes floats; Scripted is Walk with scripts. All can be told to throw.
 #pragma once
 
 #include <array>
@@ -91,6 +91,38 @@ struct Tiny {
 
 struct Walk : Tiny<std::uint8_t, Walk> {};
 struct Count : Tiny<float, Count> {};
-static_assert(Game<Walk> && Game<Count>);
+
+// Decides by its row, its draw, how often it was asked in this episode, and what it saw first.
+class Counting final : public Script<std::uint8_t> {
+ public:
+  struct Memory {
+    std::int64_t asked, first;
+  };
+  Counting(std::size_t bytes, int step) : bytes_(bytes), step_(step) {}
+  std::size_t memory_bytes() const override { return bytes_; }
+  int act(const std::uint8_t* row, std::byte* memory, std::uint64_t draw) const override {
+    Memory& own = *reinterpret_cast<Memory*>(memory);
+    if (own.asked == 0) own.first = row[0];
+    own.asked += step_;
+    return static_cast<int>((static_cast<std::uint64_t>(row[0] + own.first + own.asked) + draw % 7) % 3);
+  }
+
+ private:
+  std::size_t bytes_;
+  int step_;
+};
+
+// Walk with scripts: `once` counts by one, `twice` by two; longer episodes come with more memory.
+struct Scripted : Tiny<std::uint8_t, Scripted> {
+  static std::vector<std::string> script_names(const Vocabulary&, const Program&) { return {"once", "twice"}; }
+  static std::unique_ptr<Script<std::uint8_t>> make_script(const std::string& name, const Vocabulary&,
+                                                           const Program& p) {
+    const std::size_t bytes = sizeof(Counting::Memory) + (p.length > 7 ? 24 : 0);
+    if (name == "once") return std::make_unique<Counting>(bytes, 1);
+    if (name == "twice") return std::make_unique<Counting>(bytes + 3, 2);  // rows stay aligned all the same
+    return nullptr;
+  }
+};
+static_assert(Game<Walk> && Game<Count> && Game<Scripted>);
 
 }  // namespace tiny
