@@ -15,6 +15,9 @@ constexpr std::uint32_t kMostResources = 16, kMostStations = 32;
 // longer than this for a station that rests if it has anything to bring.
 constexpr std::uint32_t kBatch = 5, kStock = 20, kLongestWait = 25;
 constexpr std::uint32_t kPatience = 40;  // ticks around the assembler in which nothing is made
+// Steps that a way around somebody may take more; ticks of standing before somebody until even the lower number goes
+// around, or yields; ticks of yielding.
+constexpr std::uint32_t kDetour = 8, kShortBlocked = 2, kLongBlocked = 8, kYields = 3;
 constexpr std::uint16_t kNowhere = 0xFFFF;
 
 struct Station {
@@ -28,7 +31,7 @@ struct HubMemory {
   Walk walk;
   std::uint32_t tick = 0, waiting = 0, last_sum = 0;
   std::uint16_t target = 0;  // 1 + the station it goes to; 0: none
-  std::uint8_t delivers = 0, num_stations = 0;
+  std::uint8_t delivers = 0, num_stations = 0, blocked = 0, yields = 0;
   Station stations[kMostStations];
 };
 
@@ -149,52 +152,90 @@ class ExtractorHub final : public Script<std::uint8_t> {
     return cell != s.maker && cell != s.chest && between(row, rows) && between(column, columns);
   }
 
-  // The next step of a way to where is_goal(cell) holds; kept until it ends, or somebody stands in it.
+  // The next step of a way to where is_goal(cell) holds.
   template <class IsGoal>
   int go(Scene& s, IsGoal is_goal) const {
-    const Crowd crowd = agents_near(map_, s.map, s.view, 2);
-    const std::span<const std::uint16_t> closed = crowd;
-    Walk& walk = s.own.walk;
     const auto may_enter = [&](std::uint16_t cell) { return is_free(s, cell) && !in_lane(s, cell); };
-    if (walk.going()) {
-      const std::uint16_t ahead = walk.ahead(map_.torus());
-      const bool taken = std::find(closed.begin(), closed.end(), ahead) != closed.end();
-      if (taken || !is_goal(walk.way.goal) || (ahead != walk.way.goal && !may_enter(ahead))) walk.way.length = 0;
-    }
-    if (!walk.going()) {
-      SearchSpace space;
+    return walk_on(s, is_goal, may_enter, [&](std::span<const std::uint16_t> closed, SearchSpace& space) {
       const auto found = [&](std::uint16_t cell, std::uint32_t) { return is_goal(cell); };
-      const auto turn = static_cast<std::uint32_t>(s.draw % map_.directions());
-      walk.begin(find_way(map_.torus(), s.here, map_.directions(), turn, closed, found, may_enter, space), s.here);
-    }
-    return walk.going() ? map_.move(walk.direction()) : step_aside(s);
+      return find_way(map_.torus(), s.here, map_.directions(), 0, closed, found, may_enter, space);
+    });
   }
 
-  // Nothing leads there at the moment: now and then a step at random, so that two in each other's way part.
-  int step_aside(const Scene& s) const {
-    if (s.draw >> 62 != 0) return map_.noop();
-    return map_.move(static_cast<std::uint32_t>((s.draw >> 8) % map_.directions()));
-  }
-
+  // The next step of a way to what was never seen, in the agent's own sector first.
   int explore(Scene& s) const {
     const Kind* cells = MapReader::cells(s.map);
-    Walk& walk = s.own.walk;
-    const Crowd crowd = agents_near(map_, s.map, s.view, 1);
-    const std::span<const std::uint16_t> closed = crowd;
-    if (walk.going() && cells[walk.way.goal] == kUnknown) {
-      const std::uint16_t ahead = walk.ahead(map_.torus());
-      const bool open = is_free(s, ahead) || ahead == walk.way.goal;
-      if (open && std::find(closed.begin(), closed.end(), ahead) == closed.end()) return map_.move(walk.direction());
+    const auto is_unknown = [&](std::uint16_t cell) { return cells[cell] == kUnknown; };
+    const auto may_enter = [&](std::uint16_t cell) { return is_free(s, cell); };
+    return walk_on(s, is_unknown, may_enter, [&](std::span<const std::uint16_t> closed, SearchSpace& space) {
+      const auto mine = [&](std::uint16_t cell, std::uint32_t) { return is_unknown(cell) && in_own_sector(s, cell); };
+      const Way way = find_way(map_.torus(), s.here, map_.directions(), 0, closed, mine, may_enter, space);
+      return way.length > 0 ? way : way_to_unknown(map_, s.map, closed, space);
+    });
+  }
+
+  // On the way that is kept for as long as its goal is one, or on a new one of find(closed cells, space). Where another
+  // agent is in the way: around it if that is not much longer, else the one with the lower number goes first.
+  template <class IsGoal, class MayEnter, class Find>
+  int walk_on(Scene& s, IsGoal is_goal, MayEnter may_enter, Find find) const {
+    HubMemory& own = s.own;
+    Walk& walk = own.walk;
+    if (own.yields > 0) {
+      --own.yields;
+      return back_off(s);
     }
     SearchSpace space;
-    const auto free = [&](std::uint16_t cell) { return is_free(s, cell); };
-    const auto mine = [&](std::uint16_t cell, std::uint32_t) {
-      return cells[cell] == kUnknown && in_own_sector(s, cell);
-    };
-    Way way = find_way(map_.torus(), s.here, map_.directions(), 0, closed, mine, free, space);
-    if (way.length == 0) way = way_to_unknown(map_, s.map, closed, space);
-    walk.begin(way, s.here);
-    return walk.going() ? map_.move(walk.direction()) : step_aside(s);
+    if (walk.going()) {
+      const std::uint16_t ahead = walk.ahead(map_.torus());
+      if (!is_goal(walk.way.goal) || (ahead != walk.way.goal && !may_enter(ahead))) walk.way.length = 0;
+    }
+    if (!walk.going()) walk.begin(find(std::span<const std::uint16_t>{}, space), s.here);
+    if (!walk.going()) return map_.noop();
+    const Thing* other = agent_at(s, walk.ahead(map_.torus()));
+    if (other != nullptr) {
+      // Two that step aside at the same time meet again.
+      if (s.view.value(*other, features_.id) > s.id && own.blocked < kShortBlocked) return wait_or_yield(s, *other);
+      const Way around = find(agents_near(map_, s.map, s.view, 1), space);
+      if (around.length == 0 || around.length > walk.way.length - walk.next + kDetour) return wait_or_yield(s, *other);
+      walk.begin(around, s.here);
+    }
+    own.blocked = 0;
+    return map_.move(walk.direction());
+  }
+
+  const Thing* agent_at(const Scene& s, std::uint16_t cell) const {
+    for (std::uint32_t i = 0; i < s.view.num_things; ++i)
+      if (s.view.things[i].kind == kAgent && map_.cell_of(s.map, s.view.things[i]) == cell) return &s.view.things[i];
+    return nullptr;
+  }
+
+  int wait_or_yield(Scene& s, const Thing& other) const {
+    ++s.own.blocked;
+    if (s.view.value(other, features_.id) > s.id && s.own.blocked <= kLongBlocked) return map_.noop();
+    s.own.blocked = 0;
+    s.own.yields = kYields;
+    return back_off(s);
+  }
+
+  // Away from the nearest agent.
+  int back_off(Scene& s) const {
+    const Torus& torus = map_.torus();
+    s.own.walk.way.length = 0;
+    std::int32_t best = -1, action = map_.noop();
+    for (std::uint32_t i = 0; i < map_.directions(); ++i) {
+      const auto direction = static_cast<std::uint32_t>((i + s.draw) % map_.directions());
+      const std::uint16_t cell = torus.beside(s.here, direction);
+      if (!is_free(s, cell)) continue;
+      std::int32_t nearest = 1000;
+      for (std::uint32_t k = 0; k < s.view.num_things; ++k) {
+        if (s.view.things[k].kind != kAgent) continue;
+        nearest = std::min(nearest, torus.steps_between(cell, map_.cell_of(s.map, s.view.things[k])));
+      }
+      if (nearest == 0 || nearest <= best) continue;
+      best = nearest;
+      action = map_.move(direction);
+    }
+    return action;
   }
 
   // Gatherers part the directions from the assembler among themselves.
@@ -261,10 +302,8 @@ class ExtractorHub final : public Script<std::uint8_t> {
   // Beside the assembler, on the side of the chest.
   bool is_maker_place(const Scene& s, std::uint16_t cell) const {
     const Torus& torus = map_.torus();
-    const auto far = [&](std::uint16_t a, std::uint16_t b) {
-      return std::abs(torus.rows_between(a, b)) + std::abs(torus.columns_between(a, b));
-    };
-    return is_free(s, cell) && far(s.maker, cell) == 1 && far(cell, s.chest) < far(s.maker, s.chest);
+    return is_free(s, cell) && torus.steps_between(s.maker, cell) == 1 &&
+           torus.steps_between(cell, s.chest) < torus.steps_between(s.maker, s.chest);
   }
 
   int store(Scene& s) const {
@@ -297,9 +336,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
 
   std::uint32_t time_to_deliver(const Scene& s, std::uint32_t products) const {
     const Torus& torus = map_.torus();
-    const std::int32_t far =
-        std::abs(torus.rows_between(s.here, s.maker)) + std::abs(torus.columns_between(s.here, s.maker));
-    return 3 * static_cast<std::uint32_t>(far) / 2 + 4 * products + 10;
+    return 3 * static_cast<std::uint32_t>(torus.steps_between(s.here, s.maker)) / 2 + 4 * products + 10;
   }
 
   bool beside(const Scene& s, std::uint16_t cell) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 
@@ -42,6 +43,10 @@ class Torus {
   }
   std::int32_t columns_between(std::uint16_t from, std::uint16_t to) const {
     return around((to & column_mask_) - (from & column_mask_), columns());
+  }
+  // In four directions, with nothing in between.
+  std::int32_t steps_between(std::uint16_t from, std::uint16_t to) const {
+    return std::abs(rows_between(from, to)) + std::abs(columns_between(from, to));
   }
 
  private:
