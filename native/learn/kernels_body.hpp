@@ -250,8 +250,7 @@ void ppo(const PpoJob& job, float* d_logits, float* d_values, float* ratios, dou
     const float held = advantage * std::min(std::max(ratio, 1.0f - job.clip), 1.0f + job.clip);
     const float slope = held < free ? 0.0f : share * weight * free;
     float* d = d_logits + n * job.num_actions;
-    for (std::size_t a = 0; a < job.num_actions; ++a)
-      d[a] = p[a] * (slope + bonus * (log_p[a] + entropy));
+    for (std::size_t a = 0; a < job.num_actions; ++a) d[a] = p[a] * (slope + bonus * (log_p[a] + entropy));
     d[chosen] -= slope;
     ratios[n] = ratio;
     sum[0] -= static_cast<double>((held < free ? held : free) * weight);
