@@ -27,7 +27,8 @@ NUMBERS = {
     "optimizer.beta1", "optimizer.clip_range", "optimizer.beta2", "optimizer.eps", "optimizer.learning_rate",
     "optimizer.max_grad_norm", "optimizer.weight_decay",
     "trainer.c_clip", "trainer.gae_lambda", "trainer.gamma", "trainer.prio_alpha", "trainer.prio_beta0",
-    "trainer.reward_clip", "trainer.reward_time_scale", "trainer.rho_clip", "trainer.shared_advantage", "trainer.target_kl",
+    "trainer.reward_clip", "trainer.reward_time_scale", "trainer.rho_clip", "trainer.shared_advantage",
+    "trainer.target_kl",
 }  # fmt: skip
 
 # Sizes: what is allocated, compiled or counted by them is made once.
@@ -49,7 +50,8 @@ FIRST = {"policy.actor_gain"}
 LOOKING = {
     "analysis.gradient_epochs", "analysis.weight_epochs",
     "checkpoint.epochs", "checkpoint.keep", "checkpoint.seconds",
-    "evaluation.episodes", "evaluation.epochs", "evaluation.replays_every_epochs", "evaluation.seconds",
+    "evaluation.episodes", "evaluation.epochs", "evaluation.final_seconds",
+    "evaluation.replays_every_epochs", "evaluation.seconds",
     "guard.max_kl", "guard.min_entropy", "guard.min_explained_variance",
     "monitor.seconds",
     "profiler.active_steps", "profiler.interval_epochs", "profiler.rollout_timing", "profiler.wait_steps",
