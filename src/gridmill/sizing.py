@@ -227,7 +227,7 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     if env is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TokenBudgetWarning)  # said when the worlds are really made
-            env = make(run.game, num_worlds=1, masks=run.trainer.masks)
+            env = make(run.game, num_worlds=1, masks=run.trainer.masks, teacher=run.teacher)
         with env:
             return memory(run, env)
     t = run.trainer

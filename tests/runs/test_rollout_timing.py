@@ -46,7 +46,7 @@ def test_what_a_run_does_not_have_has_no_row() -> None:
 
 
 def test_every_second_rollout_is_timed_and_in_the_metrics(tmp_path: Path) -> None:
-    """Until the teacher's phase ends its calls cost the core time; after it they cost nothing."""
+    """Until the teacher's phase ends its calls cost the core time; after it only the clock is read."""
     changes = {"run": "timed", "profiler.rollout_timing": 2, "trainer.total_timesteps": 4 * EPOCH}
     folder = train(taught(changes, clone={"until": 2.0 * EPOCH}), tmp_path, panel=False).folder
     log = (folder / "log.txt").read_text()
@@ -55,7 +55,8 @@ def test_every_second_rollout_is_timed_and_in_the_metrics(tmp_path: Path) -> Non
     for words in ("env wait", "copy", "student forward", "teacher", "  store", "threads of the core", "teacher calls"):
         assert words in log, words
     records = epochs_of(folder)
-    assert [record["time/teacher_calls"] > 0 for record in records] == [True, True, False, False]
+    calls = [record["time/teacher_calls"] for record in records]
+    assert min(calls[:2]) > 2 * max(calls[2:])
     for record in records:
         assert record["time/core"] >= record["time/teacher_calls"]
         parts = ("env", "copy", "act", "teacher", "store")
