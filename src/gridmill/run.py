@@ -259,7 +259,8 @@ class Run(Config):
 
     @classmethod
     def upgraded(cls, tree: Any) -> Any:
-        return _with_kind_of_game(super().upgraded(tree))
+        found = _with_kind_of_game(super().upgraded(tree))
+        return {"players": {}} | found if isinstance(found, dict) else found
 
 
 # Games of the first format said nothing of their score; it went by their names.

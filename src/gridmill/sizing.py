@@ -22,6 +22,7 @@ from gridmill.env import Env
 from gridmill.env.scripts import dealt
 from gridmill.games.make import make
 from gridmill.grid.env import TokenBudgetWarning
+from gridmill.losses import head_parameters
 from gridmill.policy.config import Size
 from gridmill.policy.spec import Spec
 from gridmill.run import Run, TrainerConfig
@@ -232,7 +233,8 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     if env is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TokenBudgetWarning)  # said when the worlds are really made
-            env = make(run.trained_games, num_worlds=1, masks=run.trainer.masks, signal=run.trainer.signal)
+            t = run.trainer
+            env = make(run.trained_games, num_worlds=1, masks=t.masks, signal=t.signal, teacher=run.teacher)
         with env:
             return memory(run, env)
     t = run.trainer
@@ -269,16 +271,11 @@ def _columns(run: Run, env: Env) -> int:
 def _policy_size(run: Run, spec: Spec) -> Size | None:
     """As the policy reports it, and the heads of the losses; None where torch is not installed."""
     try:
-        import torch
-
         from gridmill.policy.network import Policy
     except ModuleNotFoundError:
         return None
     size = Policy.size(run.policy, spec)
-    with torch.device("meta"):  # shapes without memory
-        heads = [loss.heads(spec, run.policy) for loss in run.losses.values()]
-    own = sum(parameter.numel() for head in heads if head is not None for parameter in head.parameters())
-    return size._replace(parameters=size.parameters + own)
+    return size._replace(parameters=size.parameters + head_parameters(run.losses, spec, run.policy))
 
 
 def _refuse_more_than_there_is(run: Run, need: Memory, step: int, learned_from: int, activations: int) -> None:

@@ -26,15 +26,20 @@ from gridmill.runs import overrides, resume, train
 
 REFUSED = {
     "run", "seed", "game", "optimizer.kind", "trainer.num_worlds", "trainer.masks", "trainer.desync_episodes",
-    *(path for path in TABLE if path.startswith("policy.")),
+    "curriculum.sets", "players", *(path for path in TABLE if path.startswith("policy.")),
 }  # fmt: skip
-VALUES = dict.fromkeys(("losses.ppo.begin", "losses.value.begin"), (1_000.0,))  # what still lies ahead after a resume
+BEGINS = tuple(path for path in TABLE if path.startswith("losses.") and path.endswith(".begin"))
+# What still lies ahead after a resume.
+VALUES: dict[str, tuple[Any, ...]] = dict.fromkeys(BEGINS, (1_000.0,)) | {"supervised_steps": (10_000,)}
+HEADS = {"losses.contrastive.size"}  # what a saved module is as large as
 
 
 def text(value: Any) -> str:
     """A value as it is typed."""
     if isinstance(value, Config):
         return json.dumps(value.tree())
+    if isinstance(value, dict | tuple):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -79,7 +84,7 @@ def test_it_is_refused_in_one_line(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(p, marks=[needs_bf16] if p in WITH_BF16 else []) for p in TABLE if p not in REFUSED],
+    [pytest.param(p, marks=[needs_bf16] if p in WITH_BF16 else []) for p in TABLE if p not in REFUSED | HEADS],
 )
 def test_it_takes_effect(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = TABLE[path]
@@ -91,6 +96,13 @@ def test_it_takes_effect(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in VALUES.get(path, case.values):
         seen.append(see(case, base, [f"{path}={text(value)}"], monkeypatch))
     assert len(set(seen)) == len(seen), seen
+
+
+@pytest.mark.parametrize("path", sorted(HEADS))
+def test_a_module_of_another_size_is_refused_in_one_line(path: str) -> None:
+    case = TABLE[path]
+    with pytest.raises(ValueError, match=r"^losses: expected the modules that the run was saved with"):
+        resumed(tiny(case.epochs, **case.with_), [f"{path}={text(case.values[0])}"])
 
 
 def test_worlds_of_another_implementation_are_refused_in_one_line() -> None:

@@ -27,7 +27,8 @@ NUMBERS = {
     "optimizer.beta1", "optimizer.clip_range", "optimizer.beta2", "optimizer.eps", "optimizer.learning_rate",
     "optimizer.max_grad_norm", "optimizer.weight_decay",
     "trainer.c_clip", "trainer.gae_lambda", "trainer.gamma", "trainer.prio_alpha", "trainer.prio_beta0",
-    "trainer.reward_clip", "trainer.reward_time_scale", "trainer.rho_clip", "trainer.shared_advantage", "trainer.target_kl",
+    "trainer.reward_clip", "trainer.reward_time_scale", "trainer.rho_clip", "trainer.shared_advantage",
+    "trainer.target_kl",
 }  # fmt: skip
 
 # Sizes: what is allocated, compiled or counted by them is made once.
@@ -43,13 +44,19 @@ PLACES = {
     *(f"losses.{name}.{end}" for name in losses.names() for end in ("begin", "until")),
     "seed", "supervised_steps", "trainer.total_timesteps", "trainer.window_env_steps",
 }  # fmt: skip
+# How tasks are chosen: by the run's own scores, which change what they mean as it goes on.
+CHOOSING = {
+    "curriculum.explore", "curriculum.fast", "curriculum.least_progress", "curriculum.patience", "curriculum.slow",
+    "curriculum.tasks", "curriculum.tries",
+}  # fmt: skip
 # Read once, when the network is made.
 FIRST = {"policy.actor_gain"}
 # How often a run is looked at, saved, judged or warned about: nothing is learned from these.
 LOOKING = {
     "analysis.gradient_epochs", "analysis.weight_epochs",
     "checkpoint.epochs", "checkpoint.keep", "checkpoint.seconds",
-    "evaluation.episodes", "evaluation.epochs", "evaluation.replays_every_epochs", "evaluation.seconds",
+    "evaluation.episodes", "evaluation.epochs", "evaluation.final_seconds",
+    "evaluation.replays_every_epochs", "evaluation.seconds",
     "guard.max_kl", "guard.min_entropy", "guard.min_explained_variance",
     "monitor.seconds",
     "profiler.active_steps", "profiler.interval_epochs", "profiler.rollout_timing", "profiler.wait_steps",
@@ -83,7 +90,7 @@ def test_every_number_takes_a_schedule_or_is_listed() -> None:
         elif kinds & {int, float} and not any(isinstance(k, type) and issubclass(k, Config) for k in kinds):
             fixed.add(path)
     assert scheduled == NUMBERS
-    assert fixed == SIZES | PLACES | FIRST | LOOKING
+    assert fixed == SIZES | PLACES | CHOOSING | FIRST | LOOKING
 
 
 def test_the_optimizer_follows_its_schedules() -> None:

@@ -304,3 +304,17 @@ def test_losses_are_summed_in_their_order() -> None:
         found[name] = trainer.weights()
     for name, tensor in found["usual"].items():
         torch.testing.assert_close(found["turned"][name], tensor, rtol=1e-4, atol=1e-5)
+
+
+def test_the_example_trains_its_head() -> None:
+    """examples/own_loss.py, one file outside of the package, as the command names it."""
+    kind = f"{Path(__file__).parents[2] / 'examples' / 'own_loss.py'}:Forecast"
+    run = overrides.apply(tiny(6), [f"losses.forecast.kind={kind}", "losses.forecast.weight=0.5"])
+    trainer = Trainer(run.replace("optimizer.learning_rate", 0.01))
+    before = {name: weight.clone() for name, weight in trainer.learner._heads().items()}
+    found = [trainer.epoch() for _ in range(6)]
+    after = trainer.learner._heads()
+    trainer.close()
+    assert all(not torch.equal(after[name], weight) for name, weight in before.items())
+    assert found[-1]["loss/forecast"] < found[0]["loss/forecast"]
+    assert found[-1]["forecast/moved"] > 0

@@ -36,7 +36,7 @@ struct HubMemory {
 };
 
 // What an agent knows in one tick.
-struct Scene {
+struct Situation {
   HubMemory& own;
   std::byte* map;
   const View& view;
@@ -81,7 +81,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
     const std::uint32_t tick = own.tick + 1;
     if (!map_.remember(view, map)) own = HubMemory{};
     own.tick = tick;
-    Scene s{own, map, view, draw};
+    Situation s{own, map, view, draw};
     s.here = MapReader::here(map);
     s.id = view.value(view.self, id_);
     s.vibe = view.value(view.self, vibe_);
@@ -110,7 +110,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
 
   // ---- what is known of stations
 
-  void note_stations(Scene& s) const {
+  void note_stations(Situation& s) const {
     for (std::uint32_t i = 0; i < s.view.num_things; ++i) {
       const Thing& thing = s.view.things[i];
       if (thing.kind < kFirstKind) continue;
@@ -138,10 +138,10 @@ class ExtractorHub final : public Script<std::uint8_t> {
 
   // ---- walking
 
-  bool is_free(const Scene& s, std::uint16_t cell) const { return MapReader::cells(s.map)[cell] == kFree; }
+  bool is_free(const Situation& s, std::uint16_t cell) const { return MapReader::cells(s.map)[cell] == kFree; }
 
   // The cells between assembler and chest belong to the maker.
-  bool in_lane(const Scene& s, std::uint16_t cell) const {
+  bool in_lane(const Situation& s, std::uint16_t cell) const {
     if (s.maker == kNowhere || s.chest == kNowhere || (s.id == 0 && num_agents_ > 1)) return false;
     const Torus& torus = map_.torus();
     const std::int32_t rows = torus.rows_between(s.maker, s.chest), columns = torus.columns_between(s.maker, s.chest);
@@ -154,7 +154,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
 
   // The next step of a way to where is_goal(cell) holds.
   template <class IsGoal>
-  int go(Scene& s, IsGoal is_goal) const {
+  int go(Situation& s, IsGoal is_goal) const {
     const auto may_enter = [&](std::uint16_t cell) { return is_free(s, cell) && !in_lane(s, cell); };
     return walk_on(s, is_goal, may_enter, [&](std::span<const std::uint16_t> closed, SearchSpace& space) {
       const auto found = [&](std::uint16_t cell, std::uint32_t) { return is_goal(cell); };
@@ -163,7 +163,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
   }
 
   // The next step of a way to what was never seen, in the agent's own sector first.
-  int explore(Scene& s) const {
+  int explore(Situation& s) const {
     const Kind* cells = MapReader::cells(s.map);
     const auto is_unknown = [&](std::uint16_t cell) { return cells[cell] == kUnknown; };
     const auto may_enter = [&](std::uint16_t cell) { return is_free(s, cell); };
@@ -177,7 +177,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
   // On the way that is kept for as long as its goal is one, or on a new one of find(closed cells, space). Where another
   // agent is in the way: around it if that is not much longer, else the one with the lower number goes first.
   template <class IsGoal, class MayEnter, class Find>
-  int walk_on(Scene& s, IsGoal is_goal, MayEnter may_enter, Find find) const {
+  int walk_on(Situation& s, IsGoal is_goal, MayEnter may_enter, Find find) const {
     HubMemory& own = s.own;
     Walk& walk = own.walk;
     if (own.yields > 0) {
@@ -203,13 +203,13 @@ class ExtractorHub final : public Script<std::uint8_t> {
     return map_.move(walk.direction());
   }
 
-  const Thing* agent_at(const Scene& s, std::uint16_t cell) const {
+  const Thing* agent_at(const Situation& s, std::uint16_t cell) const {
     for (std::uint32_t i = 0; i < s.view.num_things; ++i)
       if (s.view.things[i].kind == kAgent && map_.cell_of(s.map, s.view.things[i]) == cell) return &s.view.things[i];
     return nullptr;
   }
 
-  int wait_or_yield(Scene& s, const Thing& other) const {
+  int wait_or_yield(Situation& s, const Thing& other) const {
     ++s.own.blocked;
     if (s.view.value(other, features_.id) > s.id && s.own.blocked <= kLongBlocked) return map_.noop();
     s.own.blocked = 0;
@@ -218,7 +218,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
   }
 
   // Away from the nearest agent.
-  int back_off(Scene& s) const {
+  int back_off(Situation& s) const {
     const Torus& torus = map_.torus();
     s.own.walk.way.length = 0;
     std::int32_t best = -1, action = map_.noop();
@@ -239,7 +239,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
   }
 
   // Gatherers part the directions from the assembler among themselves.
-  bool in_own_sector(const Scene& s, std::uint16_t cell) const {
+  bool in_own_sector(const Situation& s, std::uint16_t cell) const {
     if (s.maker == kNowhere || num_agents_ < 3) return true;
     const std::int32_t down = map_.torus().rows_between(s.maker, cell),
                        right = map_.torus().columns_between(s.maker, cell);
@@ -260,7 +260,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
 
   // ---- around the assembler
 
-  bool around_maker(const Scene& s, std::uint16_t cell) const {
+  bool around_maker(const Situation& s, std::uint16_t cell) const {
     const Torus& torus = map_.torus();
     return s.maker != kNowhere && cell != s.maker && std::abs(torus.rows_between(s.maker, cell)) <= 1 &&
            std::abs(torus.columns_between(s.maker, cell)) <= 1;
@@ -271,7 +271,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
     bool enough = true;
     std::uint32_t showing = 0;
   };
-  Pool pool(const Scene& s) const {
+  Pool pool(const Situation& s) const {
     Pool found;
     std::array<std::uint32_t, kMostResources> there{};
     const auto add = [&](const Thing& thing) {
@@ -286,7 +286,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
     return found;
   }
 
-  int make(Scene& s) const {
+  int make(Situation& s) const {
     if (s.maker == kNowhere || s.chest == kNowhere) return explore(s);
     if (s.vibe != deposit_vibe_) return show_deposit_;
     const Pool around = pool(s);
@@ -300,27 +300,27 @@ class ExtractorHub final : public Script<std::uint8_t> {
   }
 
   // Beside the assembler, on the side of the chest.
-  bool is_maker_place(const Scene& s, std::uint16_t cell) const {
+  bool is_maker_place(const Situation& s, std::uint16_t cell) const {
     const Torus& torus = map_.torus();
     return is_free(s, cell) && torus.steps_between(s.maker, cell) == 1 &&
            torus.steps_between(cell, s.chest) < torus.steps_between(s.maker, s.chest);
   }
 
-  int store(Scene& s) const {
+  int store(Situation& s) const {
     if (s.vibe != deposit_vibe_) return show_deposit_;
     return s.chest == kNowhere ? explore(s) : go(s, [&](std::uint16_t cell) { return cell == s.chest; });
   }
 
   // ---- gathering
 
-  std::uint32_t worth(const Scene& s) const {
+  std::uint32_t worth(const Situation& s) const {
     std::uint32_t products = kStock;
     for (std::uint32_t r = 0; r < num_resources_; ++r)
       if (gathered_[r]) products = std::min(products, s.held[r] / recipe_.inputs[r]);
     return products;
   }
 
-  int gather(Scene& s) const {
+  int gather(Situation& s) const {
     if (s.maker != kNowhere && s.own.delivers != 0) return deliver(s);
     const std::uint32_t products = worth(s);
     const std::uint32_t batch = num_agents_ > 1 ? kBatch : 1;
@@ -334,19 +334,19 @@ class ExtractorHub final : public Script<std::uint8_t> {
     return go(s, [&](std::uint16_t cell) { return cell == station.cell; });
   }
 
-  std::uint32_t time_to_deliver(const Scene& s, std::uint32_t products) const {
+  std::uint32_t time_to_deliver(const Situation& s, std::uint32_t products) const {
     const Torus& torus = map_.torus();
     return 3 * static_cast<std::uint32_t>(torus.steps_between(s.here, s.maker)) / 2 + 4 * products + 10;
   }
 
-  bool beside(const Scene& s, std::uint16_t cell) const {
+  bool beside(const Situation& s, std::uint16_t cell) const {
     for (std::uint32_t d = 0; d < map_.directions(); ++d)
       if (map_.torus().beside(s.here, d) == cell) return true;
     return false;
   }
 
   // It gives all it has, and the agent can pay for it.
-  bool is_ready(const Scene& s, const Station& station) const {
+  bool is_ready(const Situation& s, const Station& station) const {
     if (station.ready_at > s.own.tick) return false;
     const HubSource& source = source_of(station);
     for (std::uint32_t r = 0; r < num_resources_; ++r)
@@ -355,7 +355,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
   }
 
   // On the way to a station until there is enough; at it, until there is plenty or it rests.
-  bool is_worth_going(const Scene& s, const Station& station) const {
+  bool is_worth_going(const Situation& s, const Station& station) const {
     const HubSource& source = source_of(station);
     const std::uint32_t held = s.held[source.gives], cost = recipe_.inputs[source.gives];
     const bool rests = station.ready_at > s.own.tick + kLongestWait;
@@ -365,7 +365,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
   }
 
   // The station that has something lacking soonest; home, if that takes long and there is something to bring.
-  void choose(Scene& s, std::uint32_t products) const {
+  void choose(Situation& s, std::uint32_t products) const {
     std::array<std::uint32_t, kMostStations> steps{};
     SearchSpace space;
     const Kind* cells = MapReader::cells(s.map);
@@ -395,7 +395,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
     if (products > 0 && s.maker != kNowhere && soonest > kLongestWait) start_delivery(s);
   }
 
-  int start_delivery(Scene& s) const {
+  int start_delivery(Situation& s) const {
     s.own.delivers = 1;
     s.own.target = 0;
     s.own.waiting = 0;
@@ -404,7 +404,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
   }
 
   // Beside the assembler, showing the vibe, for as long as there is enough to make something of.
-  int deliver(Scene& s) const {
+  int deliver(Situation& s) const {
     const bool alone = num_agents_ == 1 || s.own.waiting > kPatience;
     if (!around_maker(s, s.here) && !alone) {
       return go(s, [&](std::uint16_t cell) { return around_maker(s, cell) && is_free(s, cell) && !in_lane(s, cell); });
@@ -421,7 +421,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
     return alone ? go(s, [&](std::uint16_t cell) { return cell == s.maker; }) : map_.noop();
   }
 
-  int gather_again(Scene& s) const {
+  int gather_again(Situation& s) const {
     choose(s, 0);
     if (s.own.target == 0) return explore(s);
     const std::uint16_t goal = s.own.stations[s.own.target - 1].cell;

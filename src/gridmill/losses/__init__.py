@@ -182,3 +182,12 @@ def terms(losses: Mapping[str, Loss]) -> list[tuple[str, Callable[..., Result]]]
         name = next(iter(rest))
         found.append((name, rest.pop(name).term(rest)))
     return found
+
+
+def head_parameters(losses: Mapping[str, Loss], spec: Spec, config: PolicyConfig) -> int:
+    """How many numbers the modules of some losses have; none of them takes memory here."""
+    import torch
+
+    with torch.device("meta"):
+        heads = [loss.heads(spec, config) for loss in losses.values()]
+    return sum(parameter.numel() for head in heads if head is not None for parameter in head.parameters())

@@ -57,6 +57,7 @@ FIXED = (
     "trainer.num_worlds",
     "trainer.masks",
     "trainer.desync_episodes",
+    "players",
 )
 UNSAID = {"run.policy.init_from": ""}  # what a record from before the setting existed means
 

@@ -1,5 +1,5 @@
-"""Actors: other policies of checkpoints beside ours. A teacher is shown what ours sees, and what it makes of it is stored
-for the losses; a frozen player acts in rows that are not learned from.
+"""Actors: other policies of checkpoints beside ours. A teacher is shown what ours sees, and what it makes of it is
+stored for the losses; a frozen player acts in rows that are not learned from.
 
 Each remembers its own recurrent state, which is part of a run's state.
 """
