@@ -135,8 +135,10 @@ def test_scripts_and_bots_are_offered_where_they_can_play() -> None:
     found = {name: baselines(games.build(name)) for name in games.names()}
     assert found["arena"] == found["arena_basic_easy_shaped"] == ["random", "script:arena"]
     assert found["prospector"] == ["random", "script:shuttle"]
-    for name in ("toy", "navigation", "cogsguard", "extractor_hub"):
-        assert found[name] == ["random"], name
+    for name in ("navigation", "cogsguard", "extractor_hub"):
+        assert found[name] == ["random", f"script:{name}"], name
+    assert found["toy"] == ["random"]
+    assert found["cogsguard_arena"] == ["random", "script:cogsguard"]
     assert "arena" not in games.prospector().scripts()
 
 

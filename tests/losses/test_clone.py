@@ -269,7 +269,7 @@ def test_threads_and_lanes_draw_the_same_rows(monkeypatch: pytest.MonkeyPatch) -
             "expected a loss that learns from a teacher, got none; add one: losses.clone.weight=1 - at "
             "`$.supervised_steps`",
         ),
-        ({"teacher": "nobody"}, "no script `nobody` for berries - its scripts: none - at `$.teacher`"),
+        ({"teacher": "nobody"}, "no script `nobody` for berries - its scripts: navigation - at `$.teacher`"),
     ],
 )
 def test_what_does_not_fit_together(changes: dict[str, Any], said: str) -> None:

@@ -118,8 +118,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
       if (station == nullptr) continue;
       station->kind = thing.kind;
       station->ready_at = s.own.tick + s.view.value(thing, converting_);
-      if (thing.kind >= kFirstSource)
-        station->empty = source_of(*station).limited && s.view.value(thing, uses_) == 0;
+      if (thing.kind >= kFirstSource) station->empty = source_of(*station).limited && s.view.value(thing, uses_) == 0;
     }
     for (std::uint32_t i = 0; i < s.own.num_stations; ++i) {
       if (s.own.stations[i].kind == kMaker) s.maker = s.own.stations[i].cell;
@@ -194,7 +193,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
     const Thing* other = agent_at(s, walk.ahead(map_.torus()));
     if (other != nullptr) {
       // Two that step aside at the same time meet again.
-      if (s.view.value(*other, features_.id) > s.id && own.blocked < kShortBlocked) return wait_or_yield(s, *other);
+      if (s.view.value(*other, id_) > s.id && own.blocked < kShortBlocked) return wait_or_yield(s, *other);
       const Way around = find(agents_near(map_, s.map, s.view, 1), space);
       if (around.length == 0 || around.length > walk.way.length - walk.next + kDetour) return wait_or_yield(s, *other);
       walk.begin(around, s.here);
@@ -211,7 +210,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
 
   int wait_or_yield(Situation& s, const Thing& other) const {
     ++s.own.blocked;
-    if (s.view.value(other, features_.id) > s.id && s.own.blocked <= kLongBlocked) return map_.noop();
+    if (s.view.value(other, id_) > s.id && s.own.blocked <= kLongBlocked) return map_.noop();
     s.own.blocked = 0;
     s.own.yields = kYields;
     return back_off(s);
