@@ -231,7 +231,7 @@ def test_the_estimate_with_the_columns_of_a_loss_that_ships(name: str, tmp_path:
     run, settings = tiny(1), {}
     if name == "clone":
         arena = games.arena_basic_easy_shaped(num_agents=6, max_steps=20)
-        run = run.replace_all([("game", arena), ("score", ""), ("teacher", "arena")])
+        run = run.replace_all([("game", arena), ("score", ""), ("teacher", "arena"), ("trainer.batch_size", 192)])
     if name == "kickstart":
         settings = {"teacher": str(train(tiny(1, run="teacher"), tmp_path, panel=False).folder)}
     compare_with_the_tensors(run.replace("losses", losses.read({**run.losses, name: settings})))
