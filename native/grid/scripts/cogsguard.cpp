@@ -16,7 +16,7 @@ constexpr std::uint32_t kAvoidFor = 40;
 
 class Mind {
  public:
-  Mind(Turn& turn, bool news) : t_(turn), m_(turn.memory), news_(news) {}
+  Mind(Decision& turn, bool news) : t_(turn), m_(turn.memory), news_(news) {}
 
   int act() {
     const Gear gear = gear_for(t_);
@@ -98,7 +98,7 @@ class Mind {
     return t_.ids.move[static_cast<std::size_t>(d)];
   }
 
-  Turn& t_;
+  Decision& t_;
   Memory& m_;
   bool news_;
 };
@@ -114,7 +114,7 @@ class CogsguardScript final : public Script<std::uint8_t> {
     Row row;
     read_row(ids_, tokens, row);
     ++memory.tick;
-    Turn turn{ids_, row, memory, place_of(-row.north, -row.west), draw};
+    Decision turn{ids_, row, memory, place_of(-row.north, -row.west), draw};
     for (const int amount : row.cargo) turn.cargo += amount;
     turn.poorest = *std::min_element(row.store.begin(), row.store.end());
     const bool news = remember(memory, row, turn.here, ids_);

@@ -28,7 +28,7 @@ constexpr int kCompassRows[] = {-64, 64, 0, 0, -45, 45, 45, -45}, kCompassColumn
 
 class Planner {
  public:
-  Planner(Turn& turn, Gear gear, const Bits& agents)
+  Planner(Decision& turn, Gear gear, const Bits& agents)
       : t_(turn),
         m_(turn.memory),
         gear_(gear),
@@ -49,7 +49,7 @@ class Planner {
   }
 
  private:
-  static StepCosts costs_of(const Turn& turn) {
+  static StepCosts costs_of(const Decision& turn) {
     StepCosts costs;
     costs.away = turn.row.solar > 1 ? 3 : 5;
     costs.danger_more = turn.row.gear == aligner ? 8 : 4;
@@ -229,7 +229,7 @@ class Planner {
     return 0;
   }
 
-  Turn& t_;
+  Decision& t_;
   Memory& m_;
   Gear gear_;
   Ground ground_;
@@ -244,7 +244,7 @@ class Planner {
 
 }  // namespace
 
-bool plan(Turn& turn, Gear gear, const Bits& agents) {
+bool plan(Decision& turn, Gear gear, const Bits& agents) {
   Planner planner(turn, gear, agents);
   Memory& m = turn.memory;
   m.has_target = 0;

@@ -11,7 +11,7 @@ constexpr int kStepEnergy = 4;  // what a step or a use takes
 constexpr int kSafety = 10;     // hp to have left when home again
 
 // All that one decision looks at.
-struct Turn {
+struct Decision {
   const Ids& ids;
   const Row& row;
   Memory& memory;
@@ -21,9 +21,9 @@ struct Turn {
   int poorest = 0;  // the least that the store has of an element
 };
 
-Gear gear_for(Turn& turn);
-Goal choose_goal(Turn& turn, Gear gear);
+Gear gear_for(Decision& turn);
+Goal choose_goal(Decision& turn, Gear gear);
 // Puts the way to the best target of the memory's goal into the memory; false if there is none.
-bool plan(Turn& turn, Gear gear, const Bits& agents);
+bool plan(Decision& turn, Gear gear, const Bits& agents);
 
 }  // namespace gridmill::grid::cogsguard

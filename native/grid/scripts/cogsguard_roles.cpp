@@ -25,14 +25,14 @@ bool affordable(const Row& row, Gear gear) {
   return row.hp > 0;
 }
 
-int hearts_to_have(const Turn& turn) {
+int hearts_to_have(const Decision& turn) {
   const Site* place = turn.memory.nearest(hub, turn.here);
   return turn.poorest / kHeartCost + (place ? place->stock : 0);
 }
 
 // Whether hp lasts only just until the agent stands where its team heals. Ways are about half as long again as they
 // would be without walls.
-bool must_retreat(const Turn& turn) {
+bool must_retreat(const Decision& turn) {
   const Memory& m = turn.memory;
   int nearest = kSide, enemies = 0;
   for (std::uint32_t i = 0; i < m.num_sites; ++i) {
@@ -50,7 +50,7 @@ bool must_retreat(const Turn& turn) {
 }
 
 // The clips act on the compound, where aligners cannot get influence then.
-bool threatened(const Turn& turn) {
+bool threatened(const Decision& turn) {
   const Memory& m = turn.memory;
   const Site* home = m.nearest(hub, turn.here);
   for (std::uint32_t i = 0; i < m.num_sites; ++i) {
@@ -61,12 +61,12 @@ bool threatened(const Turn& turn) {
   return false;
 }
 
-int hearts_wanted(const Turn& turn) {
+int hearts_wanted(const Decision& turn) {
   if (turn.memory.tick < kOpening) return kFirstHearts;
   return std::clamp(turn.poorest / kHeartCost, kFewHearts, kMostHearts);
 }
 
-Goal fight(const Turn& turn, Goal use) {
+Goal fight(const Decision& turn, Goal use) {
   const Memory& m = turn.memory;
   const int hearts = turn.row.hearts;
   const bool some = hearts_to_have(turn) > 0;
@@ -77,7 +77,7 @@ Goal fight(const Turn& turn, Goal use) {
 
 }  // namespace
 
-Gear gear_for(Turn& turn) {
+Gear gear_for(Decision& turn) {
   const auto number = static_cast<std::size_t>(turn.row.id % 8);
   Gear role = kRoles[number];
   if (role == scrambler && turn.memory.tick < kScrambleFrom && !threatened(turn)) role = aligner;
@@ -88,7 +88,7 @@ Gear gear_for(Turn& turn) {
   return turn.memory.converted ? kConverted[number] : role;
 }
 
-Goal choose_goal(Turn& turn, Gear gear) {
+Goal choose_goal(Decision& turn, Gear gear) {
   const Memory& m = turn.memory;
   if (must_retreat(turn)) return retreat;
   const int room = turn.row.gear == miner ? kFull : kByHand;
