@@ -355,6 +355,7 @@ class ExtractorHub final : public Script<std::uint8_t> {
 
   // On the way to a station until there is enough; at it, until there is plenty or it rests.
   bool is_worth_going(const Situation& s, const Station& station) const {
+    if (station.kind < kFirstSource) return false;
     const HubSource& source = source_of(station);
     const std::uint32_t held = s.held[source.gives], cost = recipe_.inputs[source.gives];
     const bool rests = station.ready_at > s.own.tick + kLongestWait;
