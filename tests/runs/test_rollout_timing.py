@@ -33,7 +33,9 @@ def test_rows_add_up_to_the_rollout() -> None:
     )
 
 
-@pytest.mark.parametrize(("part", "label"), [("env", "env wait"), ("act", "student forward"), ("teacher_forward", "forward")])
+@pytest.mark.parametrize(
+    ("part", "label"), [("env", "env wait"), ("act", "student forward"), ("teacher_forward", "forward")]
+)
 def test_the_largest_row_is_marked(part: str, label: str) -> None:
     found: dict[str, Any] = {"teacher_forward": 0.01, "teacher_store": 0.01} | {part: 5.0}
     lines = tree(rollout=6.0, teacher=found["teacher_forward"] + 0.01, **found)
