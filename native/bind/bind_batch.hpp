@@ -143,6 +143,7 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
           nb::arg("lanes"), nb::arg("masks"), nb::arg("desync_episodes"), nb::arg("min_first_episode"),
           nb::arg("profiling"), nb::arg("validation"), nb::arg("fast"), nb::arg("teacher") = "",
           nb::arg("players") = std::vector<std::string>(), nb::arg("signal") = nb::list())
+      .def("weigh_signal", &B::weigh_signal, nb::arg("weights"))
       .def("arrays", [](const B& b) { return BatchArrays<G>(b).all(); })
       .def(
           "reset", [](B& b, std::optional<std::uint64_t> seed) { b.reset(seed); }, nb::arg("seed").none(), Release())

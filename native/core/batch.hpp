@@ -141,7 +141,13 @@ class Batch {
   }
   std::uint64_t teacher_calls() const { return worlds_.scripts.teacher_calls(); }
 
-  // ---- games
+  // ---- games and what is learned from them
+
+  void weigh_signal(const std::vector<double>& weights) {
+    const Call call(*this);
+    refuse_in_flight("weigh_signal()");
+    signal_.weigh(weights);
+  }
 
   int add_game(const Value& game, const std::string& fingerprint) {
     const Call call(*this);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -64,13 +66,23 @@ class Signal {
         else fail_field(path, name, {"value", "weight"});
       }
       if (value == nullptr || weight == nullptr) fail_at(path, "expected a `value` and a `weight`");
-      terms_.push_back({*value, decode_number(*weight, path + ".weight", between(-1e12, 1e12)), false});
+      terms_.push_back({*value, decode_number(*weight, path + ".weight", between(-kMostWeight, kMostWeight)), false});
     }
     if constexpr (!ReadsValues<G>) look_up(stats);
     before_.resize(buffers.rows * terms_.size());
   }
 
   bool on() const { return !terms_.empty(); }
+  // Between steps: what the terms weigh from now on, in their order.
+  void weigh(const std::vector<double>& weights) {
+    if (weights.size() != terms_.size())
+      throw std::invalid_argument("signal: expected " + std::to_string(terms_.size()) + " weights, got " +
+                                  std::to_string(weights.size()));
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (!(std::abs(weights[i]) <= kMostWeight))
+        throw std::invalid_argument("signal: expected weights within +-1e12, got " + std::to_string(weights[i]));
+    for (std::size_t i = 0; i < weights.size(); ++i) terms_[i].weight = weights[i];
+  }
   // What a thread needs to read the values of a world.
   std::size_t scratch() const { return agents_ * stats_ + terms_.size(); }
 
@@ -120,6 +132,7 @@ class Signal {
     std::size_t column = 0;
   };
 
+  static constexpr double kMostWeight = 1e12;
   static std::string path_of(std::size_t term) { return "$.signal[" + std::to_string(term) + "]"; }
   double* before(const Tick<G>& tick, std::uint32_t agent) {
     return before_.data() + (static_cast<std::size_t>(tick.rows.signal - first_) + agent) * terms_.size();

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tiny import difference, epochs_of, tiny, without_times
+from tiny import berries, difference, epochs_of, tiny, without_times
 
 import gridmill
 from gridmill.config import ConfigError
@@ -113,3 +114,30 @@ def test_evaluation_plays_the_game_as_it_is() -> None:
     assert run.played_game == tiny().game
     with gridmill.make(run.played_game, num_worlds=1) as env:
         assert env.signal is None
+
+
+def test_weights_follow_their_schedule() -> None:
+    """A weight that goes from 0 to 2: what is learned from in each epoch is that epoch's weight times what happened."""
+    plain = tiny(4, trainer__signal=[{"value": "berry.get", "weight": 1.0}], trainer__reward="raw")
+    moving = plain.replace("trainer.signal.0.weight", {"start": 0.0, "end": 2.0, "over": "epochs"})
+    fixed, changing = Trainer(plain), Trainer(moving)
+    first = changing.epoch()
+    assert first["signal"] == 0.0
+    assert fixed.epoch()["signal"] > 0.0
+    for epoch in range(1, 4):
+        seen = changing.progress().at(moving.trainer.signal[0].weight)
+        assert seen == pytest.approx(epoch / 2)
+        changing.epoch()
+        got = changing.experience.signal / seen  # berries: a bush may give several
+        assert torch.equal(got, got.round())
+        assert got.any()
+    fixed.close()
+    changing.close()
+
+
+def test_wrong_weights_are_refused() -> None:
+    with gridmill.make(berries(), num_worlds=2, signal=[SignalTerm(value="berry.get", weight=1.0)]) as env:
+        with pytest.raises(ValueError, match=r"^signal: expected 1 weights, got 2$"):
+            env.weigh_signal([1.0, 2.0])
+        with pytest.raises(ValueError, match=r"^signal: expected weights within \+-1e12, got nan$"):
+            env.weigh_signal([math.nan])

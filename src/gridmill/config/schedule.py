@@ -78,6 +78,13 @@ NotNegativeNumber = Annotated[
 ]
 
 
+BoundedNumber = Annotated[
+    Annotated[float, Field(ge=-1e12, le=1e12), Tag("number")]
+    | Annotated[Schedule, _ends(-1e12, 1e12), Tag("schedule")],
+    Discriminator(_number_kind),
+]
+
+
 @dataclass(frozen=True)
 class Progress:
     """Where a run is: agent steps and epochs done, of how many, and the newest metrics."""

@@ -133,6 +133,10 @@ class Env:
         """How many rows the teacher was asked for since the env was made."""
         return int(self._batch.teacher_calls) if self.teacher else 0
 
+    def weigh_signal(self, weights: Sequence[float]) -> None:
+        """What the terms of the signal weigh from now on, in their order."""
+        self._batch.weigh_signal([float(weight) for weight in weights])
+
     # ---- stepping
 
     def reset(self, seed: int | None = None) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from gridmill import games
+from gridmill.config.schedule import Progress
 from gridmill.env import Env, GameConfig
 from gridmill.env.env import batch_options
 from gridmill.games.signal import SignalTerm
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from gridmill.prospector.config import ProspectorConfig
     from gridmill.prospector.env import ProspectorBatchEnv
 
+
+BEGINNING = Progress(0, 1, 0, 1)
 
 # What an editor shall know of the result: the two games that ship have an Env with more than every Env has.
 @overload
@@ -123,7 +126,8 @@ def make(
     for term in signal:
         if not isinstance(term, SignalTerm):
             raise TypeError(f"signal: expected SignalTerms, got {term!r}")
-    options["signal"] = [term.tree() for term in signal]
+    # A weight that follows a schedule begins here; the trainer moves it with `weigh_signal`.
+    options["signal"] = [term.core_tree(BEGINNING.at(term.weight)) for term in signal]
     if not built[0].has_validation:
         if validation:
             raise ValueError(f"validation: {built[0].name} computes its observations in one way only")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
+from typing import Any
 
 from gridmill.config import Config
+from gridmill.config.schedule import BoundedNumber, Schedule
 from gridmill.grid.values import GameValue
 
 
@@ -18,8 +17,14 @@ class SignalTerm(Config):
     """
 
     value: str | GameValue
-    weight: Annotated[float, Field(ge=-1e12, le=1e12)]
+    weight: BoundedNumber
+
+    def core_tree(self, weight: float) -> dict[str, Any]:
+        """What the core compiles, with the weight of now."""
+        return self.tree() | {"weight": weight}
 
     def text(self) -> str:
         """In words, for people who read a log."""
-        return f"{self.weight:g} x {self.value if isinstance(self.value, str) else self.value.text()}"
+        w = self.weight
+        weight = f"{w.start:g}..{w.end:g}" if isinstance(w, Schedule) else f"{w:g}"
+        return f"{weight} x {self.value if isinstance(self.value, str) else self.value.text()}"

@@ -188,6 +188,8 @@ class Trainer:
         active = self.run.active_losses(now).values()
         needed = {name: column for loss in active for name, column in loss.needs().items()}
         self._teach(any(column.env == TEACHER for column in needed.values()))
+        if self.run.trainer.signal:
+            self.env.weigh_signal([now.at(term.weight) for term in self.run.trainer.signal])
         self.rollout.collect(max((loss.leads(now) for loss in active), default=0.0), needed)
 
     def _times(self) -> dict[str, float]:

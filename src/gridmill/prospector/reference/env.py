@@ -77,6 +77,11 @@ class ReferenceBatch:
         found = info(self.worlds[0])
         return [("reward", False), ("ticks", True)] + [(n, not isinstance(v, float)) for n, v in found.items()]
 
+    def weigh_signal(self, weights: list[float]) -> None:
+        if len(weights) != len(self.signal):
+            raise ValueError(f"signal: expected {len(self.signal)} weights, got {len(weights)}")
+        self.signal = [(name, weight) for (name, _), weight in zip(self.signal, weights, strict=True)]
+
     def _refuse_unknown_signal(self) -> None:
         known = [name for name, _ in self.stats()] + list(self.worlds[0].step_parts((0.0,) * 6, False, False))
         for i, (name, _) in enumerate(self.signal):
