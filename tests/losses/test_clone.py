@@ -269,13 +269,19 @@ def test_threads_and_lanes_draw_the_same_rows(monkeypatch: pytest.MonkeyPatch) -
             "expected a loss that learns from a teacher, got none; add one: losses.clone.weight=1 - at "
             "`$.supervised_steps`",
         ),
-        ({"teacher": "nobody"}, "no script `nobody` for berries - its scripts: navigation - at `$.teacher`"),
     ],
 )
 def test_what_does_not_fit_together(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         tiny(2).replace_all(changes.items())
     assert str(caught.value) == said
+
+
+def test_a_teacher_that_the_game_does_not_have() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^no script `arenas` for arena_.*; did you mean `arena`\? .* at `\$.teacher`$"
+    ):
+        taught({"teacher": "arenas"})
 
 
 def test_a_record_keeps_it() -> None:
