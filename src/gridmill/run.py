@@ -259,8 +259,7 @@ class Run(Config):
 
     @classmethod
     def upgraded(cls, tree: Any) -> Any:
-        found = _with_kind_of_game(super().upgraded(tree))
-        return {"players": {}} | found if isinstance(found, dict) else found
+        return _with_kind_of_game(super().upgraded(tree))
 
 
 # Games of the first format said nothing of their score; it went by their names.

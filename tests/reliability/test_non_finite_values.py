@@ -141,8 +141,8 @@ def test_a_wrong_world_stops_the_run_at_once(place: str, number: float, tmp_path
     """Reward or observation: the epoch it came in is not learned from; the line says which row and what."""
     plain = Rollout.collect
 
-    def collect(rollout: Rollout) -> None:
-        plain(rollout)
+    def collect(rollout: Rollout, *given: Any) -> None:
+        plain(rollout, *given)
         if rollout.step == HIT * rollout.sizes.horizon:
             numbers = getattr(rollout.experience, place)
             numbers[(5, 2, 7)[: numbers.ndim]] = number
@@ -213,8 +213,8 @@ def test_wrong_log_probs_of_the_rollout(number: float, tmp_path: Path, monkeypat
     """A log-prob that is none spoils the one update that it is part of, in the epoch in which it came."""
     plain = Rollout.collect
 
-    def collect(rollout: Rollout) -> None:
-        plain(rollout)
+    def collect(rollout: Rollout, *given: Any) -> None:
+        plain(rollout, *given)
         if rollout.step == HIT * rollout.sizes.horizon:
             rollout.experience.log_probs[5, 2] = number
 

@@ -37,7 +37,7 @@ Value wide_hall() {
   const auto number = [](std::int64_t n) { return Value{n}; };
   member(config, "map")->data = Value::Dict{{"kind", {std::string("canvas")}},
                                             {"height", number(9)},
-                                            {"width", number(300)},
+                                            {"width", number(250)},
                                             {"border", number(1)},
                                             {"layers", {Value::List{}}}};
   return config;
