@@ -110,7 +110,7 @@ TEST(a_map_larger_than_the_memory_is_forgotten_from_its_far_end) {
   std::map<std::pair<int, int>, Kind> seen;  // by rows and columns from the start
   int down = 0, right = 0;
   const Torus& torus = reader.torus();
-  for (int tick = 0; tick < 700; ++tick) {
+  for (int tick = 0; tick < 600; ++tick) {
     const View view = reader.read(b->obs);
     const std::uint16_t before = MapReader::here(row.bytes.data());
     CHECK(reader.remember(view, row.bytes.data()));
@@ -126,7 +126,7 @@ TEST(a_map_larger_than_the_memory_is_forgotten_from_its_far_end) {
       if (known != seen.end() && kind != kUnknown) CHECK_EQ(int{kind}, int{known->second});
       if (known == seen.end()) CHECK_EQ(int{kind}, int{kUnknown});
     }
-    b->actions[0] = reader.move(tick < 350 ? 3 : 2);  // east to the wall, then west
+    b->actions[0] = reader.move(tick < 300 ? 3 : 2);  // east to the wall, then west
     batch.step();
   }
   CHECK(seen.size() > 9 * 128);
