@@ -236,15 +236,18 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     masks = actions if t.masks else 0
     step = obs + masks + PER_STEP + columns + bool(run.teacher)
     size, rows = _policy_size(run.policy, spec), t.num_worlds * agents
+    learning = t.num_worlds * players_of_agents(run, agents).count("")
+    scripted = 4 if run.teacher or scripted_players(run) else 0  # what scripts would do
     state = 4 * size.state if size else 0
     minibatch = min(t.minibatch_size, t.batch_size)
     microbatch = min(_microbatch(t), minibatch)
     parts = -(-minibatch // microbatch)
     learned_from = min(parts, _threads(t)) * microbatch  # at a time
+    weights = size.parameters + _head_parameters(run, spec) if size else 0
     need = Memory(
-        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state + 4 * rows,
-        policy=4 * ((COPIES + parts) * size.parameters + learned_from * size.activations) if size else None,
-        worlds=t.num_worlds * world + rows * (2 * obs + masks + PER_ROW + state + 1),
+        experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state + 4 * learning,
+        policy=4 * ((COPIES + parts) * weights + learned_from * size.activations) if size else None,
+        worlds=t.num_worlds * world + rows * (2 * obs + masks + PER_ROW + scripted + 1) + learning * state,
     )
     _refuse_more_than_there_is(run, need, step, learned_from, size.activations * 4 if size else 0)
     return need
@@ -257,6 +260,15 @@ def _columns(run: Run, env: Env) -> int:
     arrays = [getattr(env, column.env, None) for column in needs.values() if column.env]
     of_env = sum(a.nbytes // env.num_rows for a in arrays if isinstance(a, np.ndarray))  # a wrong name is told later
     return int(of_env) + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
+
+
+def _head_parameters(run: Run, spec: Spec) -> int:
+    """Weights of the losses' own modules; nobody else's random numbers change."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        heads = [loss.heads(spec, run.policy) for loss in run.losses.values()]
+    return sum(p.numel() for head in heads if head is not None for p in head.parameters())
 
 
 def _policy_size(config: PolicyConfig, spec: Spec) -> Size | None:
