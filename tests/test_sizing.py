@@ -14,6 +14,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from taught import taught
 from tiny import tiny
 
 from gridmill import games, losses, recipes, sizing
@@ -40,6 +41,7 @@ def test_sizes_by_hand() -> None:
     assert asdict(sizing.sizes(run, 4)) == {
         "num_worlds": 6,
         "num_agents": 4,
+        "learners": (0, 1, 2, 3),
         "lanes": 3,
         "rows": 24,
         "lane_rows": 8,
@@ -57,7 +59,6 @@ def test_sizes_by_hand() -> None:
         "epochs": 3,
         "agent_steps": 5_760,
         "threads": 5,
-        "learners": (0, 1, 2, 3),
     }
 
 
@@ -202,6 +203,8 @@ def compare_with_the_tensors(run: Run) -> None:
     kept = [torch.as_tensor(array) for array in trainer.rollout.kept.values()]  # what the rollout writes into
     assert bytes_of([*x.columns.values(), *kept, x.states, x.last_value]) == need.experience
     arrays = (env.obs, env.final_obs, env.actions, env.rewards, env.terminals, env.truncations)
+    if run.teacher:
+        arrays = (*arrays, env.teacher_actions)
     rows = sum(array.nbytes for array in arrays) + (0 if env.masks is None else env.masks.nbytes)
     rows += bytes_of((trainer.rollout.state, trainer.rollout.episode_starts))
     assert rows + env.num_worlds * env.bytes_per_world == need.worlds
@@ -229,12 +232,20 @@ def test_the_estimate_of_vectors() -> None:
 @pytest.mark.parametrize("name", losses.names())
 def test_the_estimate_with_the_columns_of_a_loss_that_ships(name: str, tmp_path: Path) -> None:
     run, settings = tiny(1), {}
-    if name == "clone":
-        arena = games.arena_basic_easy_shaped(num_agents=6, max_steps=20)
-        run = run.replace_all([("game", arena), ("score", ""), ("teacher", "arena"), ("trainer.batch_size", 192)])
     if name == "kickstart":
         settings = {"teacher": str(train(tiny(1, run="teacher"), tmp_path, panel=False).folder)}
+    if name == "clone":
+        run = taught()
     compare_with_the_tensors(run.replace("losses", losses.read({**run.losses, name: settings})))
+
+
+def test_the_estimate_of_rows_that_others_play() -> None:
+    changes = {"players": {"arena": 0.5}, "teacher": "", "losses": tiny(1).losses}
+    run = taught(changes | {"trainer.batch_size": 192, "trainer.minibatch_size": 96})
+    need, trainer = sizing.memory(run), Trainer(run)
+    x = trainer.experience
+    assert bytes_of([*x.columns.values(), x.states, x.last_value, x.advantages, x.returns]) == need.experience
+    trainer.close()
 
 
 def test_the_estimate_with_every_kind_of_column(tmp_path: Path) -> None:

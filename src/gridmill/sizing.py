@@ -245,6 +245,7 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     step = obs + masks + signal + PER_STEP + columns + bool(run.teacher)
     size, rows = _policy_size(run, spec), t.num_worlds * agents
     learning = t.num_worlds * players_of_agents(run, agents).count("")
+    scripted = 4 if run.teacher or scripted_players(run) else 0  # what scripts would do
     state = 4 * size.state if size else 0
     minibatch = min(t.minibatch_size, t.batch_size)
     microbatch = min(_microbatch(t), minibatch)
@@ -253,7 +254,7 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     need = Memory(
         experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state + 4 * learning,
         policy=4 * ((COPIES + parts) * size.parameters + learned_from * size.activations) if size else None,
-        worlds=t.num_worlds * world + rows * (2 * obs + masks + signal + PER_ROW + 1) + learning * state,
+        worlds=t.num_worlds * world + rows * (2 * obs + masks + signal + PER_ROW + scripted + 1) + learning * state,
     )
     _refuse_more_than_there_is(run, need, step, learned_from, size.activations * 4 if size else 0)
     return need

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BEGINNING = Progress(0, 1, 0, 1)
 
+
 # What an editor shall know of the result: the two games that ship have an Env with more than every Env has.
 @overload
 def make(  # type: ignore[overload-overlap]

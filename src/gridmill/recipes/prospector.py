@@ -1,26 +1,28 @@
-"""Prospector, trained on profit.
+"""Prospector, trained on profit, with a script to begin with.
 
 The game's own reward is frozen and pays for ending at once, so it is not what is learned from here: the signal is. Net
-profit as the game counts it (what is spent counts twice), a little for what is mined, a fine for losing the ship worth
-the profit of two trips, and so little for time that nobody stays for nothing. Fuel and repairs pay much later, hence
-the long view (gamma, lambda). With much higher fines from the beginning no ship found out that they pay; a second run
-that begins with the first's weights can have one (docs/training.md). Tables show the game's return, profit and survival
-side by side.
+profit as the game counts it (what is spent counts twice), a little for what is mined, a fine for losing the ship, and
+so little for time that nobody stays for nothing. Fuel and repairs pay much later, hence the long view (gamma, lambda).
+With high fines from the beginning no ship finds out that they pay, so the fine grows when it has; and whether a ship
+finds out at all was chance, so it imitates the shuttle at first, and keeps a little of it. Tables show the game's
+return, profit and survival side by side.
 """
 
 from __future__ import annotations
 
 from gridmill import games
+from gridmill.losses.clone import Clone
 from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, SignalTerm, TrainerConfig, Value
 
-PROFIT = {
+FINE = Schedule(start=-4.0, end=-12.0, begin=20e6, until=40e6)  # for losing the ship
+PROFIT: dict[str, float | Schedule] = {
     "step.credits": 1.0,
     "step.extracted": 0.005,
     "step.ticks": -0.00005,
     "step.invalid": -0.01,
     "step.spent": -1.0,
-    "step.stranded": -5.0,
-    "step.destroyed": -5.0,
+    "step.stranded": FINE,
+    "step.destroyed": FINE,
 }
 
 
@@ -30,7 +32,12 @@ def prospector() -> Run:
         recipe="prospector",
         game=games.prospector(),
         policy=PolicyConfig(encoder="mlp", core="none", hidden=128, layers=1),
-        losses={"ppo": PPO(entropy_weight=Schedule(start=0.02, end=0.001)), "value": Value(weight=1.0)},
+        teacher="shuttle",
+        losses={
+            "ppo": PPO(entropy_weight=Schedule(start=0.02, end=0.001)),
+            "value": Value(weight=1.0),
+            "clone": Clone(weight=Schedule(start=0.3, end=0.01, until=12e6)),
+        },
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
             total_timesteps=48_000_000,
@@ -42,5 +49,6 @@ def prospector() -> Run:
             gamma=0.999,
             gae_lambda=0.98,
             reward="scaled",
+            reward_clip=0.0,  # a fine is many times the deviation of returns
         ),
     )
