@@ -28,7 +28,10 @@ SMALL = [
 
 
 def small(impl: str, *more: str) -> Run:
-    return overrides.apply(recipes.build("prospector"), [*SMALL, f"trainer.env_impl={impl}", *more])
+    recipe = recipes.build("prospector")
+    losses = {name: loss for name, loss in recipe.losses.items() if name != "clone"}
+    alone = recipe.replace_all([("losses", losses), ("teacher", "")])  # scripts run in the native core only
+    return overrides.apply(alone, [*SMALL, f"trainer.env_impl={impl}", *more])
 
 
 @contextmanager

@@ -89,8 +89,8 @@ def for_profit() -> ProspectorConfig:
         kappa_pirate=0.0,
         scan_cost=0.0,
         invalid_pen=0.01,
-        stranded_pen=5.0,
-        destroyed_pen=5.0,
+        stranded_pen=4.0,
+        destroyed_pen=4.0,
         terminal_bonus=0.0,
         spend_again=1.0,
     )

@@ -35,9 +35,8 @@ def test_a_saved_record_is_read() -> None:
     assert Run.load(Run.upgraded(old)) == run
     assert json.dumps(old) == kept
     assert Run.upgraded(run.tree()) == run.tree()
-    for other in (None, [], {"policy": 3, "players": {}}, {"trainer": [], "players": {}}):
+    for other in (None, [], {"policy": 3}, {"trainer": []}):
         assert Run.upgraded(other) == other
-    assert Run.upgraded({"policy": 3}) == {"policy": 3, "players": {}}  # before there were any
 
 
 def test_people_are_told_the_new_name() -> None:
