@@ -259,9 +259,9 @@ void bind_learn(nb::module_& m) {
             throw std::invalid_argument("place: expected rows of a world, or -1");
         expect_size("numbers", numbers.size(), obs.shape(0) * obs.shape(1));
         expect_size("out", out.size(), numbers.size());
-        learn::sum_visible({obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, world_rows, place.data(),
-                            place.size()},
-                           numbers.data(), out.data());
+        learn::sum_visible(
+            {obs.data(), obs.shape(0), obs.shape(1), obs.shape(2), feature, world_rows, place.data(), place.size()},
+            numbers.data(), out.data());
       },
       nb::arg("obs"), nb::arg("feature"), nb::arg("world_rows"), nb::arg("place"), nb::arg("numbers"),
       nb::arg("out").noconvert(), Free());

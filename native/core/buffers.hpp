@@ -51,8 +51,7 @@ template <class Obs>
 class Buffers {
  public:
   Buffers(std::size_t rows_, std::size_t obs_size_, std::size_t num_actions_, bool with_masks, bool with_scripts,
-          bool with_signal,
-          Obs empty)
+          bool with_signal, Obs empty)
       : rows(rows_), obs_size(obs_size_), num_actions(num_actions_) {
     std::size_t at = 0;
     const auto place = [&at](std::size_t size) {

@@ -99,7 +99,8 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   { G::observe(tick) };
   // One tick is all of these, in this order.
   { G::phases[index] } -> std::same_as<const Phase<Tick<G>, typename G::Program>&>;
-  // One row of numbers per agent, in the order of stats(): when an episode has ended, and for a signal after every step.
+  // One row of numbers per agent, in the order of stats(): when an episode has ended, and for a signal after every
+  // step.
   { G::record(tick, record) };
   // Per-thread scratch: whatever a game needs that is neither world state nor shared.
   requires std::is_constructible_v<typename G::Worker, ObserveOptions>;

@@ -56,8 +56,8 @@ class Worlds {
   std::size_t num_rows() const { return count * shape.num_agents; }
   std::size_t bytes_per_world() const { return stride; }
 
-  // A game as program `number`, one that is there already or the next. `accept` has the last word: what it throws leaves
-  // everything as it was.
+  // A game as program `number`, one that is there already or the next. `accept` has the last word: what it throws
+  // leaves everything as it was.
   template <class Accept>
   void put(std::size_t number, const Value& game, const std::string& fingerprint, Accept accept) {
     auto program = std::make_unique<Program>(G::compile(vocabulary, game));
