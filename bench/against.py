@@ -28,7 +28,7 @@ GAMES = "toy,arena,arena_basic_easy_shaped,navigation,extractor_hub,cogsguard_ar
 class Build:
     """One build in its own process; `ask` sends an order, `answer` waits for what came of it."""
 
-    def __init__(self, site: str, isa: str) -> None:
+    def __init__(self, site: str, isa: str, file: str = __file__) -> None:
         given, python = dict(os.environ), sys.executable
         if site:  # the base interpreter sees the venv's packages, but not its editable install of this tree
             given["PYTHONPATH"] = f"{site}:{sysconfig.get_paths()['purelib']}"
@@ -36,7 +36,7 @@ class Build:
         if isa:
             given["GRIDMILL_ISA"] = isa
         self.process = subprocess.Popen(
-            [python, __file__, "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=given
+            [python, file, "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=given
         )
 
     def ask(self, **order: Any) -> None:

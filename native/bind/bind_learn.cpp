@@ -203,7 +203,7 @@ void bind_learn(nb::module_& m) {
       },
       nb::arg("start"), nb::arg("gates"), nb::arg("h0"), nb::arg("h"), nb::arg("d_h"), nb::arg("d_gates").noconvert(),
       nb::arg("d_h0").noconvert(), Free());
-  m.def("fast_products", [] { return &learn::best_layers() == &learn::kWideLayers; });
+  m.def("fast_products", [] { return &learn::best_layers() != &learn::kPortableLayers; });
   m.def("pack", &pack, nb::arg("matrix"), nb::arg("transposed"), nb::arg("packed").noconvert(), Free());
   m.def("dense_forward", &dense_forward, nb::arg("x"), nb::arg("transposed"), nb::arg("bias"), nb::arg("relu"),
         nb::arg("out").noconvert(), nb::arg("last").noconvert().none(), Free());

@@ -1,4 +1,4 @@
-// The dense layer of layers.hpp; compiled once per instruction set by the two files that include it.
+// The dense layer of layers.hpp; compiled once per instruction set by the files that include it.
 #pragma once
 
 #include <vector>

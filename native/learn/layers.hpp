@@ -1,7 +1,7 @@
 // Layers that are made of matrix products, each in one call: a dense layer with its bias and its ReLU, and an LSTM
 // along time. No threads of their own: who calls them splits the rows. A row's numbers do not depend on the rows beside
-// it, so acting and learning agree to the bit. Products use fused multiply-adds where the CPU has AVX-512, so their
-// last bits depend on the CPU, as those of torch's products do.
+// it, so acting and learning agree to the bit. Products use fused multiply-adds where the CPU has AVX2, so their last
+// bits depend on the CPU, as those of torch's products do.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct Layers {
                         const float* d_h, float* d_gates);
 };
 
-extern const Layers kPortableLayers, kWideLayers;  // the wide ones need Isa::avx512_base
+extern const Layers kPortableLayers, kAvx2Layers, kWideLayers;  // the wide ones need Isa::avx512_base
 const Layers& best_layers();
 
 // Panels of a row-major matrix [rows, columns], or of its transpose: padded(columns of what is packed) * its rows.

@@ -1,7 +1,7 @@
 // The layers for CPUs with AVX-512 (the build gives this file its flags); elsewhere they are never called.
 namespace gridmill::learn {
 namespace {
-constexpr unsigned long kRows = 6;  // 24 sums, 4 numbers of the panel and 1 of the row, of 32 registers
+constexpr unsigned long kRows = 6, kTileLanes = 4;  // 24 sums, 4 numbers of the panel, 1 of the row: of 32 registers
 }
 }  // namespace gridmill::learn
 #include "learn/dense_body.hpp"

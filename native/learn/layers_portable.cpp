@@ -1,7 +1,7 @@
-// The layers for any CPU, and the choice between the two.
+// The layers for any CPU, and the choice between them.
 namespace gridmill::learn {
 namespace {
-constexpr unsigned long kRows = 1;
+constexpr unsigned long kRows = 1, kTileLanes = 4;
 }
 }  // namespace gridmill::learn
 #include "core/isa.hpp"
@@ -12,6 +12,9 @@ namespace gridmill::learn {
 
 const Layers kPortableLayers{dense_forward, dense_backward, lstm_forward, lstm_backward};
 
-const Layers& best_layers() { return isa() >= Isa::avx512_base ? kWideLayers : kPortableLayers; }
+const Layers& best_layers() {
+  if (isa() >= Isa::avx512_base) return kWideLayers;
+  return isa() >= Isa::avx2 ? kAvx2Layers : kPortableLayers;
+}
 
 }  // namespace gridmill::learn

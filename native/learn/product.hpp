@@ -1,5 +1,5 @@
 // Products of rows with packed matrices (layers.hpp), kept in registers tile by tile. Included by files that are
-// compiled once per instruction set; kRows is theirs: how many rows of a product a tile has.
+// compiled once per instruction set; kRows and kTileLanes are theirs: how many rows and lanes of a product a tile has.
 #pragma once
 
 #include <array>
@@ -12,6 +12,15 @@ namespace gridmill::learn {
 namespace {
 
 static_assert(padded(1) == kWidth && kPanel == 4 * kWidth);
+
+// A lane is one register, or two where they are half as wide: in a wider vector than the CPU has, gcc keeps sums in
+// memory.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+using Register = float __attribute__((vector_size(32)));
+#else
+using Register = Lane;
+#endif
+constexpr std::size_t kFloats = sizeof(Register) / sizeof(float);
 
 // Numbers to be multiplied with a panel: number k of row r is at[r * row + k * step].
 struct Factor {
@@ -32,28 +41,34 @@ struct Result {
   }
 };
 
-// Sums are named by constants alone, which keeps them in registers.
+// Sums are named by constants alone, which keeps them in registers. The panel's rows are `apart` numbers apart, of
+// which this tile takes those of its lanes.
 template <std::size_t Rows, std::size_t Lanes>
-inline void tile(const Factor& a, const float* panel, std::size_t inner, const Result& result, std::size_t there) {
+inline void tile(const Factor& a, const float* panel, std::size_t apart, std::size_t inner, const Result& result,
+                 std::size_t there) {
+  constexpr std::size_t kColumns = Lanes * kWidth / kFloats;  // registers of a row
   const bool whole = there == Lanes * kWidth;
-  const auto bytes = [&](std::size_t j) { return std::min(kWidth, there - j * kWidth) * sizeof(float); };
-  std::array<std::array<Lane, Lanes>, Rows> sum;
+  const auto bytes = [&](std::size_t j) {
+    return there <= j * kFloats ? 0 : std::min(kFloats, there - j * kFloats) * sizeof(float);
+  };
+  std::array<std::array<Register, kColumns>, Rows> sum;
 #pragma GCC unroll 6
   for (std::size_t r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < Lanes; ++j) sum[r][j] = Lane{};
+    for (std::size_t j = 0; j < kColumns; ++j) sum[r][j] = Register{};
   if (result.start && whole) {
 #pragma GCC unroll 6
     for (std::size_t r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < Lanes; ++j) take(sum[r][j], result.start + r * result.start_row + j * kWidth);
+      for (std::size_t j = 0; j < kColumns; ++j)
+        std::memcpy(&sum[r][j], result.start + r * result.start_row + j * kFloats, sizeof(Register));
   } else if (result.start) {
 #pragma GCC unroll 6
     for (std::size_t r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < Lanes; ++j) {
-        Lane known{};
-        std::memcpy(&known, result.start + r * result.start_row + j * kWidth, bytes(j));
+      for (std::size_t j = 0; j < kColumns; ++j) {
+        Register known{};
+        std::memcpy(&known, result.start + r * result.start_row + j * kFloats, bytes(j));
         sum[r][j] = known;
       }
   }
@@ -63,22 +78,22 @@ inline void tile(const Factor& a, const float* panel, std::size_t inner, const R
       for (std::size_t r = 0; r < Rows; ++r) __builtin_prefetch(a.at + (Rows + r) * a.row + first);
     }
     for (std::size_t k = first, end = std::min(inner, first + kWidth); k < end; ++k) {
-      std::array<Lane, Lanes> b;
+      std::array<Register, kColumns> b;
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < Lanes; ++j) take(b[j], panel + (k * Lanes + j) * kWidth);
+      for (std::size_t j = 0; j < kColumns; ++j) std::memcpy(&b[j], panel + k * apart + j * kFloats, sizeof(Register));
 #pragma GCC unroll 6
       for (std::size_t r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-        for (std::size_t j = 0; j < Lanes; ++j) sum[r][j] += a.at[r * a.row + k * a.step] * b[j];
+        for (std::size_t j = 0; j < kColumns; ++j) sum[r][j] += a.at[r * a.row + k * a.step] * b[j];
     }
   }
-  const Lane least = Lane{} + (result.relu ? 0.0f : -std::numeric_limits<float>::infinity());
+  const Register least = Register{} + (result.relu ? 0.0f : -std::numeric_limits<float>::infinity());
 #pragma GCC unroll 6
   for (std::size_t r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < Lanes; ++j) {
-      const Lane found = sum[r][j] < least ? least : sum[r][j];  // what is no number stays none
-      float* to = result.out + r * result.out_row + j * kWidth;
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      const Register found = sum[r][j] < least ? least : sum[r][j];  // what is no number stays none
+      float* to = result.out + r * result.out_row + j * kFloats;
       if (whole) std::memcpy(to, &found, sizeof found);
       else std::memcpy(to, &found, bytes(j));
     }
@@ -86,35 +101,33 @@ inline void tile(const Factor& a, const float* panel, std::size_t inner, const R
 
 // The rows that are left when no whole tile fits.
 template <std::size_t Rows, std::size_t Lanes>
-inline void last_tile(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
-                      std::size_t there) {
+inline void last_tile(std::size_t rows, const Factor& a, const float* panel, std::size_t apart, std::size_t inner,
+                      const Result& result, std::size_t there) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) tile<Rows, Lanes>(a, panel, inner, result, there);
-    else last_tile<Rows - 1, Lanes>(rows, a, panel, inner, result, there);
+    if (rows == Rows) tile<Rows, Lanes>(a, panel, apart, inner, result, there);
+    else last_tile<Rows - 1, Lanes>(rows, a, panel, apart, inner, result, there);
   }
 }
 
+// Some lanes of a panel: as many as a tile has, or fewer.
 template <std::size_t Lanes>
-void times_panel(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
-                 std::size_t there) {
+void times_lanes(std::size_t rows, const Factor& a, const float* panel, std::size_t apart, std::size_t inner,
+                 const Result& result, std::size_t there) {
+  if constexpr (Lanes > 1) {
+    if (there <= (Lanes - 1) * kWidth) return times_lanes<Lanes - 1>(rows, a, panel, apart, inner, result, there);
+  }
   std::size_t r = 0;
-  for (; r + kRows <= rows; r += kRows) tile<kRows, Lanes>(a.from(r), panel, inner, result.at(r, 0), there);
-  last_tile<kRows - 1, Lanes>(rows - r, a.from(r), panel, inner, result.at(r, 0), there);
+  for (; r + kRows <= rows; r += kRows) tile<kRows, Lanes>(a.from(r), panel, apart, inner, result.at(r, 0), there);
+  last_tile<kRows - 1, Lanes>(rows - r, a.from(r), panel, apart, inner, result.at(r, 0), there);
 }
 
-// One panel that has `there` columns in whole lanes.
+// One panel that has `there` columns, in whole lanes.
 inline void times_panel(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
                         std::size_t there) {
-  switch (padded(there) / kWidth) {
-    case 1:
-      return times_panel<1>(rows, a, panel, inner, result, there);
-    case 2:
-      return times_panel<2>(rows, a, panel, inner, result, there);
-    case 3:
-      return times_panel<3>(rows, a, panel, inner, result, there);
-    default:
-      return times_panel<4>(rows, a, panel, inner, result, there);
-  }
+  constexpr std::size_t kTile = kTileLanes * kWidth;
+  for (std::size_t first = 0; first < there; first += kTile)
+    times_lanes<kTileLanes>(rows, a, panel + first, padded(there), inner, result.at(0, first),
+                            std::min(kTile, there - first));
 }
 
 // In blocks of rows that are read from far away once, and long sums in parts whose panel stays in the first cache. The

@@ -19,6 +19,7 @@ import gridmill
 from gridmill import cli, recipes
 from gridmill.curriculum import Curriculum, CurriculumConfig, Range, TaskSet, Values
 from gridmill.policy import checkpoint
+from gridmill.policy.kernels import native
 from gridmill.run import Run
 from gridmill.runs import resume, train
 from gridmill.runs.report import page as report
@@ -98,12 +99,13 @@ def trained(choose: str, threads: int, lanes: int) -> tuple[dict[str, torch.Tens
 
 @pytest.mark.parametrize("choose", ["uniform", "learning_progress"])
 def test_threads_and_lanes_change_nothing(choose: str) -> None:
-    """Tasks and what is known of them are the same; weights to the last bits, which the shapes of a lane decide."""
+    """All is the same to the bit; but where products are torch's, the number of rows decides the weights' last bits."""
     weights, state = trained(choose, 1, 2)
     for threads, lanes in ((2, 2), (1, 4), (2, 1)):
         other, known = trained(choose, threads, lanes)
         assert known == state
-        assert lanes != 2 or hash_of(other) == hash_of(weights)
+        if native.fast_products() or lanes == 2:
+            assert hash_of(other) == hash_of(weights)
         for name, weight in weights.items():
             torch.testing.assert_close(other[name], weight, rtol=0, atol=1e-5)
 

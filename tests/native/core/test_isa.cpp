@@ -33,7 +33,9 @@ TEST(isa_is_what_the_cpu_can_or_the_cap) {
     cap_isa(name_of(level));
     CHECK(isa() == level);
     CHECK(&learn::best() == (level >= Isa::avx512_base ? &learn::kWide : &learn::kPortable));
-    CHECK(&learn::best_layers() == (level >= Isa::avx512_base ? &learn::kWideLayers : &learn::kPortableLayers));
+    CHECK(&learn::best_layers() == (level >= Isa::avx512_base ? &learn::kWideLayers
+                                    : level >= Isa::avx2      ? &learn::kAvx2Layers
+                                                              : &learn::kPortableLayers));
     CHECK(prospector::Program(prospector::Config{}).kernels == &prospector::kernels_for(level));
   }
 }

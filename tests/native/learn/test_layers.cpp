@@ -1,5 +1,5 @@
-// The portable and the wide layers are near each other (products round differently with fused multiply-adds), the dense
-// one is the sum it says, and rows do not depend on their neighbours.
+// The portable layers and those for wider CPUs are near each other (products round differently with fused
+// multiply-adds), the dense one is the sum it says, and rows do not depend on their neighbours.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,8 +17,13 @@ namespace {
 
 constexpr std::size_t kOdd = 37;
 
-// The most this CPU can, also where GRIDMILL_ISA caps what is in force.
-const Layers& widest_layers() { return isa_of_cpu() >= Isa::avx512_base ? kWideLayers : kPortableLayers; }
+// All that this CPU can, also where GRIDMILL_ISA caps what is in force.
+std::vector<const Layers*> forms() {
+  std::vector<const Layers*> found{&kPortableLayers};
+  if (isa_of_cpu() >= Isa::avx2) found.push_back(&kAvx2Layers);
+  if (isa_of_cpu() >= Isa::avx512_base) found.push_back(&kWideLayers);
+  return found;
+}
 
 std::vector<float> packed_of(const std::vector<float>& matrix, std::size_t rows, std::size_t columns, bool transposed) {
   std::vector<float> packed((transposed ? columns : rows) * padded(transposed ? rows : columns), 9.0f);
@@ -111,8 +116,11 @@ void compare_lstms(std::size_t hidden, std::size_t rows, float scale) {
     form.lstm_backward(shape, packed.data(), found[0].data(), found[2].data(), d_h.data(), found[3].data());
     return found;
   };
-  const Arrays portable = work(kPortableLayers), here = work(widest_layers());
-  for (std::size_t i = 0; i < portable.size(); ++i) CHECK(near(portable[i], here[i]));
+  const Arrays portable = work(kPortableLayers);
+  for (const Layers* form : forms()) {
+    const Arrays here = work(*form);
+    for (std::size_t i = 0; i < portable.size(); ++i) CHECK(near(portable[i], here[i]));
+  }
 }
 
 // A row's numbers are the same bits whichever rows are beside it, so that pieces of any size give the same.
@@ -152,7 +160,7 @@ TEST(learn_dense_layers_are_the_sums_they_say) {
   for (const auto& [rows, inputs, outputs] : kSizes)
     for (const bool last : {false, true}) {
       const Dense layer{rows, inputs, outputs, !last, last};
-      for (const Layers* form : {&kPortableLayers, &widest_layers()}) {
+      for (const Layers* form : forms()) {
         const Arrays found = layer.by(*form), expected = layer.plainly(found[0]);
         for (std::size_t i = 0; i < found.size(); ++i) CHECK(near(expected[i], found[i]));
       }
@@ -160,7 +168,7 @@ TEST(learn_dense_layers_are_the_sums_they_say) {
 }
 
 TEST(learn_a_row_of_a_dense_layer_does_not_depend_on_its_neighbours) {
-  for (const Layers* form : {&kPortableLayers, &widest_layers()}) {
+  for (const Layers* form : forms()) {
     compare_dense_rows(*form, 260, 128);
     compare_dense_rows(*form, kOdd, 69);
   }
@@ -174,5 +182,5 @@ TEST(learn_lstms_are_near_each_other_on_every_cpu) {
 
 TEST(learn_a_row_of_an_lstm_does_not_depend_on_its_neighbours) {
   for (const std::size_t hidden : {std::size_t{16}, kOdd, std::size_t{128}})
-    for (const Layers* form : {&kPortableLayers, &widest_layers()}) compare_lstm_rows(*form, hidden);
+    for (const Layers* form : forms()) compare_lstm_rows(*form, hidden);
 }
