@@ -1,9 +1,9 @@
 """Two builds of the trainer beside each other: `python bench/against_train.py --base COMMIT`.
 
-What `gridmill bench train` runs, as each build says it: whole epochs, rollout and learning. Each build runs in a process
-of its own with one thread, and both take turns epoch by epoch, so that a noisy machine disturbs both alike. Speed is
-agent-steps per CPU second; a line is the median of the paired ratios with its interval of 95 %. The base is built
-as bench/against.py builds it.
+What `gridmill bench train` runs, as each build says it: whole epochs, rollout and learning. Each build runs in a
+process of its own with one thread, and both take turns epoch by epoch, so that a noisy machine disturbs both alike.
+Speed is agent-steps per CPU second; a line is the median of the paired ratios with its interval of 95 %. The base is
+built as bench/against.py builds it.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def work() -> None:
     try:
         from gridmill.workshop.bench.train import run_of
     except ModuleNotFoundError:  # before the bench was a folder
-        from gridmill.workshop.bench_train import run_of  # type: ignore[import-not-found,no-redef]
+        from gridmill.workshop.bench_train import run_of  # type: ignore[import-untyped,no-redef]
     trainer: Any = None
     for line in sys.stdin:
         order = json.loads(line)

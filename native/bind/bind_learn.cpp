@@ -100,7 +100,7 @@ using Out1 = Cpu<float, nb::ndim<1>>;
 void pack(const Floats2& matrix, bool transposed, const Out1& packed) {
   const std::size_t inner = matrix.shape(transposed ? 1 : 0), columns = matrix.shape(transposed ? 0 : 1);
   expect_size("packed", packed.size(), inner * learn::padded(columns));
-  learn::pack(matrix.data(), matrix.shape(0), matrix.shape(1), transposed, packed.data());
+  learn::pack(matrix.data(), matrix.shape(0), matrix.shape(1), transposed, learn::best_layers().panel, packed.data());
 }
 
 // With `last` (and d_last) the last output lies there and `out` holds the others.

@@ -9,9 +9,8 @@
 
 namespace gridmill::learn {
 
-// A matrix [inner, columns] as products read it: columns in panels of up to 64, each [inner, its width], the last of
-// them as wide as whole lanes of 16 make it. Columns that do not exist are 0.
-constexpr std::size_t kPanel = 64;
+// A matrix [inner, columns] as products read it: columns in panels, each [inner, its width], the last of them as wide
+// as whole lanes of 16 make it. Columns that do not exist are 0.
 constexpr std::size_t padded(std::size_t columns) { return (columns + 15) / 16 * 16; }
 
 struct DenseShape {
@@ -27,6 +26,7 @@ struct LstmShape {
 // Weights are given packed: `transposed` is the transposed matrix, which a forward multiplies by, `packed` the matrix
 // as it is. Weights are [outputs, inputs], those of an LSTM [4 hidden, hidden].
 struct Layers {
+  std::size_t panel;  // columns of a panel; weights are packed by it
   // The last of the outputs may lie in an array of its own, [rows]: `last` and `d_last`, else null. The others lie side
   // by side in `out` and `d_out`.
   void (*dense_forward)(const DenseShape& s, const float* x, const float* transposed, const float* bias, float* out,
@@ -46,11 +46,12 @@ extern const Layers kPortableLayers, kAvx2Layers, kWideLayers;  // the wide ones
 const Layers& best_layers();
 
 // Panels of a row-major matrix [rows, columns], or of its transpose: padded(columns of what is packed) * its rows.
-inline void pack(const float* matrix, std::size_t rows, std::size_t columns, bool transposed, float* packed) {
+inline void pack(const float* matrix, std::size_t rows, std::size_t columns, bool transposed, std::size_t panel,
+                 float* packed) {
   constexpr std::size_t kStep = 16;  // of a transpose, by squares whose lines stay in the cache
   const std::size_t inner = transposed ? columns : rows, wide = transposed ? rows : columns;
-  for (std::size_t first = 0; first < wide; first += kPanel) {
-    const std::size_t there = wide - first < kPanel ? wide - first : kPanel, width = padded(there);
+  for (std::size_t first = 0; first < wide; first += panel) {
+    const std::size_t there = wide - first < panel ? wide - first : panel, width = padded(there);
     for (std::size_t k = 0; k < inner; ++k) {
       for (std::size_t j = there; j < width; ++j) packed[k * width + j] = 0.0f;
       for (std::size_t j = 0; j < there && !transposed; ++j) packed[k * width + j] = matrix[k * columns + first + j];

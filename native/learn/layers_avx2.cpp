@@ -9,6 +9,6 @@ constexpr unsigned long kRows = 6, kTileLanes = 1;  // 12 sums, 2 numbers of the
 
 namespace gridmill::learn {
 
-const Layers kAvx2Layers{dense_forward, dense_backward, lstm_forward, lstm_backward};
+const Layers kAvx2Layers{kPanel, dense_forward, dense_backward, lstm_forward, lstm_backward};
 
 }  // namespace gridmill::learn

@@ -9,6 +9,6 @@ constexpr unsigned long kRows = 6, kTileLanes = 4;  // 24 sums, 4 numbers of the
 
 namespace gridmill::learn {
 
-const Layers kWideLayers{dense_forward, dense_backward, lstm_forward, lstm_backward};
+const Layers kWideLayers{kPanel, dense_forward, dense_backward, lstm_forward, lstm_backward};
 
 }  // namespace gridmill::learn

@@ -10,7 +10,7 @@ constexpr unsigned long kRows = 1, kTileLanes = 4;
 
 namespace gridmill::learn {
 
-const Layers kPortableLayers{dense_forward, dense_backward, lstm_forward, lstm_backward};
+const Layers kPortableLayers{kPanel, dense_forward, dense_backward, lstm_forward, lstm_backward};
 
 const Layers& best_layers() {
   if (isa() >= Isa::avx512_base) return kWideLayers;

@@ -11,7 +11,8 @@
 namespace gridmill::learn {
 namespace {
 
-static_assert(padded(1) == kWidth && kPanel == 4 * kWidth);
+static_assert(padded(1) == kWidth);
+constexpr std::size_t kPanel = kTileLanes * kWidth;
 
 // A lane is one register, or two where they are half as wide: in a wider vector than the CPU has, gcc keeps sums in
 // memory.
@@ -44,8 +45,7 @@ struct Result {
 // Sums are named by constants alone, which keeps them in registers. The panel's rows are `apart` numbers apart, of
 // which this tile takes those of its lanes.
 template <std::size_t Rows, std::size_t Lanes>
-inline void tile(const Factor& a, const float* panel, std::size_t apart, std::size_t inner, const Result& result,
-                 std::size_t there) {
+inline void tile(const Factor& a, const float* panel, std::size_t inner, const Result& result, std::size_t there) {
   constexpr std::size_t kColumns = Lanes * kWidth / kFloats;  // registers of a row
   const bool whole = there == Lanes * kWidth;
   const auto bytes = [&](std::size_t j) {
@@ -80,7 +80,8 @@ inline void tile(const Factor& a, const float* panel, std::size_t apart, std::si
     for (std::size_t k = first, end = std::min(inner, first + kWidth); k < end; ++k) {
       std::array<Register, kColumns> b;
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kColumns; ++j) std::memcpy(&b[j], panel + k * apart + j * kFloats, sizeof(Register));
+      for (std::size_t j = 0; j < kColumns; ++j)
+        std::memcpy(&b[j], panel + (k * kColumns + j) * kFloats, sizeof(Register));
 #pragma GCC unroll 6
       for (std::size_t r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
@@ -101,33 +102,24 @@ inline void tile(const Factor& a, const float* panel, std::size_t apart, std::si
 
 // The rows that are left when no whole tile fits.
 template <std::size_t Rows, std::size_t Lanes>
-inline void last_tile(std::size_t rows, const Factor& a, const float* panel, std::size_t apart, std::size_t inner,
-                      const Result& result, std::size_t there) {
+inline void last_tile(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
+                      std::size_t there) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) tile<Rows, Lanes>(a, panel, apart, inner, result, there);
-    else last_tile<Rows - 1, Lanes>(rows, a, panel, apart, inner, result, there);
+    if (rows == Rows) tile<Rows, Lanes>(a, panel, inner, result, there);
+    else last_tile<Rows - 1, Lanes>(rows, a, panel, inner, result, there);
   }
 }
 
-// Some lanes of a panel: as many as a tile has, or fewer.
-template <std::size_t Lanes>
-void times_lanes(std::size_t rows, const Factor& a, const float* panel, std::size_t apart, std::size_t inner,
-                 const Result& result, std::size_t there) {
+// One panel that has `there` columns in whole lanes: as many as a tile has, or fewer.
+template <std::size_t Lanes = kTileLanes>
+void times_panel(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
+                 std::size_t there) {
   if constexpr (Lanes > 1) {
-    if (there <= (Lanes - 1) * kWidth) return times_lanes<Lanes - 1>(rows, a, panel, apart, inner, result, there);
+    if (there <= (Lanes - 1) * kWidth) return times_panel<Lanes - 1>(rows, a, panel, inner, result, there);
   }
   std::size_t r = 0;
-  for (; r + kRows <= rows; r += kRows) tile<kRows, Lanes>(a.from(r), panel, apart, inner, result.at(r, 0), there);
-  last_tile<kRows - 1, Lanes>(rows - r, a.from(r), panel, apart, inner, result.at(r, 0), there);
-}
-
-// One panel that has `there` columns, in whole lanes.
-inline void times_panel(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
-                        std::size_t there) {
-  constexpr std::size_t kTile = kTileLanes * kWidth;
-  for (std::size_t first = 0; first < there; first += kTile)
-    times_lanes<kTileLanes>(rows, a, panel + first, padded(there), inner, result.at(0, first),
-                            std::min(kTile, there - first));
+  for (; r + kRows <= rows; r += kRows) tile<kRows, Lanes>(a.from(r), panel, inner, result.at(r, 0), there);
+  last_tile<kRows - 1, Lanes>(rows - r, a.from(r), panel, inner, result.at(r, 0), there);
 }
 
 // In blocks of rows that are read from far away once, and long sums in parts whose panel stays in the first cache. The

@@ -25,9 +25,10 @@ std::vector<const Layers*> forms() {
   return found;
 }
 
-std::vector<float> packed_of(const std::vector<float>& matrix, std::size_t rows, std::size_t columns, bool transposed) {
+std::vector<float> packed_of(const Layers& form, const std::vector<float>& matrix, std::size_t rows,
+                             std::size_t columns, bool transposed) {
   std::vector<float> packed((transposed ? columns : rows) * padded(transposed ? rows : columns), 9.0f);
-  pack(matrix.data(), rows, columns, transposed, packed.data());
+  pack(matrix.data(), rows, columns, transposed, form.panel, packed.data());
   return packed;
 }
 
@@ -53,10 +54,10 @@ struct Dense {
     const DenseShape shape{rows, inputs, outputs, relu};
     Arrays found{std::vector<float>(d.size()), std::vector<float>(rows), std::vector<float>(x.size(), 9.0f),
                  std::vector<float>(weight.size(), 9.0f), std::vector<float>(outputs, 9.0f)};
-    form.dense_forward(shape, x.data(), packed_of(weight, outputs, inputs, true).data(), bias.data(), found[0].data(),
-                       last ? found[1].data() : nullptr);
+    form.dense_forward(shape, x.data(), packed_of(form, weight, outputs, inputs, true).data(), bias.data(),
+                       found[0].data(), last ? found[1].data() : nullptr);
     form.dense_backward(shape, x.data(), found[0].data(), d.data(), last ? d_last.data() : nullptr,
-                        packed_of(weight, outputs, inputs, false).data(), found[2].data(), found[3].data(),
+                        packed_of(form, weight, outputs, inputs, false).data(), found[2].data(), found[3].data(),
                         found[4].data());
     return found;
   }
@@ -108,9 +109,9 @@ void compare_lstms(std::size_t hidden, std::size_t rows, float scale) {
   const LstmShape shape{kTime, rows, hidden, start.data()};
   const auto weight = numbers(4 * hidden * hidden, 18, 0.3f), gates = numbers(4 * kTime * step, 11, scale);
   const auto first = numbers((kTime + 1) * step, 12), d_h = numbers(kTime * step, 13);
-  const auto transposed = packed_of(weight, 4 * hidden, hidden, true),
-             packed = packed_of(weight, 4 * hidden, hidden, false);
   const auto work = [&](const Layers& form) {
+    const auto transposed = packed_of(form, weight, 4 * hidden, hidden, true),
+               packed = packed_of(form, weight, 4 * hidden, hidden, false);
     Arrays found{gates, first, first, std::vector<float>(4 * kTime * step)};
     form.lstm_forward(shape, transposed.data(), found[0].data(), found[1].data(), found[2].data());
     form.lstm_backward(shape, packed.data(), found[0].data(), found[2].data(), d_h.data(), found[3].data());
@@ -128,7 +129,7 @@ void compare_lstm_rows(const Layers& form, std::size_t hidden) {
   constexpr std::size_t kRows = 9;
   const std::vector<std::uint8_t> start(kRows, 0);
   const auto weight = numbers(4 * hidden * hidden, 18, 0.3f), gates = numbers(4 * kRows * hidden, 11);
-  const auto first = numbers(2 * kRows * hidden, 12), transposed = packed_of(weight, 4 * hidden, hidden, true);
+  const auto first = numbers(2 * kRows * hidden, 12), transposed = packed_of(form, weight, 4 * hidden, hidden, true);
   Arrays all{gates, first, first};
   form.lstm_forward({1, kRows, hidden, start.data()}, transposed.data(), all[0].data(), all[1].data(), all[2].data());
   for (std::size_t n = 0; n < kRows; ++n) {
@@ -144,7 +145,7 @@ void compare_lstm_rows(const Layers& form, std::size_t hidden) {
 void compare_dense_rows(const Layers& form, std::size_t inputs, std::size_t outputs) {
   constexpr std::size_t kRows = 200;
   const auto x = numbers(kRows * inputs, 1), weight = numbers(outputs * inputs, 2), bias = numbers(outputs, 3);
-  const auto transposed = packed_of(weight, outputs, inputs, true);
+  const auto transposed = packed_of(form, weight, outputs, inputs, true);
   std::vector<float> all(kRows * outputs), one(outputs);
   form.dense_forward({kRows, inputs, outputs, true}, x.data(), transposed.data(), bias.data(), all.data(), nullptr);
   for (std::size_t n = 0; n < kRows; ++n) {
