@@ -3,15 +3,13 @@
 #include "check.hpp"
 #include "grid/batch.hpp"
 #include "grid/grid.hpp"
+#include "grid/trees.hpp"
 
 using namespace gridmill;
 using namespace gridmill::grid;
+using namespace trees;
 
 namespace {
-
-Value dict(Value::Dict d) { return {std::move(d)}; }
-Value number(std::int64_t n) { return {n}; }
-Value text(const char* t) { return {std::string(t)}; }
 
 class RandomCanvas {
  public:

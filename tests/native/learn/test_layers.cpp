@@ -15,8 +15,6 @@ using namespace gridmill::learn;
 
 namespace {
 
-constexpr std::size_t kOdd = 37;
-
 // The most this CPU can, also where GRIDMILL_ISA caps what is in force.
 const Layers& widest_layers() { return isa_of_cpu() >= Isa::avx512_base ? kWideLayers : kPortableLayers; }
 
