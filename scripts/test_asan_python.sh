@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=build/asan-python
 .venv/bin/cmake -S . -B $out -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGRIDMILL_PYTHON=ON -DGRIDMILL_NATIVE_TESTS=OFF \
-  -DGRIDMILL_SANITIZE=address,undefined -DPython_EXECUTABLE="$PWD/.venv/bin/python" > /dev/null
+  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DGRIDMILL_SANITIZE=address,undefined -DPython_EXECUTABLE="$PWD/.venv/bin/python" > /dev/null
 .venv/bin/cmake --build $out | tail -n 1
 rm -rf $out/site && mkdir -p $out/site
 cp -r src/gridmill $out/site/gridmill

@@ -360,5 +360,10 @@ class Misuse(RuleBasedStateMachine):
             self.env.close()
 
 
-def test_random_histories() -> None:
-    run_state_machine_as_test(Misuse, settings=settings(max_examples=500, stateful_step_count=30))
+def test_150_random_histories() -> None:
+    run_state_machine_as_test(Misuse, settings=settings(max_examples=150, stateful_step_count=30))
+
+
+@pytest.mark.long
+def test_2000_random_histories() -> None:
+    run_state_machine_as_test(Misuse, settings=settings(max_examples=2_000, stateful_step_count=30))

@@ -86,7 +86,11 @@ def test_programs_in_documents_run(document, program, tmp_path):
     assert done.returncode == 0, f"{document}:\n{program}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+# Of those, own_game.py is run by tests/runs/test_own_game.py.
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name != "own_game.py"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(example, tmp_path):
     """Every program under examples/ runs, with warnings as errors."""
     done = run([sys.executable, "-W", "error", str(example)], tmp_path)

@@ -46,6 +46,7 @@ def arena_run(steps: int) -> Run:
     )
 
 
+@pytest.mark.long
 def test_the_arena_pays_more_and_more(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """The recipe `ci` in 64 worlds: within 1.1 M agent-steps the reward of a step is ten times the first."""
     result = train(arena_run(11 * 98_304), tmp_path, panel=False)

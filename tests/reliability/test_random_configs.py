@@ -141,9 +141,16 @@ def try_config(tree: Any) -> bool:
     return True
 
 
-@settings(max_examples=5_000)
+@settings(max_examples=1_000)
 @given(draws.seeded(mutated()))
-def test_5000_mutated_configs(tree: Any) -> None:
+def test_1000_mutated_configs(tree: Any) -> None:
+    try_config(tree)
+
+
+@pytest.mark.long
+@settings(max_examples=20_000)
+@given(draws.seeded(mutated()))
+def test_20000_mutated_configs(tree: Any) -> None:
     try_config(tree)
 
 

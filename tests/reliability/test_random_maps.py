@@ -87,9 +87,8 @@ def expected_rows(text: str, legend: dict[str, str]) -> list[str]:
     return ["".join(meaning.get(c, c) for c in row) for row in rows]
 
 
-@settings(max_examples=5_000)
-@given(text=draws.seeded(ANY), legend=draws.seeded(LEGENDS), num_agents=st.integers(1, 3))
-def test_5000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: int) -> None:
+def try_text(text: str, legend: dict[str, str], num_agents: int) -> None:
+    """Drawn as the docs say, or refused in one line with the path."""
     game = game_with(Ascii(text=text, legend=legend), num_agents)
     env = attempt(lambda: quiet_make(game, num_worlds=1), ValueError, TypeError)
     if isinstance(env, Exception):
@@ -104,6 +103,22 @@ def test_5000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: i
             assert picture(env) == expected
         assert len(agents_of(env.inspect(0))) == num_agents <= spawns
         env.step()
+
+
+TEXTS = given(text=draws.seeded(ANY), legend=draws.seeded(LEGENDS), num_agents=st.integers(1, 3))
+
+
+@settings(max_examples=1_000)
+@TEXTS
+def test_1000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: int) -> None:
+    try_text(text, legend, num_agents)
+
+
+@pytest.mark.long
+@settings(max_examples=20_000)
+@TEXTS
+def test_20000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: int) -> None:
+    try_text(text, legend, num_agents)
 
 
 @settings(max_examples=1_000)

@@ -90,9 +90,9 @@ def assert_equal(one: Path, other: Path) -> None:
 @pytest.mark.parametrize(
     ("core", "place", "threads"),
     [
-        ("none", "between epochs", 1),
+        pytest.param("none", "between epochs", 1, marks=pytest.mark.long),
         ("lstm", "between epochs", 2),
-        ("scan", "between epochs", 1),
+        pytest.param("scan", "between epochs", 1, marks=pytest.mark.long),
         ("none", "in an update", 2),
         ("lstm", "in a rollout", 1),
         ("scan", "in a save", 2),

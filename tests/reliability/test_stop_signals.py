@@ -29,7 +29,6 @@ pytestmark = pytest.mark.R6
 
 SUPPORT = Path(__file__).parents[1] / "support"
 ENDLESS = 1_000_000
-PLAYED = 20
 
 
 def wait_for(what: Callable[[], bool], seconds: float = 120.0) -> None:
@@ -81,13 +80,14 @@ def signals_again_and_again(folder: Path, count: int, seed: int) -> dict[str, in
     return {"signals": count, "epochs": lines(folder), "slowest_ms": round(1000 * longest)}
 
 
+@pytest.mark.parametrize("signals", [8, pytest.param(50, marks=pytest.mark.long)])
 def test_a_run_stopped_at_random_moments_is_the_same_run(
-    tmp_path: Path, record_property: Callable[[str, object], None]
+    signals: int, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """20 signals: each time all is saved and said; the run that comes out is the one nobody disturbed."""
+    """Each time all is saved and said; the run that comes out is the one nobody disturbed."""
     folder = tmp_path / "stopped"
     done = subprocess.run(
-        [sys.executable, __file__, str(folder), str(PLAYED)],
+        [sys.executable, __file__, str(folder), str(signals)],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(SUPPORT), *filter(None, sys.path)])},

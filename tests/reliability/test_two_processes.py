@@ -1,6 +1,6 @@
-"""The same seed in two processes gives the same bytes: 1 000 steps of 64 worlds of every shipped game.
+"""The same seed in two processes gives the same bytes: 1 000 steps of 16 worlds of every shipped game; long: of 256.
 
-Run as a program it prints the hashes of such trajectories.
+Run as a program it prints the hashes of such trajectories of so many worlds.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import gridmill
 
 pytestmark = pytest.mark.D1
 
-STEPS, WORLDS = 1_000, 64
+STEPS = 1_000
 
 
-def trajectory_hash(name: str) -> str:
+def trajectory_hash(name: str, num_worlds: int) -> str:
     """Everything the env shows, over episodes that end at different times."""
     digest = Digest()
     game = gridmill.games.build(name)
     if isinstance(game, gridmill.Game):
         game = game.replace("max_steps", min(game.max_steps, STEPS))
-    with gridmill.make(game, num_worlds=WORLDS, seed=7, desync_episodes=True) as env:
+    with gridmill.make(game, num_worlds=num_worlds, seed=7, desync_episodes=True) as env:
         env.reset()
         digest.add_arrays(env)
         ended = 0
@@ -45,11 +45,11 @@ def trajectory_hash(name: str) -> str:
 
 
 @functools.cache
-def hashes_of_two_processes() -> list[dict[str, str]]:
+def hashes_of_two_processes(num_worlds: int) -> list[dict[str, str]]:
     """The hash of each game, as two processes found them side by side."""
     running = [
         subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, __file__, str(num_worlds)],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {"PYTHONHASHSEED": hash_seed},
@@ -63,12 +63,13 @@ def hashes_of_two_processes() -> list[dict[str, str]]:
 
 @pytest.mark.xdist_group("two processes")
 @pytest.mark.parametrize("name", gridmill.games.names())
-def test_two_processes_agree(name: str) -> None:
-    first, second = hashes_of_two_processes()
+@pytest.mark.parametrize("num_worlds", [16, pytest.param(256, marks=[pytest.mark.long, pytest.mark.timeout(3_600)])])
+def test_two_processes_agree(name: str, num_worlds: int) -> None:
+    first, second = hashes_of_two_processes(num_worlds)
     assert len(first[name]) == 64
     assert first[name] == second[name]
 
 
 if __name__ == "__main__":
     for game in gridmill.games.names():
-        print(game, trajectory_hash(game))
+        print(game, trajectory_hash(game, int(sys.argv[1])))

@@ -172,8 +172,16 @@ def outcome(texts: list[str]) -> Run | str:
         return str(refusal)
 
 
-@settings(max_examples=1500)
-@given(st.lists(st.tuples(keys, values).map("=".join), min_size=1, max_size=3))
+TYPED = given(st.lists(st.tuples(keys, values).map("=".join), min_size=1, max_size=3))
+
+
+def is_a_run_or_one_line(texts: list[str]) -> None:
+    found = outcome(texts)
+    assert isinstance(found, Run) or (found and "\n" not in found), found
+
+
+@settings(max_examples=400)
+@TYPED
 @example(["game={}"])
 @example(["game=[1]"])
 @example(["game=:"])
@@ -187,8 +195,14 @@ def outcome(texts: list[str]) -> Run | str:
 @example([". =1"])
 @example(["game=\0.py"])
 def test_whatever_is_typed_is_a_run_or_one_line(texts: list[str]) -> None:
-    found = outcome(texts)
-    assert isinstance(found, Run) or (found and "\n" not in found), found
+    is_a_run_or_one_line(texts)
+
+
+@pytest.mark.long
+@settings(max_examples=5_000)
+@TYPED
+def test_whatever_is_typed_5000_times_is_a_run_or_one_line(texts: list[str]) -> None:
+    is_a_run_or_one_line(texts)
 
 
 # ---- presets

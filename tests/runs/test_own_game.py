@@ -1,4 +1,4 @@
-"""examples/own_game.py, a game and a recipe outside the package: trained, evaluated and resumed by the commands."""
+"""examples/own_game.py, a game and a recipe outside the package: trained as a program, then evaluated and resumed."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from typing import Any
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "own_game.py"
 
 
-def gridmill(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "gridmill", *arguments], cwd=folder, capture_output=True, text=True, timeout=300
-    )
+def python(folder: Path, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def last_epoch(folder: Path) -> dict[str, Any]:
-    lines = (folder / "runs" / "mine" / "metrics.jsonl").read_text().splitlines()
+def last_epoch(run: Path) -> dict[str, Any]:
+    lines = (run / "metrics.jsonl").read_text().splitlines()
     return json.loads(lines[-1])  # type: ignore[no-any-return]
 
 
 def test_own_game_is_trained_evaluated_and_resumed(tmp_path: Path) -> None:
     (tmp_path / "own_game.py").write_text(EXAMPLE.read_text())
-    gridmill(tmp_path, "train", "own_game.py", "run=mine")
-    run = tmp_path / "runs" / "mine"
+    told = python(tmp_path, "-W", "error", "own_game.py").splitlines()[-1]
+    (run,) = (tmp_path / "runs").iterdir()
+    assert told.endswith(f"in runs/{run.name}")
     assert (run / "run.json").is_file()
-    assert last_epoch(tmp_path)["agent_steps"] == 25 * 8_192
+    assert last_epoch(run)["agent_steps"] == 25 * 8_192
 
-    policies = ["--policy", "runs/mine", "--policy", "random"]
-    said = gridmill(tmp_path, "eval", "own_game.py:harvest", *policies, "--episodes", "64", "--json")
+    policies = ["--policy", f"runs/{run.name}", "--policy", "random"]
+    said = python(tmp_path, "-m", "gridmill", "eval", "own_game.py:harvest", *policies, "--episodes", "64", "--json")
     trained, at_random = json.loads(said)["results"]
     assert trained["reward"]["mean"] > at_random["reward"]["mean"] + 4 * at_random["reward"]["se"]
 
     # The record holds the whole game, so going on does not need the file.
     (tmp_path / "own_game.py").unlink()
-    gridmill(tmp_path, "resume", "runs/mine", "trainer.total_timesteps=220_000")
-    assert last_epoch(tmp_path)["agent_steps"] == 27 * 8_192
+    python(tmp_path, "-m", "gridmill", "resume", f"runs/{run.name}", "trainer.total_timesteps=220_000")
+    assert last_epoch(run)["agent_steps"] == 27 * 8_192

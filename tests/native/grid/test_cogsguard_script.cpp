@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kTokens = 200, kMiddle = 5;
 
-struct Draws {
-  explicit Draws(std::uint64_t seed) : stream({seed, 0, 0}, 0, 5) {}
+struct Dice {
+  explicit Dice(std::uint64_t seed) : stream({seed, 0, 0}, 0, 5) {}
   int below(int n) { return static_cast<int>(stream.below(at++, static_cast<std::uint32_t>(n))); }
   Stream stream;
   std::uint64_t at = 0;
@@ -153,17 +153,17 @@ struct Country {
 };
 
 Country random_country(std::uint64_t seed) {
-  Draws draws(seed);
+  Dice dice(seed);
   Country c;
-  const int walls = draws.below(60);
+  const int walls = dice.below(60);
   for (int cell = 0; cell < kCells; ++cell) {
-    if (draws.below(100) < 70) c.memory->known.set(place_of(cell));
-    if (draws.below(100) < walls) c.memory->blocked.set(place_of(cell));
-    if (draws.below(100) < 1) c.agents.set(place_of(cell));
+    if (dice.below(100) < 70) c.memory->known.set(place_of(cell));
+    if (dice.below(100) < walls) c.memory->blocked.set(place_of(cell));
+    if (dice.below(100) < 1) c.agents.set(place_of(cell));
   }
-  for (int i = draws.below(12); i > 0; --i) c.ground.home.set_around(place_of(draws.below(kCells)), kReach, kReach);
-  for (int i = draws.below(6); i > 0; --i) c.ground.danger.set_around(place_of(draws.below(kCells)), kReach, kReach);
-  c.costs = {1 + draws.below(3), 2 + draws.below(5), draws.below(3), draws.below(20)};
+  for (int i = dice.below(12); i > 0; --i) c.ground.home.set_around(place_of(dice.below(kCells)), kReach, kReach);
+  for (int i = dice.below(6); i > 0; --i) c.ground.danger.set_around(place_of(dice.below(kCells)), kReach, kReach);
+  c.costs = {1 + dice.below(3), 2 + dice.below(5), dice.below(3), dice.below(20)};
   return c;
 }
 
@@ -218,8 +218,8 @@ void expect_way(const Country& c, const Search& search, Place start, int cell) {
 TEST(cogsguard_search_finds_the_cheapest_ways) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     const Country c = random_country(seed);
-    Draws draws(seed + 1000);
-    const Place start = place_of(draws.below(kCells));
+    Dice dice(seed + 1000);
+    const Place start = place_of(dice.below(kCells));
     const auto search = std::make_unique<Search>(*c.memory, c.ground, c.agents, c.costs);
     search->begin(start);
     int settled = 0, last = 0;
@@ -232,7 +232,7 @@ TEST(cogsguard_search_finds_the_cheapest_ways) {
       CHECK_EQ(search->reached(cell) ? search->cost(cell) : -1, plain[static_cast<std::size_t>(cell)]);
     CHECK_EQ(settled, static_cast<int>(kCells - std::count(plain.begin(), plain.end(), -1)));
     for (int i = 0; i < 50; ++i)
-      if (const int cell = draws.below(kCells); search->reached(cell)) expect_way(c, *search, start, cell);
+      if (const int cell = dice.below(kCells); search->reached(cell)) expect_way(c, *search, start, cell);
   }
 }
 
@@ -294,23 +294,25 @@ TEST(cogsguard_script_does_not_trust_the_far_end_of_a_full_row) {
 
 // ---- any row
 
-TEST(cogsguard_script_survives_any_row_and_repeats_itself) {
+namespace {
+
+void survive(int rounds) {
   Agent one, two;
   const int actions = static_cast<int>(one.words.actions.size());
-  Draws draws(3);
+  Dice dice(3);
   std::vector<std::uint8_t> row(kTokens * kTokenBytes);
-  for (int round = 0; round < 3000; ++round) {
-    const int names = static_cast<int>(one.words.features.size()), kind = draws.below(3);
-    const int filled = draws.below(kTokens + 1);
+  for (int round = 0; round < rounds; ++round) {
+    const int names = static_cast<int>(one.words.features.size()), kind = dice.below(3);
+    const int filled = dice.below(kTokens + 1);
     std::fill(row.begin(), row.end(), kNoToken);
     for (int t = 0; t < filled; ++t) {
       std::uint8_t* token = row.data() + static_cast<std::size_t>(t) * kTokenBytes;
-      const int location = draws.below(4) == 0 ? kGlobalLocation : draws.below(11) << 4 | draws.below(11);
-      token[0] = static_cast<std::uint8_t>(kind == 0 ? draws.below(256) : location);
-      token[1] = static_cast<std::uint8_t>(kind == 0 ? draws.below(256) : draws.below(names));
-      token[2] = static_cast<std::uint8_t>(kind == 2 ? draws.below(14) : draws.below(256));
+      const int location = dice.below(4) == 0 ? kGlobalLocation : dice.below(11) << 4 | dice.below(11);
+      token[0] = static_cast<std::uint8_t>(kind == 0 ? dice.below(256) : location);
+      token[1] = static_cast<std::uint8_t>(kind == 0 ? dice.below(256) : dice.below(names));
+      token[2] = static_cast<std::uint8_t>(kind == 2 ? dice.below(14) : dice.below(256));
     }
-    const std::uint64_t draw = draws.stream.at(draws.at++);
+    const std::uint64_t draw = dice.stream.at(dice.at++);
     const int action = one.act(row.data(), draw);
     CHECK(action >= 0 && action < actions);
     CHECK_EQ(two.act(row.data(), draw), action);
@@ -318,3 +320,9 @@ TEST(cogsguard_script_survives_any_row_and_repeats_itself) {
   CHECK(one.bytes == two.bytes);
   CHECK(one.memory().num_sites <= static_cast<std::uint32_t>(kMostSites));
 }
+
+}  // namespace
+
+TEST(cogsguard_script_survives_any_row_and_repeats_itself) { survive(500); }
+
+TEST(long_cogsguard_script_survives_any_row_and_repeats_itself) { survive(20'000); }

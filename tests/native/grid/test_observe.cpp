@@ -6,15 +6,14 @@
 #include "core/isa.hpp"
 #include "grid/batch.hpp"
 #include "grid/grid.hpp"
+#include "grid/trees.hpp"
 
 using namespace gridmill;
 using namespace gridmill::grid;
+using namespace trees;
 
 namespace {
 
-Value dict(Value::Dict d) { return {std::move(d)}; }
-Value number(std::int64_t n) { return {n}; }
-Value text(const char* t) { return {std::string(t)}; }
 Value texts(std::vector<std::string> names) {
   Value::List list;
   for (auto& name : names) list.push_back({name});

@@ -12,7 +12,7 @@ using namespace gridmill::grid;
 
 namespace {
 
-enum Cell : std::uint8_t { kFloor, kRock, kPrize };
+enum Cell : std::uint8_t { kOpen, kRock, kPrize };
 
 struct Land {
   Torus torus;
@@ -29,7 +29,7 @@ Land draw_land(std::uint64_t seed) {
   Land land{Torus(1 + below(40), 1 + below(40)), {}, 0, below(2) ? 4u : 8u, below(8), {}};
   land.cells.resize(land.torus.size());
   const std::uint32_t rocks = below(60), prizes = below(4);
-  for (auto& cell : land.cells) cell = below(100) < rocks ? kRock : kFloor;
+  for (auto& cell : land.cells) cell = below(100) < rocks ? kRock : kOpen;
   for (std::uint32_t i = 0; i < prizes; ++i) land.cells[below(land.torus.size())] = kPrize;
   land.start = static_cast<std::uint16_t>(below(land.torus.size()));
   for (std::uint32_t i = below(5); i > 0; --i) {
@@ -60,7 +60,7 @@ std::uint32_t reference_length(const Land& land) {
     changed = false;
     for (std::uint32_t cell = 0; cell < land.torus.size(); ++cell) {
       const auto from = static_cast<std::uint16_t>(cell);
-      if (distance[from] == kFar || (from != land.start && land.cells[from] != kFloor)) continue;
+      if (distance[from] == kFar || (from != land.start && land.cells[from] != kOpen)) continue;
       for (std::uint32_t d = 0; d < land.directions; ++d) {
         const std::uint16_t to = stepped(land.torus, from, d);
         if (is_closed(land, to) || land.cells[to] == kRock || distance[to] <= distance[from] + 1) continue;
@@ -79,7 +79,7 @@ Way search(const Land& land, SearchSpace& space) {
   return find_way(
       land.torus, land.start, land.directions, land.turn, land.closed,
       [&](std::uint16_t cell, std::uint32_t) { return land.cells[cell] == kPrize; },
-      [&](std::uint16_t cell) { return land.cells[cell] == kFloor; }, space);
+      [&](std::uint16_t cell) { return land.cells[cell] == kOpen; }, space);
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ TEST(ways_are_as_short_as_the_reference_says_and_lead_there) {
     ++found;
     std::uint16_t cell = land.start;
     for (std::uint32_t i = 0; i < way.num_steps(); ++i) {
-      CHECK(i == 0 || land.cells[cell] == kFloor);
+      CHECK(i == 0 || land.cells[cell] == kOpen);
       cell = stepped(land.torus, cell, way.steps[i]);
       CHECK(!is_closed(land, cell));
     }
@@ -112,7 +112,7 @@ TEST(a_long_way_is_remembered_by_its_first_steps) {
   Land land{Torus(32, 32), std::vector<std::uint8_t>(1024, kRock), 0, 4, 0, {}};
   for (std::uint32_t row = 0; row < 31; ++row)
     for (std::uint32_t column = 0; column < 31; ++column)
-      if (row % 2 == 0 || column == (row % 4 == 1 ? 30u : 0u)) land.cells[row * 32 + column] = kFloor;
+      if (row % 2 == 0 || column == (row % 4 == 1 ? 30u : 0u)) land.cells[row * 32 + column] = kOpen;
   land.cells[30 * 32] = kPrize;
   const auto space = std::make_unique<SearchSpace>();
   const Way way = search(land, *space);
@@ -122,7 +122,7 @@ TEST(a_long_way_is_remembered_by_its_first_steps) {
   std::uint16_t cell = land.start;
   for (std::uint32_t i = 0; i < way.num_steps(); ++i) {
     cell = stepped(land.torus, cell, way.steps[i]);
-    CHECK_EQ(int{land.cells[cell]}, int{kFloor});
+    CHECK_EQ(int{land.cells[cell]}, int{kOpen});
   }
 }
 

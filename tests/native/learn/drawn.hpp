@@ -9,6 +9,7 @@
 
 using gridmill::Stream;
 using Arrays = std::vector<std::vector<float>>;
+constexpr std::size_t kOdd = 37;  // a size that fills no vector
 
 inline std::vector<float> numbers(std::size_t count, std::uint32_t stream, float scale = 1.0f) {
   const Stream draw({7, 0, 0}, 0, stream);

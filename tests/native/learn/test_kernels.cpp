@@ -16,9 +16,8 @@ using namespace gridmill::learn;
 
 namespace {
 
-// Hidden sizes of one lane, several, one block, and a block with a lane after it; the last only where any size goes.
+// Hidden sizes of one lane, several, one block, and a block with a lane after it; kOdd only where any size goes.
 constexpr std::array<std::size_t, 4> kHidden{16, 48, 128, 144};
-constexpr std::size_t kOdd = 37;
 
 // The most this CPU can, also where GRIDMILL_ISA caps what is in force; without AVX-512 the portable ones again.
 const Kernels& widest() { return isa_of_cpu() >= Isa::avx512_base ? kWide : kPortable; }

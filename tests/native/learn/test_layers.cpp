@@ -15,8 +15,6 @@ using namespace gridmill::learn;
 
 namespace {
 
-constexpr std::size_t kOdd = 37;
-
 // All that this CPU can, also where GRIDMILL_ISA caps what is in force.
 std::vector<const Layers*> forms() {
   std::vector<const Layers*> found{&kPortableLayers};
