@@ -8,5 +8,6 @@ namespace gridmill {
 void bind_grid(nanobind::module_& m);
 void bind_learn(nanobind::module_& m);
 void bind_prospector(nanobind::module_& m);
+void bind_stop(nanobind::module_& m);
 
 }  // namespace gridmill

@@ -59,6 +59,7 @@ NB_MODULE(_native, m) {
   bind_prospector(m);
   bind_batch<corridor::Corridor>(m, "CorridorBatch");
   bind_learn(m);
+  bind_stop(m);
   m.def("shutdown", &shutdown);
   nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));
   m.def("allocations", &allocation_count, "heap allocations made by the engine since it was loaded");

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/buffers.hpp"
 #include "core/random.hpp"
+#include "core/snapshot.hpp"
 #include "core/stats.hpp"
 #include "core/value.hpp"
 
@@ -72,7 +74,7 @@ struct Phase {
 
 template <class G>
 concept Game = requires(Tick<G>& tick, const typename G::Program& program, const typename G::Vocabulary& vocabulary,
-                        const std::vector<Value>& games, double* record, std::size_t index) {
+                        const std::vector<Value>& games, double* record, std::size_t index, std::byte* state) {
   // Made of a program and a world's state at the beginning of a tick.
   requires std::is_constructible_v<typename G::View, const typename G::Program&, std::byte*>;
   // The element of an observation row, and the value an unused element holds.
@@ -91,6 +93,11 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
   // follows from it: zeros, as a restored world has them, must mean that it is not known yet.
   { G::state_bytes(program) } -> std::same_as<std::size_t>;
   { G::saved_bytes(program) } -> std::same_as<std::size_t>;
+  // What must hold of a state, and of its rows, so that no tick of it can leave its memory, overflow or hang: every
+  // index, count and offset in it, and whatever the step takes for granted. Throws BadState (core/snapshot.hpp) that
+  // says what does not hold. Asked once for each saved world that is put back, about a copy with zeros behind what is
+  // saved; the copy may be changed.
+  { G::check_state(program, std::as_const(tick.header), state, tick.rows) };
   // Length of an episode in ticks (0: no limit), and the earliest tick a first episode may end.
   { G::max_steps(program) } -> std::same_as<std::uint32_t>;
   { G::min_first_episode(program) } -> std::same_as<std::uint32_t>;

@@ -18,6 +18,9 @@ class Script {
   // `draw`: 64 random bits of this row and tick (a function of seed, world, episode, tick, agent). Const and reentrant:
   // one object serves all rows and all threads; it allocates nothing.
   virtual int act(const Obs* row, std::byte* memory, std::uint64_t draw) const = 0;
+  // Throws BadState (core/snapshot.hpp) unless act() can go on from this memory, whatever row comes: it was saved, and
+  // somebody may have changed it.
+  virtual void check_memory(const std::byte* memory) const = 0;
 };
 
 // The random bits of every agent's script in one tick of one world. Games number their streams from 1 on.

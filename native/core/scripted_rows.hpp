@@ -155,6 +155,26 @@ class ScriptedRows {
     }
     return saved;
   }
+  // Throws BadState unless what restore() would take over is what these scripts could have left.
+  void check(const std::vector<SavedScript>& saved, std::int32_t program, std::size_t num_actions) const {
+    std::vector<std::uint64_t> aligned(stride_ / 8 + 1);
+    auto* const copy = reinterpret_cast<std::byte*>(aligned.data());
+    for (std::size_t agent = 0; agent < role_.size(); ++agent) {
+      if (!goes_on(saved, program, agent)) continue;
+      const SavedScript& own = saved[agent];
+      const std::string whose = "script `" + own.name + "` of agent " + std::to_string(agent) + ": ";
+      // -1: a script may want what its game does not offer.
+      if (own.action < -1 || own.action >= static_cast<std::int64_t>(num_actions))
+        throw BadState(whose + "it decided for action " + std::to_string(own.action) + " of " +
+                       std::to_string(num_actions));
+      if (own.bytes != 0) std::memcpy(copy, own.memory, own.bytes);
+      try {
+        script(program, agent).check_memory(copy);
+      } catch (const BadState& error) {
+        throw BadState(whose + error.what());
+      }
+    }
+  }
   // Scripts that were there when the world was saved go on; others begin here, with an empty memory.
   void restore(const std::vector<SavedScript>& saved, std::uint32_t world, const WorldHeader& header, const Obs* obs,
                std::int32_t* decided) {
@@ -162,9 +182,7 @@ class ScriptedRows {
     Agents players, taught;
     for (std::size_t agent = 0; agent < role_.size(); ++agent) {
       if (role_[agent] < 0) continue;
-      const bool known = agent < saved.size() && saved[agent].name == names_[static_cast<std::size_t>(role_[agent])] &&
-                         saved[agent].bytes == script(header.program, agent).memory_bytes();
-      if (!known) {
+      if (!goes_on(saved, header.program, agent)) {
         (acts(agent) ? players : taught).push_back(static_cast<std::uint32_t>(agent));
         continue;
       }
@@ -193,6 +211,11 @@ class ScriptedRows {
     }
   }
 
+  bool goes_on(const std::vector<SavedScript>& saved, std::int32_t program, std::size_t agent) const {
+    return role_[agent] >= 0 && agent < saved.size() &&
+           saved[agent].name == names_[static_cast<std::size_t>(role_[agent])] &&
+           saved[agent].bytes == script(program, agent).memory_bytes();
+  }
   bool acts(std::size_t agent) const { return !options_.players.empty() && !options_.players[agent].empty(); }
   std::byte* memory(std::uint32_t world, std::size_t agent) const {
     return memory_.data() + stride_ * (world * role_.size() + agent);

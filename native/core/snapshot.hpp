@@ -1,7 +1,9 @@
 // State <-> bytes. World blocks hold no pointers, so saving is copying; this room has the byte writer and
-// reader (every read is bounds-checked) and the one hash that golden tests, replays and save files use.
+// reader (every read is bounds-checked), the one hash that golden tests, replays and save files use, and the refusal of
+// a state that no game could have left.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +14,31 @@
 #include "core/random.hpp"
 
 namespace gridmill {
+
+// What is wrong with a saved state. Bytes from outside are checked once, when they are put back, so that a tick need
+// not check anything: a hash finds damage, but whoever changes bytes on purpose can write the hash as well.
+struct BadState : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+inline void expect_state(bool right, const char* what) {
+  if (!right) throw BadState(what);
+}
+// All of `count` numbers are finite and lie within these bounds.
+template <class T>
+void expect_within(const T* numbers, std::size_t count, double low, double high, const char* what) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto x = static_cast<double>(numbers[i]);
+    if (!(x >= low && x <= high))
+      throw BadState(std::string(what) + ": expected " + std::to_string(low) + " to " + std::to_string(high) +
+                     ", got " + std::to_string(x));
+  }
+}
+template <class T>
+void expect_finite(const T* numbers, std::size_t count, const char* what) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isfinite(numbers[i]))
+      throw BadState(std::string(what) + ": expected finite numbers, got " + std::to_string(numbers[i]));
+}
 
 // Little-endian 64-bit words, two mixing lanes; the length is part of the hash.
 inline std::uint64_t hash_bytes(const void* data, std::size_t size, std::uint64_t seed = 0) {
@@ -74,6 +101,7 @@ class ByteReader {
     const char* text = view(size);
     return {text, size};
   }
+  std::size_t left() const { return size_ - at_; }
 
  private:
   const char* data_;

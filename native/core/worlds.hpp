@@ -12,6 +12,7 @@
 
 #include "core/buffers.hpp"
 #include "core/game.hpp"
+#include "core/saved_check.hpp"
 #include "core/scripted_rows.hpp"
 #include "core/signal.hpp"
 #include "core/snapshot.hpp"
@@ -220,15 +221,27 @@ class Worlds {
     if (saved_count != chosen.size() && saved_count != 1)
       throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, " +
                                   std::to_string(chosen.size()) + " asked for; save one world to fork it into many");
-    std::vector<std::string> names(in.get<std::uint32_t>());
+    const auto num_names = in.get<std::uint32_t>();
+    if (num_names > in.left() / sizeof(std::uint32_t))  // each has a length: no memory is taken for more
+      throw std::invalid_argument("restore: the saved state is too short for the " + std::to_string(num_names) +
+                                  " games it lists");
+    std::vector<std::string> names(num_names);
     for (auto& name : names) name = in.get_text();
     std::vector<std::string> script_of(shape.num_agents);
     if (with_scripts) script_of = ScriptedRows<G>::get_names(in, shape.num_agents);
     std::vector<Saved> saved;
+    TrialWorld<G> trial(stride, shape, with_masks);
     for (std::uint32_t i = 0; i < saved_count; ++i) {
       saved.push_back(read_saved(in, names));
       saved.back().scripts = ScriptedRows<G>::get_world(in, script_of);
+      try {
+        check_saved(saved.back(), trial);
+      } catch (const BadState& error) {
+        throw BadState("restore: saved world " + std::to_string(i) + " cannot be: " + error.what());
+      }
     }
+    if (in.left() != 0)
+      throw std::invalid_argument("restore: " + std::to_string(in.left()) + " bytes follow the last saved world");
     for (std::size_t i = 0; i < chosen.size(); ++i)
       write_saved(saved[saved_count == 1 ? 0 : i], static_cast<std::uint32_t>(chosen[i]));
   }
@@ -344,18 +357,38 @@ class Worlds {
       return index;
     for (std::size_t i = 0; i < fingerprints.size(); ++i)
       if (fingerprints[i] == wanted) return static_cast<std::int32_t>(i);
-    throw std::invalid_argument("restore: this batch lacks the game " + wanted + "; add_game() it first");
+    throw std::invalid_argument("restore: this batch lacks the game " + shown(wanted) + "; add_game() it first");
+  }
+  // A name from the bytes as an error may show it, whatever it holds and however long it is.
+  static std::string shown(const std::string& name) {
+    std::string text = name.substr(0, 200);
+    for (char& c : text)
+      if (c < ' ' || c > '~') c = '?';
+    return text.size() < name.size() ? text + "..." : text;
+  }
+
+  void check_saved(const Saved& saved, TrialWorld<G>& trial) const {
+    const Program& own = program(saved.header.program);
+    std::byte* const copy = trial.take(saved.block, saved.size);
+    copy_rows(saved.rows, trial.rows());
+    check_header(saved.header, G::max_steps(own));
+    check_rows(trial.rows(), shape);
+    G::check_state(own, saved.header, copy + kHeaderBytes, trial.rows());
+    scripts.check(saved.scripts, saved.header.program, shape.num_actions);
+  }
+
+  void copy_rows(const char* from, const Rows<Obs>& to) const {
+    each_row_array(to, [&](void* data, std::size_t bytes) {
+      std::memcpy(data, from, bytes);
+      from += bytes;
+    });
   }
 
   void write_saved(const Saved& saved, std::uint32_t world) {
     std::memset(block(world), 0, stride);
     std::memcpy(block(world), saved.block, saved.size);
     header(world) = saved.header;
-    const char* from = saved.rows;
-    each_row_array(rows(world), [&](void* data, std::size_t bytes) {
-      std::memcpy(data, from, bytes);
-      from += bytes;
-    });
+    copy_rows(saved.rows, rows(world));
     if (scripts.any()) scripts.restore(saved.scripts, world, header(world), rows(world).obs, decided(world));
   }
 };

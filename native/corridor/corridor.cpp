@@ -33,6 +33,13 @@ void Corridor::observe(T& tick) {
   tick.rows.masks[right] = 1;
 }
 
+// A saved state comes from outside: whatever a tick takes for granted is asked here. An episode ends at the far end.
+void Corridor::check_state(const Program& p, const WorldHeader&, std::byte* state, const Rows<Obs>&) {
+  const State& s = *reinterpret_cast<const State*>(state);
+  expect_state(s.cell >= 0 && s.cell < p.length, "its cell is not in the corridor");
+  expect_state(s.reached == 0, "it has reached the end");
+}
+
 void Corridor::record(const T& tick, double* out) {
   const State& s = state(tick);
   out[0] = s.reached;  // the only reward there is

@@ -49,6 +49,7 @@ struct Corridor {
   static std::string vocabulary_text(const Vocabulary&) { return "corridor"; }
   static std::size_t state_bytes(const Program&) { return sizeof(State); }
   static std::size_t saved_bytes(const Program&) { return sizeof(State); }
+  static void check_state(const Program& p, const WorldHeader& header, std::byte* state, const Rows<Obs>& rows);
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.max_steps); }
   static std::uint32_t min_first_episode(const Program& p) { return static_cast<std::uint32_t>(p.length - 1); }
   static void reset(T&) {}  // a zeroed block is the start: the first cell

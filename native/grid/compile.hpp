@@ -39,6 +39,10 @@ Rewards compile_rewards(const Program& p);
 // compile_rules.cpp: rules, areas, events and what tags set off share flat lists, filled in one pass in this order.
 void compile_rules(Program& p);
 
+// compile_work.cpp: refuses rules that could keep one tick busy for longer than anybody waits.
+void check_work(const Program& p);
+constexpr int kMostRulesDeep = 8;  // rules set off by tags that rules set
+
 // compile_tokens.cpp
 Features compile_features(const Program& p);
 Codes compile_codes(Program& p, const References& references);  // and those of types of terrain

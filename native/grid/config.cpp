@@ -2,7 +2,9 @@
 #include "grid/config.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <unordered_map>
 
 namespace gridmill::grid {
 namespace {
@@ -78,23 +80,32 @@ void check_assembler(const Assembler& assembler, const GameConfig& game, const s
   }
 }
 
-// Fallbacks must end: following them never comes back.
+// Fallbacks must end: following them never comes back. What was followed once is not followed again.
 void check_events(const GameConfig& game) {
   const std::vector<std::string> known = keys(game.events);
   check_names(known, "$.events");
+  std::unordered_map<std::string, const Event*> by_name;
+  for (const auto& [name, event] : game.events) by_name[name] = &event;
+  std::unordered_map<const Event*, const Event*> followed;  // event -> the one from which it was come to
   for (const auto& [name, event] : game.events) {
     const std::string at = "$.events." + name + ".fallback";
-    std::string next = event.fallback;
-    for (std::size_t steps = 0; !next.empty(); ++steps) {
-      if (steps > known.size()) fail_at(at, "the fallbacks of `" + name + "` run in a circle");
-      expect_known(next, known, "event", at);
-      for (const auto& [other, later] : game.events)
-        if (other == next) {
-          next = later.fallback;
-          break;
-        }
+    for (const Event* one = &event; followed.emplace(one, &event).second && !one->fallback.empty();) {
+      const auto next = by_name.find(one->fallback);
+      if (next == by_name.end()) expect_known(one->fallback, known, "event", at);
+      one = next->second;
+      if (const auto met = followed.find(one); met != followed.end() && met->second == &event)
+        fail_at(at, "the fallbacks of `" + name + "` run in a circle");
     }
   }
+}
+
+// What is paid must fit a float32, whatever it is multiplied with.
+void check_rewards(const GameConfig& game) {
+  constexpr double kMostWeight = 1e12;
+  for (std::size_t i = 0; i < game.rewards.size(); ++i)
+    if (const double weight = game.rewards[i].weight; !(std::abs(weight) <= kMostWeight))
+      fail_at("$.rewards[" + std::to_string(i) + "].weight",
+              "expected a weight within +-1e12, got " + Value{weight}.describe());
 }
 
 void check_collectives(const GameConfig& game) {
@@ -180,6 +191,7 @@ GameConfig decode_game(const Value& value) {
       expect_known(type.counts_as, keys(game.objects), "object type", "$.objects." + name + ".counts_as");
   }
   check_collectives(game);
+  check_rewards(game);
   check_events(game);
   check_odd(game.observation.height, "$.observation.height");
   check_odd(game.observation.width, "$.observation.width");

@@ -67,6 +67,7 @@ struct Grid {
   static std::size_t state_bytes(const Program& p) { return p.layout.bytes; }
   static std::size_t saved_bytes(const Program& p) { return p.layout.saved; }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.config.max_steps); }
+  static void check_state(const Program& p, const WorldHeader& header, std::byte* state, const Rows<Obs>& rows);
   // Holds for any game; a later tick, worked out from the rules in Python, comes as BatchOptions::min_first_episode.
   static std::uint32_t min_first_episode(const Program&) { return 1; }
   static std::vector<std::string> script_names(const Vocabulary& vocabulary, const Program& p) {

@@ -22,6 +22,14 @@ inline std::uint32_t group_limit(const LimitGroup& group, const std::uint16_t* h
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(group.max, std::max<std::uint64_t>(group.base, sum)));
 }
 
+// Whether objects of a type can ever come to hold a resource: only then do their tokens have room for it.
+inline bool can_hold(const Program& p, const Type& type, std::size_t resource) {
+  const CompiledConverter* machine =
+      type.converter < 0 ? nullptr : &p.machines.converters[static_cast<std::size_t>(type.converter)];
+  return type.inventory[resource] > 0 || type.may_hold[resource] ||
+         (machine && (machine->inputs[resource] > 0 || machine->outputs[resource] > 0));
+}
+
 // The most somebody may hold of a resource, given the others of its group.
 inline std::uint32_t most_of(const LimitSet& limits, const std::uint16_t* held, std::uint32_t resource) {
   const ResourceLimit& own = limits.of[resource];

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/snapshot.hpp"
 #include "prospector/config.hpp"
 
 namespace gridmill::prospector {
@@ -154,9 +155,11 @@ int market_timer(const float* obs, BotMemory&) {
   return s.heat() < 0.60 ? kStandard : kMine;
 }
 
+constexpr int kMostTrips = 30, kMostMined = 12;  // of an episode; ticks of mining on one of them
+
 // Short edges only, gentle mining, home early, everything sold, and an end while the ship is sound.
 int shuttle_at_station(const Seen& s, BotMemory& memory) {
-  constexpr int kTrips = 30, kTicks = 4;
+  constexpr int kTicks = 4;
   memory.mined = 0;
   if (const int c = first_cargo(s, 0); c >= 0) return sell(c, kAll);
   if (s.alert() > 0.02) return kDock;
@@ -173,17 +176,16 @@ int shuttle_at_station(const Seen& s, BotMemory& memory) {
       least = cost;
     }
   }
-  if (s.fuel() < 0.25 || s.hull() < 0.60 || memory.trips >= kTrips || best < 0) return kCashOut;
+  if (s.fuel() < 0.25 || s.hull() < 0.60 || memory.trips >= kMostTrips || best < 0) return kCashOut;
   ++memory.trips;
   memory.slot = best;
   return best;
 }
 
 int shuttle(const float* obs, BotMemory& memory) {
-  constexpr int kMost = 12;
   const Seen s{obs};
   if (s.at_station()) return shuttle_at_station(s, memory);
-  if (memory.mined >= kMost || s.hull() < 0.45 || s.fuel() < 0.18 || s.heat() > 0.70) return go_home(s);
+  if (memory.mined >= kMostMined || s.hull() < 0.45 || s.fuel() < 0.18 || s.heat() > 0.70) return go_home(s);
   const int best = best_asteroid(s, [&](int slot) { return worth(s, slot) * s.left(slot); });
   if (best < 0 || !(s.left(best) > 0)) {
     memory.barren |= 1u << memory.slot;
@@ -202,6 +204,12 @@ class Bot final : public Script<float> {
   std::size_t memory_bytes() const override { return sizeof(BotMemory); }
   int act(const float* row, std::byte* memory, std::uint64_t) const override {
     return rules_(row, *reinterpret_cast<BotMemory*>(memory));
+  }
+  void check_memory(const std::byte* memory) const override {
+    const auto& own = *reinterpret_cast<const BotMemory*>(memory);
+    expect_state(own.slot >= 0 && own.slot < kSlots, "the edge it took last does not exist");
+    expect_state(own.trips >= 0 && own.trips <= kMostTrips && own.mined >= 0 && own.mined <= kMostMined,
+                 "it made more trips, or mined longer, than it does");
   }
 
  private:

@@ -33,6 +33,7 @@ struct Prospector {
   static std::string vocabulary_text(const Vocabulary&) { return "prospector"; }
   static std::size_t state_bytes(const Program&) { return sizeof(State); }
   static std::size_t saved_bytes(const Program&) { return sizeof(State); }
+  static void check_state(const Program& p, const WorldHeader& header, std::byte* state, const Rows<Obs>& rows);
   static std::uint32_t max_steps(const Program& p);
   static std::uint32_t min_first_episode(const Program&) { return 1; }  // the market alone can pay in the first step
   static constexpr bool keeps_state = true;                             // the stream goes on from episode to episode

@@ -16,7 +16,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run_native_tests(preset, record_property, *chosen, at_least=10):
+SAVED = ["toy", "arena", "arena_basic_easy_shaped", "navigation", "extractor_hub", "cogsguard_arena", "cogsguard"]
+
+
+def run_native_tests(preset, record_property, *chosen, at_least=10, **variables):
     cmake = shutil.which("cmake")
     assert cmake is not None, "cmake is missing; `make test` puts one into the venv"
     for step in (["--preset", preset], ["--build", "--preset", preset]):
@@ -26,7 +29,7 @@ def run_native_tests(preset, record_property, *chosen, at_least=10):
         [str(ROOT / "build" / preset / "native_tests"), *chosen],
         capture_output=True,
         text=True,
-        env=os.environ | {"UBSAN_OPTIONS": "print_stacktrace=1"},
+        env=os.environ | {"UBSAN_OPTIONS": "print_stacktrace=1"} | variables,
     )
     output = ran.stdout + ran.stderr
     assert ran.returncode == 0, output
@@ -55,3 +58,11 @@ def test_native_tests_under_tsan(record_property):
 def test_hundred_thousand_steps_under_tsan(record_property):
     """The batch with 8 threads for 100 000 steps under TSan: no report."""
     run_native_tests("tsan", record_property, "long_", at_least=1)
+
+
+@pytest.mark.long
+@pytest.mark.F8
+@pytest.mark.parametrize("game", [*SAVED, "corridor", "prospector"])
+def test_hundred_thousand_changed_states(game, record_property):
+    """100 000 mutations of saved worlds of each game, each accepted one played for 1 000 ticks: no report."""
+    run_native_tests("asan", record_property, "long_saved", at_least=1, SAVED_GAME=game)

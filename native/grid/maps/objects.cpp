@@ -48,18 +48,49 @@ void place_compound(const CompiledLayer& layer, const Box& area, Canvas& canvas)
   }
 }
 
+// Marks, in scratch.seen, every cell of an area that has a wanted one at most so many rows and columns away: sums over
+// rectangles (scratch.near), so that it takes as long for any distance.
+template <class Wanted>
+void mark_near(Canvas& canvas, const Box& area, std::int32_t reach, Wanted wanted) {
+  auto& sums = canvas.s.near;
+  const auto sum = [&](std::int32_t rows, std::int32_t columns) -> std::uint32_t& {
+    return sums[static_cast<std::size_t>(rows) * static_cast<std::size_t>(area.width + 1) +
+                static_cast<std::size_t>(columns)];
+  };
+  for (std::int32_t c = 0; c <= area.width; ++c) sum(0, c) = 0;
+  for (std::int32_t r = 0; r < area.height; ++r) {
+    std::uint32_t of_row = sum(r + 1, 0) = 0;
+    for (std::int32_t c = 0; c < area.width; ++c) {
+      of_row += wanted(canvas.index(area.top + r, area.left + c));
+      sum(r + 1, c + 1) = sum(r, c + 1) + of_row;
+    }
+  }
+  for (std::int32_t r = 0; r < area.height; ++r)
+    for (std::int32_t c = 0; c < area.width; ++c) {
+      const std::int32_t top = std::max(r - reach, 0), bottom = std::min(r + reach + 1, area.height);
+      const std::int32_t left = std::max(c - reach, 0), right = std::min(c + reach + 1, area.width);
+      const std::uint32_t count = sum(bottom, right) - sum(top, right) - sum(bottom, left) + sum(top, left);
+      canvas.s.seen[canvas.index(area.top + r, area.left + c)] = count > 0;
+    }
+}
+
 // No second try for a draw that comes too near: the number of buildings differs from map to map. Their types come from
-// a shuffled deck in the proportion of the weights, so that no map is short of one by bad luck.
+// a shuffled deck in the proportion of the weights, so that no map is short of one by bad luck. Whether a draw is kept
+// is one look at its cell, however many there are and however far apart they must be; the ground is cleared at the end,
+// which is the same, since walls crowd nobody.
 void place_buildings(const CompiledLayer& layer, const Box& area, Canvas& canvas, Draws& draws) {
   const auto& config = std::get<BuildingsLayer>(layer.node.data);
   const Box inner = Canvas::clipped(area.top + config.margin, area.left + config.margin,
                                     area.height - 2 * config.margin, area.width - 2 * config.margin, area);
   if (inner.height == 0 || inner.width == 0) return;
-  const auto around = [&](std::int32_t r, std::int32_t c, std::int32_t reach, auto&& visit) {
-    const Box near = Canvas::clipped(r - reach, c - reach, 2 * reach + 1, 2 * reach + 1, area);
-    for (std::int32_t y = near.top; y < near.bottom(); ++y)
-      for (std::int32_t x = near.left; x < near.right(); ++x) visit(canvas.at(y, x));
+  auto &crowded = canvas.s.seen, &kept = canvas.s.far;
+  const auto crowds = [&](std::uint32_t i) { return is_thing(canvas.s.cells[i]) || canvas.s.cells[i] == kPad; };
+  mark_near(canvas, area, config.apart, crowds);
+  const auto each = [&](const Box& box, auto&& visit) {
+    for (std::int32_t r = box.top; r < box.bottom(); ++r)
+      for (std::int32_t c = box.left; c < box.right(); ++c) visit(canvas.index(r, c));
   };
+  each(area, [&](std::uint32_t i) { kept[i] = 0; });
   std::uint32_t deck[64];
   std::copy(layer.quota.begin(), layer.quota.end(), deck);
   for (std::int32_t left = config.draws; left > 0; --left) {
@@ -68,12 +99,19 @@ void place_buildings(const CompiledLayer& layer, const Box& area, Canvas& canvas
     std::uint32_t card = draws.below(static_cast<std::uint32_t>(left)), type = 0;
     for (; card >= deck[type]; ++type) card -= deck[type];
     --deck[type];
-    bool crowded = false;
-    around(r, c, config.apart, [&](Cell cell) { crowded = crowded || is_thing(cell) || cell == kPad; });
-    if (crowded) continue;
-    around(r, c, config.clear, [](Cell& cell) { cell = cell == kWall ? kFloor : cell; });
-    canvas.at(r, c) = layer.things[type];
+    const std::uint32_t here = canvas.index(r, c);
+    if (crowded[here]) continue;
+    canvas.s.cells[here] = layer.things[type];
+    kept[here] = 1;
+    if (!crowds(here)) continue;
+    const std::int32_t side = 2 * config.apart + 1;  // those kept are so far apart that their squares hardly overlap
+    each(Canvas::clipped(r - config.apart, c - config.apart, side, side, area),
+         [&](std::uint32_t i) { crowded[i] = 1; });
   }
+  mark_near(canvas, area, config.clear, [&](std::uint32_t i) { return kept[i] != 0; });
+  each(area, [&](std::uint32_t i) {
+    if (crowded[i] && canvas.s.cells[i] == kWall) canvas.s.cells[i] = kFloor;
+  });
 }
 
 // On the largest floor of the area, at random cells where nothing is closed off.

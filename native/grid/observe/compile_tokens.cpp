@@ -4,6 +4,7 @@
 
 #include "grid/compile.hpp"
 #include "grid/directions.hpp"
+#include "grid/inventory.hpp"
 #include "grid/observe/object_tokens.hpp"
 
 namespace gridmill::grid {
@@ -75,13 +76,8 @@ namespace {
 std::size_t tokens_of(const Program& p, const Type& type, bool agent) {
   std::size_t n = type.tags.size() + most_object_tokens(p, type, agent);
   n += type.terrain ? static_cast<std::size_t>(std::popcount(type.tag_bits)) : p.tags.changeable.size();
-  const CompiledConverter* machine =
-      type.converter < 0 ? nullptr : &p.machines.converters[static_cast<std::size_t>(type.converter)];
-  for (std::size_t r = 0; r < p.num_resources; ++r) {
-    const bool works = machine && (machine->inputs[r] > 0 || machine->outputs[r] > 0);
-    const bool holds = agent || type.inventory[r] > 0 || works || type.may_hold[r];
-    if (holds) n += p.features.resource_high[r] == kNoFeature ? 1 : 2;
-  }
+  for (std::size_t r = 0; r < p.num_resources; ++r)
+    if (agent || can_hold(p, type, r)) n += p.features.resource_high[r] == kNoFeature ? 1 : 2;
   return n;
 }
 

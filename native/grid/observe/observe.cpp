@@ -54,7 +54,8 @@ std::uint8_t progress_of(const Program& p, const WorldHeader& header) {
 std::uint32_t amount_shown(const Program& p, const World& w, const ShownValue& shown, std::uint32_t agent) {
   const std::uint32_t most = shown.digits == 2 ? 65'535 : 255;
   const double value = evaluate(shown.value, {p, w, static_cast<std::int32_t>(agent)});
-  return static_cast<std::uint32_t>(rounded(value < 0 ? 0 : value > most ? most : value));
+  // What is no number, as the difference of two infinities, is 0.
+  return static_cast<std::uint32_t>(rounded(value >= 0 ? value > most ? most : value : 0));
 }
 
 // Local position and game values: only games that show them pay for this.

@@ -10,6 +10,20 @@
 namespace gridmill::grid {
 namespace {
 
+// In the order of the list: by area, then by object.
+template <class Visit>
+void each_source(const Program& p, const World& w, Visit visit) {
+  for (std::uint32_t a = 0; a < p.areas.list.size(); ++a) {
+    const CompiledArea& area = p.areas.list[a];
+    const bool of_agents = area.type == p.agent_type;
+    const bool needs_team = area.affects == Affects::friends || area.affects == Affects::enemies || area.territory;
+    const std::uint32_t last = of_agents ? p.num_agents : p.num_objects;
+    for (std::uint32_t object = of_agents ? 0 : p.num_agents; object < last; ++object)
+      if (w.type[object] == area.type && w.on_map(object) && !(needs_team && w.collective_of(object) == kNeutral))
+        visit(AreaSource{static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(object)});
+  }
+}
+
 class AreaPhase {
  public:
   AreaPhase(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch)
@@ -41,15 +55,7 @@ class AreaPhase {
 
   void list_sources() {
     std::uint32_t n = 0;
-    for (std::uint32_t a = 0; a < p_.areas.list.size(); ++a) {
-      const CompiledArea& area = p_.areas.list[a];
-      const bool of_agents = area.type == p_.agent_type;
-      const bool needs_team = area.affects == Affects::friends || area.affects == Affects::enemies || area.territory;
-      const std::uint32_t last = of_agents ? p_.num_agents : p_.num_objects;
-      for (std::uint32_t object = of_agents ? 0 : p_.num_agents; object < last; ++object)
-        if (w_.type[object] == area.type && w_.on_map(object) && !(needs_team && w_.collective_of(object) == kNeutral))
-          w_.sources()[n++] = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(object)};
-    }
+    each_source(p_, w_, [&](AreaSource source) { w_.sources()[n++] = source; });
     w_.num_sources() = n;
   }
 
@@ -268,6 +274,16 @@ class AreaPhase {
 };
 
 }  // namespace
+
+bool knows_sources(const Program& p, const World& w) {
+  std::uint32_t n = 0;
+  bool same = true;
+  each_source(p, w, [&](AreaSource source) {
+    same = same && n < w.num_sources() && w.sources()[n].area == source.area && w.sources()[n].object == source.object;
+    ++n;
+  });
+  return same && n == w.num_sources();
+}
 
 void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
   AreaPhase(p, w, header, scratch).apply();

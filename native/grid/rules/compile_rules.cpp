@@ -1,5 +1,6 @@
 // compile_rules() and the Compiler of ops.hpp: names become ids, lists become ranges of the program's flat lists.
 #include <algorithm>
+#include <map>
 
 #include "grid/compile.hpp"
 
@@ -184,6 +185,9 @@ void compile_events(Program& p) {
   std::stable_sort(order.begin(), order.end(), [&p](std::size_t a, std::size_t b) {
     return p.config.events[a].second.priority > p.config.events[b].second.priority;
   });
+  std::map<std::string, std::int32_t> place_of;
+  for (std::size_t place = 0; place < order.size(); ++place)
+    place_of[p.config.events[order[place]].first] = static_cast<std::int32_t>(place);
   for (const std::size_t i : order) {
     const auto& [name, declared] = p.config.events[i];
     Compiler c{p, "$.events." + name, {}, {}};
@@ -199,8 +203,7 @@ void compile_events(Program& p) {
       c.targets = types_with(p, event.tag);
     }
     event.rule = c.rule(declared.when, declared.then);
-    for (std::size_t place = 0; place < order.size(); ++place)
-      if (p.config.events[order[place]].first == declared.fallback) event.fallback = static_cast<std::int32_t>(place);
+    if (const auto found = place_of.find(declared.fallback); found != place_of.end()) event.fallback = found->second;
     p.events.list.push_back(std::move(event));
   }
 }

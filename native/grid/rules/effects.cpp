@@ -5,14 +5,13 @@
 #include <stdexcept>
 
 #include "grid/combat.hpp"
+#include "grid/compile.hpp"
 #include "grid/occupancy.hpp"
 #include "grid/rules/rules.hpp"
 #include "grid/streams.hpp"
 
 namespace gridmill::grid {
 namespace {
-
-constexpr int kMostRulesDeep = 8;  // rules set off by tags that rules set
 
 std::uint32_t index_of(std::int32_t object) { return static_cast<std::uint32_t>(object); }
 

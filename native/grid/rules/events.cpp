@@ -1,5 +1,8 @@
 // Phase events: what is due by the clock, by priority and declaration. Whether an event is due is a function of the
 // tick, so there is nothing to remember; what is listed for tick 0 runs at tick 1, before what is listed for it.
+#include <array>
+#include <set>
+
 #include "grid/rules/rules.hpp"
 #include "grid/streams.hpp"
 
@@ -57,10 +60,16 @@ void list_event_ticks(Program& p) {
   if (p.events.list.empty()) return;
   constexpr std::int64_t most = 1 << 17;  // 16 kB, and as many questions when a game is compiled
   p.events.ticks.resize(static_cast<std::size_t>(std::min(p.config.max_steps + 64, most) / 64));
-  for (std::size_t tick = 0; tick < p.events.ticks.size() * 64; ++tick) {
-    const auto due = [&](const CompiledEvent& event) { return is_due(event, static_cast<std::int64_t>(tick)); };
-    if (std::any_of(p.events.list.begin(), p.events.list.end(), due))
-      p.events.ticks[tick / 64] |= std::uint64_t{1} << (tick & 63);
+  const auto end = static_cast<std::int64_t>(p.events.ticks.size() * 64);
+  const auto note = [&](std::int64_t tick) {
+    p.events.ticks[static_cast<std::size_t>(tick) / 64] |= std::uint64_t{1} << (tick & 63);
+  };
+  std::set<std::array<std::int64_t, 3>> noted;  // of thousands of events most are alike
+  for (const CompiledEvent& event : p.events.list) {
+    for (const std::int64_t tick : event.at)
+      if (tick < end) note(tick);
+    if (event.every <= 0 || !noted.insert({event.every, event.start, event.until}).second) continue;
+    for (std::int64_t tick = event.start; tick < end && tick <= event.until; tick += event.every) note(tick);
   }
 }
 

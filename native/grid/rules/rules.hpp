@@ -139,6 +139,7 @@ struct RuleScratch {
   void fit(const Program& p);
 };
 void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch);
+bool knows_sources(const Program& p, const World& w);  // whether its list of sources is the one it would make now
 void list_event_ticks(Program& p);
 void run_events(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch);
 void run_tick_rules(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch);

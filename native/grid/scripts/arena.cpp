@@ -6,6 +6,7 @@
 #include <bit>
 #include <bitset>
 
+#include "core/snapshot.hpp"
 #include "core/tokens.hpp"
 #include "grid/directions.hpp"
 
@@ -103,6 +104,11 @@ class ArenaScript final : public Script<std::uint8_t> {
     own.started = 1;
     const int walked = wander(own, free, draw), way = way_to(goals, free);
     return way >= 0 ? action_[static_cast<std::size_t>(way)] : walked;
+  }
+
+  void check_memory(const std::byte* memory) const override {
+    const auto& own = *reinterpret_cast<const ArenaMemory*>(memory);
+    expect_state(own.heading < kMoves, "it walks in no direction");
   }
 
  private:

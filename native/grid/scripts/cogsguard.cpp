@@ -121,6 +121,10 @@ class CogsguardScript final : public Script<std::uint8_t> {
     return Mind(turn, news).act();
   }
 
+  void check_memory(const std::byte* bytes) const override {
+    std::launder(reinterpret_cast<const Memory*>(bytes))->check();
+  }
+
  private:
   Ids ids_;
 };

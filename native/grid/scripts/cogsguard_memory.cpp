@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/snapshot.hpp"
+
 namespace gridmill::grid::cogsguard {
 
 int chebyshev(Place a, Place b) {
@@ -56,6 +58,18 @@ const Site* Memory::nearest(Kind kind, Place from) const {
     if (sites[i].kind == kind && (!best || chebyshev(sites[i].place, from) < chebyshev(best->place, from)))
       best = &sites[i];
   return best;
+}
+
+void Memory::check() const {
+  constexpr std::uint32_t kMostTicks = 1'000'000'001;  // no game has longer episodes
+  expect_state(num_sites <= kMostSites, "it knows more sites than it can remember");
+  expect_state(tick <= kMostTicks, "it has played for too long");
+  for (std::uint32_t i = 0; i < num_sites; ++i)
+    expect_state(
+        sites[i].place.exists() && sites[i].kind < num_kinds && sites[i].owner <= theirs && sites[i].seen <= tick,
+        "a site that it knows cannot be");
+  expect_state(num_steps <= kMostSteps, "its way is too long");
+  expect_state(expected.exists() && target.exists() && goal <= patrol, "it goes nowhere that exists");
 }
 
 namespace {

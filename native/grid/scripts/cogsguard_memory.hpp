@@ -17,6 +17,7 @@ constexpr int kReach = 10;  // how far hub and junctions act
 struct Place {
   std::uint8_t row = 0, column = 0;
   bool operator==(const Place&) const = default;
+  bool exists() const { return row < kSide && column < kSide; }
   int cell() const { return row * kSide + column; }
 };
 inline Place place_of(int row, int column) {
@@ -74,6 +75,7 @@ struct Memory {
 
   Site* find(Place place);
   const Site* nearest(Kind kind, Place from) const;
+  void check() const;  // throws BadState unless it could be an agent's
 };
 static_assert(sizeof(Memory) % 8 == 0);
 

@@ -72,11 +72,11 @@ class ExtractorHub final : public Script<std::uint8_t> {
     }
   }
 
-  std::size_t memory_bytes() const override { return (sizeof(HubMemory) + 7) / 8 * 8 + map_.memory_bytes(); }
+  std::size_t memory_bytes() const override { return kMapAt + map_.memory_bytes(); }
 
   int act(const std::uint8_t* row, std::byte* memory, std::uint64_t draw) const override {
     auto& own = *reinterpret_cast<HubMemory*>(memory);
-    std::byte* map = memory + (sizeof(HubMemory) + 7) / 8 * 8;
+    std::byte* map = memory + kMapAt;
     const View view = map_.read(row);
     const std::uint32_t tick = own.tick + 1;
     if (!map_.remember(view, map)) own = HubMemory{};
@@ -93,7 +93,20 @@ class ExtractorHub final : public Script<std::uint8_t> {
     return s.held[recipe_.product] > 0 ? store(s) : gather(s);
   }
 
+  void check_memory(const std::byte* memory) const override {
+    const auto& own = *reinterpret_cast<const HubMemory*>(memory);
+    own.walk.check(map_.torus());
+    map_.check_memory(memory + kMapAt);
+    expect_state(own.num_stations <= kMostStations && own.target <= own.num_stations, "it goes to no station it knows");
+    for (std::uint32_t i = 0; i < own.num_stations; ++i)
+      expect_state(
+          own.stations[i].cell < map_.torus().size() && own.stations[i].kind < kFirstSource + recipe_.sources.size(),
+          "a station that it knows cannot be");
+  }
+
  private:
+  static constexpr std::size_t kMapAt = (sizeof(HubMemory) + 7) / 8 * 8;  // where the map lies in the memory
+
   static std::vector<std::pair<std::string, Kind>> kinds(const HubRecipe& recipe) {
     std::vector<std::pair<std::string, Kind>> all{{recipe.maker, kMaker}, {recipe.chest, kChest}};
     for (std::size_t i = 0; i < recipe.sources.size(); ++i)

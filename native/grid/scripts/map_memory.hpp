@@ -84,6 +84,9 @@ class MapReader {
     return torus_.away(here(bytes), thing.row, thing.column);
   }
 
+  void check_memory(const std::byte* bytes) const {
+    expect_state(here(bytes) < torus_.size(), "it is outside the map that it remembers");
+  }
   View read(const std::uint8_t* row) const;
   // Moves the agent on the map and notes what is in view. False if what is seen contradicts what was remembered, as
   // after ticks that nobody looked at: then all of it is forgotten, and the map begins anew here.

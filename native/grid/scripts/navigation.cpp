@@ -33,6 +33,11 @@ class Navigation final : public Script<std::uint8_t> {
     return own.walk.going() ? map_.move(own.walk.direction()) : map_.noop();
   }
 
+  void check_memory(const std::byte* memory) const override {
+    reinterpret_cast<const NavigationMemory*>(memory)->walk.check(map_.torus());
+    map_.check_memory(memory + sizeof(NavigationMemory));
+  }
+
  private:
   static std::vector<std::pair<std::string, Kind>> altars(const Program& program) {
     std::vector<std::pair<std::string, Kind>> kinds;

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from gridmill import _native
 from gridmill.cli import inspect, speed, train
 
 USER_ERROR = 2
@@ -81,6 +82,7 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; ends the process with the command's exit code."""
+    _native.leave_on_second_signal(True)  # also where Python does not get to hear of it
     # A warning is for the caller too: one line, without the place in our source.
     warnings.formatwarning = lambda message, *_, **__: f"gridmill: warning: {message}\n"
     app(args=None if arguments is None else list(arguments), prog_name="gridmill")

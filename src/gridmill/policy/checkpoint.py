@@ -134,8 +134,9 @@ def save(
     record: Mapping[str, Any],
     keep: int,
     score: float | None,
+    in_use: Path | None = None,
 ) -> Path:
-    """Write folder/epoch-N, then remove what is older than the newest `keep` and not the best by score.
+    """Write folder/epoch-N, then remove what is older than the newest `keep`, not the best by score and not `in_use`.
 
     A score that is not a finite number counts as none. OSError: what was there still loads.
     """
@@ -163,7 +164,7 @@ def save(
         raise
     _sync_directory(folder)
     with contextlib.suppress(OSError):  # it is saved; what cannot be removed now is tried next time
-        _sweep(folder, epoch, keep)
+        _sweep(folder, epoch, keep, in_use)
     return final
 
 
@@ -220,8 +221,11 @@ def _remove(path: Path) -> None:
         shutil.rmtree(gone)
 
 
-def _sweep(folder: Path, epoch: int, keep: int) -> None:
-    """Keep the newest `keep` whole ones up to `epoch` and the best; one that cannot be removed stops no other."""
+def _sweep(folder: Path, epoch: int, keep: int, in_use: Path | None) -> None:
+    """Keep the newest `keep` whole ones up to `epoch`, the best and the one in use.
+
+    One that cannot be removed stops no other.
+    """
     listed = _listed(folder)
     whole: list[tuple[int, Path, float]] = []
     for path in listed:
@@ -241,7 +245,7 @@ def _sweep(folder: Path, epoch: int, keep: int) -> None:
     best = max(whole, key=lambda entry: (entry[2], entry[0]))[1]
     oldest = whole[keep - 1][0]
     for path in listed:
-        if _epoch_of(path) < oldest and path != best:
+        if _epoch_of(path) < oldest and path not in (best, in_use):
             with contextlib.suppress(OSError):
                 _remove(path)
 
@@ -259,7 +263,7 @@ def load_policy(path: Path) -> Checkpoint:
     return _load(path, with_trainer=False)
 
 
-def newest(folder: Path) -> tuple[Checkpoint, list[str]]:
+def newest(folder: Path, load: Callable[[Path], Checkpoint] = load) -> tuple[Checkpoint, list[str]]:
     """The newest checkpoint that loads, and why newer ones do not; CheckpointError if there is none.
 
     The folder is a run's, or its checkpoints/.
@@ -271,6 +275,28 @@ def newest(folder: Path) -> tuple[Checkpoint, list[str]]:
         except CheckpointError as error:
             skipped.append(str(error))
     raise CheckpointError("no checkpoint loads: " + "; ".join(skipped), folder)
+
+
+def latest(path: Path, load: Callable[[Path], Checkpoint] = load) -> Checkpoint:
+    """The checkpoint at a path, or the newest under it that loads, with a warning for each newer one that does not."""
+    if (path / MANIFEST).exists():
+        return load(path)
+    found, skipped = newest(path, load)
+    for line in skipped:
+        warnings.warn(f"skipped: {line}", stacklevel=2)
+    return found
+
+
+def refuse_unusable(found: Checkpoint, own: Mapping[str, Tensor]) -> None:
+    """CheckpointError naming the first weight that is not finite, or not of the type that the network's own has.
+
+    Both would be taken in silence: a score comes out of any numbers.
+    """
+    for name, tensor in found.policy.items():
+        if name in own and tensor.dtype != own[name].dtype:
+            raise CheckpointError(f"{name}: expected {own[name].dtype}, got {tensor.dtype}", found.path / POLICY)
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise CheckpointError(f"{name}: expected finite numbers, got NaN or infinity", found.path / POLICY)
 
 
 def find(path: Path) -> Path:
@@ -451,12 +477,13 @@ class Saver:
         record: Mapping[str, Any],
         score: float | None = None,
         last: bool = False,
+        in_use: Path | None = None,
     ) -> Path | None:
         """Where it lies now, or None after a miss; `last` tries even during the back-off, since no later call comes."""
         if self.clock() < self._next_try and not last:
             return None
         try:
-            path = save(self.folder, epoch, policy, trainer, record, self.keep, score)
+            path = save(self.folder, epoch, policy, trainer, record, self.keep, score, in_use)
         except OSError as error:
             self._miss(epoch, error)
             return None

@@ -104,9 +104,10 @@ class Player:
 
 def load(path: Path) -> Player:
     """The newest policy under a path, ready for the game it was trained on; `bind` makes it ready for another."""
-    found = checkpoint.load_policy(checkpoint.find(path))
+    found = checkpoint.latest(path, checkpoint.load_policy)
     run = found.record["run"]
     policy = Policy(PolicyConfig.load(PolicyConfig.upgraded(run["policy"])), Spec.load(found.record["spec"]))
+    checkpoint.refuse_unusable(found, policy.state_dict())
     policy.load_state_dict(found.policy)
     policy.freeze(True)
     return Player(policy, bool(run["trainer"]["masks"]))

@@ -82,6 +82,11 @@ class Evaluator:
         self._begin(epoch, checkpoint)
         return self._trial is not None
 
+    @property
+    def under_way(self) -> Path | None:
+        """The checkpoint that is being evaluated: nobody may remove it."""
+        return None if self._trial is None else self._evaluated
+
     def has_evaluated(self, checkpoint: Path) -> bool:
         """Whether the newest evaluation was of this one, and is over."""
         return checkpoint == self._evaluated and self._trial is None
@@ -152,7 +157,7 @@ class Evaluator:
         with ExitStack() as files:
             out, err = (files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
             process = subprocess.Popen(
-                [sys.executable, "-c", WATCHED, *words],
+                [sys.executable, "-P", "-c", WATCHED, *words],  # a file of the current folder is no module of ours
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=err,

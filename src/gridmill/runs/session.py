@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 
+from gridmill import _native
 from gridmill.config import did_you_mean
 from gridmill.config.files import write_whole
 from gridmill.curriculum import record as record_of
@@ -143,7 +144,13 @@ class _Session:
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
             checkpoint.refuse_mismatch(found.record, run, self.trainer.spec)
-            self.trainer.restore(found.policy, found.trainer, found.record["last"])
+            checkpoint.refuse_unusable(found, self.trainer.policy.state_dict())
+            try:
+                self.trainer.restore(found.policy, found.trainer, found.record["last"])
+            except checkpoint.CheckpointError:
+                raise
+            except ValueError as error:  # whole, and yet no state that these worlds could be in
+                raise checkpoint.CheckpointError(str(error), found.path) from None
             self.before = float(found.record["seconds"])
         self.began = time.monotonic()
         self.first_steps = self.trainer.agent_steps
@@ -273,7 +280,8 @@ class _Session:
         if poisoned := first_not_finite(weights | tensors):
             raise BrokenNumbers(f"`{poisoned}` is not finite after epoch {t.epochs}; expected finite numbers")
         score = float(t.recent.mean()) if len(t.recent) else None
-        path = self.saver.save(t.epochs, weights, tensors, self.record(), score, last)
+        in_use = None if self.evaluator is None else self.evaluator.under_way
+        path = self.saver.save(t.epochs, weights, tensors, self.record(), score, last, in_use)
         self.saved_at = (t.epochs if path is not None else self.saved_at[0], time.monotonic())
         self.saved = path or self.saved
         self.tell_curriculum()
@@ -342,25 +350,32 @@ class _Session:
 
 
 class _Signals:
-    """Ctrl-C and SIGTERM: the first ends the run after the running update, a second Ctrl-C at once."""
+    """Ctrl-C and SIGTERM: the first ends the run after the running update, a second at once.
+
+    If Python does not get to its handler, because a call of the core does not come back, the core leaves in its place.
+    """
 
     def __init__(self, session: _Session) -> None:
         self.session = session
         self.before: dict[int, Any] = {}
+        self.listened = False
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self.before[number] = signal.signal(number, self.handle)
+            self.listened = _native.leave_on_second_signal(True)
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        if self.session.signal and number == signal.SIGINT:
+        if self.session.signal:
             os._exit(128 + number)
         self.session.signal = number
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
+        if self.before:
+            _native.leave_on_second_signal(self.listened)
 
 
 def _init_from(run: Run) -> checkpoint.Checkpoint | None:
@@ -368,7 +383,8 @@ def _init_from(run: Run) -> checkpoint.Checkpoint | None:
     if not run.policy.init_from:
         return None
     load = checkpoint.load_policy if run.trainer.reward == "raw" else checkpoint.load
-    found = load(checkpoint.find(Path(run.policy.init_from)))
+    found = checkpoint.latest(Path(run.policy.init_from), load)
+    checkpoint.refuse_unusable(found, {})
     try:
         refuse_unlike(run.policy, *_network_of(found))
     except ValueError as error:
@@ -382,6 +398,7 @@ def _network_of(found: checkpoint.Checkpoint) -> tuple[PolicyConfig, Spec]:
 
 def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
     """Give the policy the weights it shall begin with, and rewards the scale that its critic knows; what was known."""
+    checkpoint.refuse_unusable(start, trainer.policy.state_dict())
     try:
         told = transfer(trainer.policy, start.policy, *_network_of(start))
     except ValueError as error:

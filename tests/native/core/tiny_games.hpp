@@ -53,6 +53,9 @@ struct Tiny {
   static std::string vocabulary_text(const Vocabulary&) { return ""; }
   static std::size_t state_bytes(const Program&) { return sizeof(State); }
   static std::size_t saved_bytes(const Program&) { return sizeof(State); }
+  static void check_state(const Program&, const WorldHeader&, std::byte* bytes, const Rows<Element>&) {
+    expect_state(reinterpret_cast<const State*>(bytes)->place[0] >= 0, "its first agent left the line");
+  }
   static std::uint32_t max_steps(const Program& p) { return static_cast<std::uint32_t>(p.length); }
   static std::uint32_t min_first_episode(const Program&) { return 1; }
   static State& state(T& tick) { return *reinterpret_cast<State*>(tick.state); }
@@ -105,6 +108,9 @@ class Counting final : public Script<std::uint8_t> {
     if (own.asked == 0) own.first = row[0];
     own.asked += step_;
     return static_cast<int>((static_cast<std::uint64_t>(row[0] + own.first + own.asked) + draw % 7) % 3);
+  }
+  void check_memory(const std::byte* memory) const override {
+    expect_state(reinterpret_cast<const Memory*>(memory)->asked >= 0, "it was asked less than never");
   }
 
  private:

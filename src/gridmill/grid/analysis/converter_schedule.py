@@ -16,7 +16,9 @@ from gridmill.grid.facts import MOST
 from gridmill.grid.parts import ObjectType
 
 HAND_OVER = 2  # ticks from an output lying ready to the next machine having it: take in one, put in the next
-MOST_RUNS = 5_000  # a plan of more conversions is not played through: a second of work, far beyond any game to learn
+# A plan of more conversions, or more looks at pairs of its machines, is not played through: far beyond any game to
+# learn.
+MOST_RUNS, MOST_LOOKS = 5_000, 250_000
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,24 @@ def one_of_each(converters: Converters, product: str, amount: int = 1, horizon: 
     machine with the longest way to the product first; where that runs dry or the reverse order is quicker, the reverse.
     None: not possible, or not by `horizon`.
     """
+    key = ("one", product, amount, horizon)
+    if key not in converters.schedules:
+        converters.schedules[key] = _one_of_each(converters, product, amount, horizon)
+    return converters.schedules[key]
+
+
+def _one_of_each(converters: Converters, product: str, amount: int, horizon: int) -> Schedule | None:
     plan = converters.plan(product, amount)
-    if plan is None or sum(plan.runs.values()) > MOST_RUNS:
+    if plan is None or _is_long(plan):
         return None
     order = _by_tail(converters, plan)
     tries = [_Script(converters, plan, names).play(horizon) for names in (order, order[::-1])]
     return min((found for found in tries if found), key=lambda found: found.paid, default=None)
+
+
+def _is_long(plan: Plan) -> bool:
+    runs = sum(plan.runs.values())
+    return runs > MOST_RUNS or runs * len(plan.runs) ** 2 > MOST_LOOKS
 
 
 class _Script:
@@ -93,6 +107,9 @@ class _Script:
         self.held = Counter(dict(converters.start))
         self.taken = 0
         self.lacks = {name: _lacks(converters, plan, name, copies=1) for name in plan.runs}
+        self.wanted = Counter[str]()  # what all machines lack together
+        for lacks in self.lacks.values():
+            self.wanted.update({r: n for r, n in lacks.items() if n > 0})
 
     def play(self, horizon: int) -> Schedule | None:
         bumps: list[tuple[int, str]] = []
@@ -136,7 +153,7 @@ class _Script:
         for name in self.order:
             clock = self.clocks[name]
             for resource in clock.converter.outputs:
-                wanted = sum(max(0, lacks.get(resource, 0)) for lacks in self.lacks.values()) > self.held[resource]
+                wanted = self.wanted[resource] > self.held[resource]
                 if wanted and clock.waiting(resource) and self.converters.room(self.held, resource):
                     return name
         return None
@@ -154,6 +171,7 @@ class _Script:
             clock.held[r] += given
             self.held[r] -= given
             if name in self.lacks:
+                self.wanted[r] -= min(given, max(0, self.lacks[name][r]))
                 self.lacks[name][r] -= given
         clock.start(tick)
         for r, n in self.converters.move_cost.items():
@@ -165,8 +183,17 @@ def all_buildings(converters: Converters, product: str, amount: int = 1, horizon
 
     No more machines of a kind are looked at than the plan has conversions and units to fetch.
     """
+    longest = max(horizon, 10_000)
+    key = ("all", product, amount, longest)
+    if key not in converters.schedules:
+        converters.schedules[key] = _all_buildings(converters, product, amount, longest)
+    found = converters.schedules[key]
+    return found if found is not None and found.ready <= horizon else None
+
+
+def _all_buildings(converters: Converters, product: str, amount: int, horizon: int) -> Schedule | None:
     plan = converters.plan(product, amount, all_buildings=True)
-    if plan is None or sum(plan.runs.values()) > MOST_RUNS or sum(plan.uses.values()) > MOST_RUNS:
+    if plan is None or _is_long(plan) or sum(plan.uses.values()) > MOST_RUNS:
         return None
     order = _by_tail(converters, plan)
     clocks: dict[str, list[Clock]] = {}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from gridmill.grid.facts import MOST
 from gridmill.grid.layers import most_of
@@ -41,6 +42,9 @@ class Converters:
     move_cost: Mapping[str, int]
     num_agents: int
     costs: Mapping[str, int]  # ticks to make one unit in sequence; only what can be made or is there from the start
+    schedules: dict[tuple[str, str, int, int], Any] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # known ones
 
     @classmethod
     def of(cls, game: Game) -> Converters:
@@ -58,7 +62,15 @@ class Converters:
 
     def makers(self, resource: str) -> list[str]:
         """Machines on the map that make a resource, or did before the start."""
-        return [name for name in self.machines if resource in self.converter(name).outputs]
+        return self._makers.get(resource, [])
+
+    @cached_property
+    def _makers(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in self.machines:
+            for resource in self.converter(name).outputs:
+                found.setdefault(resource, []).append(name)
+        return found
 
     def consumers(self, resource: str) -> list[str]:
         return [name for name in self.machines if resource in self.converter(name).inputs]

@@ -183,16 +183,21 @@ def _area(game: Game, name: str, area: Area) -> Iterator[Production]:
         yield _also(production, draft.needs)
 
 
-def first_tick(game: Game, name: str, asked: frozenset[str] = frozenset()) -> int:
-    """The first tick at which an event can run, itself or in place of another."""
-    event = game.events[name]
-    ticks = [max(1, tick) for tick in event.at]
-    if event.every > 0 and event.start <= event.until:
-        ticks.append(max(1, event.start))
-    for other, one in game.events.items():
-        if one.fallback == name and other not in asked:
-            ticks.append(first_tick(game, other, asked | {name}))
-    return min(ticks, default=NEVER)
+def first_ticks(game: Game) -> dict[str, int]:
+    """For each event the first tick at which it can run, itself or in place of another."""
+    found = {}
+    for name, event in game.events.items():
+        ticks = [max(1, tick) for tick in event.at]
+        if event.every > 0 and event.start <= event.until:
+            ticks.append(max(1, event.start))
+        found[name] = min(ticks, default=NEVER)
+    # The earliest first, each down its fallbacks as far as it is the earliest there: every event is met once or twice.
+    for name in sorted(found, key=found.__getitem__):
+        after = game.events[name].fallback
+        while after in found and found[name] < found[after]:
+            found[after] = found[name]
+            after = game.events[after].fallback
+    return found
 
 
 def bearers(game: Game, tag: str) -> list[str]:
@@ -203,12 +208,15 @@ def bearers(game: Game, tag: str) -> list[str]:
 
 
 def _events(game: Game) -> Iterator[Production]:
+    ticks, targets_of = first_ticks(game), dict[str, list[str]]()
     for name, event in game.events.items():
-        first = first_tick(game, name)
+        first = ticks[name]
         if first == NEVER:
             continue
         rule = Rule(name=name, when=event.when, then=event.then)
-        targets: list[str | None] = [*bearers(game, event.targets)] if event.targets else [None]
+        if event.targets and event.targets not in targets_of:
+            targets_of[event.targets] = bearers(game, event.targets)
+        targets: list[str | None] = [*targets_of[event.targets]] if event.targets else [None]
         for target in targets:
             place = None if target is None else shown_as(game, target)
             yield from _ruled(game, (rule,), "event", name, _scene(game, None, place), first)

@@ -1,0 +1,79 @@
+// Leaving when told so twice. Python hears of a signal between two of its own instructions, so while a call of the core
+// runs, or any other that does not come back, nothing it could do about Ctrl-C happens. This listens below Python: the
+// first signal is passed on, the second is passed on too and ends the process a moment later, if nobody else does.
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "bind/bindings.hpp"
+
+namespace gridmill {
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM};
+constexpr suseconds_t kGrace = 400'000;  // microseconds in which Python may leave in its own way
+
+// Read in signal handlers: plain memory, written while no handler of ours is installed, and lock-free numbers.
+struct sigaction g_before[NSIG];
+std::atomic<int> g_received{0}, g_exit_code{0};
+bool g_listening = false;
+
+void leave(int) { _exit(g_exit_code); }
+
+void pass_on(int number, siginfo_t* info, void* context) {
+  const struct sigaction& before = g_before[number];
+  if ((before.sa_flags & SA_SIGINFO) != 0) before.sa_sigaction(number, info, context);
+  else before.sa_handler(number);
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  const int kept = errno;
+  if (++g_received == 2) {
+    g_exit_code = 128 + number;
+    struct sigaction alarm{};
+    alarm.sa_handler = leave;
+    sigaction(SIGALRM, &alarm, nullptr);
+    const itimerval once{{0, 0}, {0, kGrace}};
+    setitimer(ITIMER_REAL, &once, nullptr);
+  }
+  pass_on(number, info, context);
+  errno = kept;
+}
+
+bool is_ours(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_signal;
+}
+
+// In front of whoever handles the signals now; one that nobody handles ends the process by itself, or is ignored.
+bool leave_on_second_signal(bool on) {
+  const bool before = g_listening;
+  g_listening = on;
+  g_received = 0;
+  for (const int number : kSignals) {
+    struct sigaction now{};
+    sigaction(number, nullptr, &now);
+    if (is_ours(now)) {
+      sigaction(number, &g_before[number], nullptr);
+      now = g_before[number];
+    }
+    const bool handled = (now.sa_flags & SA_SIGINFO) != 0 || (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
+    if (!on || !handled) continue;
+    g_before[number] = now;
+    now.sa_flags |= SA_SIGINFO;
+    now.sa_sigaction = on_signal;
+    sigaction(number, &now, nullptr);
+  }
+  return before;
+}
+
+}  // namespace
+
+void bind_stop(nanobind::module_& m) {
+  m.def("leave_on_second_signal", &leave_on_second_signal, nanobind::arg("on"),
+        "listen in front of the handlers of SIGINT and SIGTERM that are installed now, or no more; whether it did");
+}
+
+}  // namespace gridmill

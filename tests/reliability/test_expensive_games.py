@@ -1,0 +1,182 @@
+"""Small valid games that took minutes in `make`, a reset, a tick or `explain`: now quick, or refused with their path.
+
+Bounds are of CPU time and generous: what they find is an algorithm that multiplies, not a slow machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import gridmill
+from gridmill.grid import (
+    Area,
+    Buildings,
+    Canvas,
+    ClearTag,
+    Converter,
+    Event,
+    Game,
+    Inventory,
+    Near,
+    ObjectType,
+    Observation,
+    RewardTerm,
+    Rule,
+    Scatter,
+    SetTag,
+)
+from gridmill.grid.analysis.explain import explain
+
+pytestmark = pytest.mark.F9
+
+SECONDS = 10.0  # of CPU, for a game that should take less than two
+DROP = Observation(overflow="drop")
+BOXES = Scatter(height=80, width=80, objects={"box": 500})
+
+
+def near(deep: int) -> Near:
+    """Boxes near boxes near boxes, as far as the map is wide."""
+    return Near(tag="type:box", radius=64, when=(near(deep - 1),) if deep > 1 else ())
+
+
+def boxes(rules: dict[str, Any], **fields: Any) -> Game:
+    return Game(
+        name="boxes",
+        num_agents=4,
+        objects={"wall": ObjectType(), "box": ObjectType(**rules)},
+        map=BOXES,
+        observation=DROP,
+        **fields,
+    )
+
+
+def never(deep: int) -> tuple[Rule, ...]:
+    return (Rule(when=(near(deep),), then=(SetTag(who="actor", tag="found"),)),)
+
+
+def near_each_tick() -> Game:
+    return boxes({"on_tick": never(3)})
+
+
+def near_when_used() -> Game:
+    return boxes({"on_use": never(3)})
+
+
+def near_in_an_area() -> Game:
+    return boxes({"areas": (Area(radius=64, affects="all", when=(near(3),)),)})
+
+
+def near_in_an_event() -> Game:
+    return boxes({}, events={"look": Event(every=1, targets="type:box", when=(near(3),), then=())})
+
+
+def tags_that_set_off_tags() -> Game:
+    """Each of twelve tags, set or cleared, changes all others, eight rules deep."""
+    names = [f"t{i}" for i in range(12)]
+    then = tuple(kind(who="actor", tag=name) for name in names for kind in (SetTag, ClearTag))
+    rules = {name: (Rule(then=then),) for name in names}
+    first = Rule(then=(SetTag(who="actor", tag="t0"),))
+    return boxes({"on_tick": (first,)}, on_tag_added=rules, on_tag_removed=rules)
+
+
+def crowded(apart: int, clear: int) -> Game:
+    """Buildings without room: nothing is left for the agents, in any of a hundred draws."""
+    layers = (Buildings(draws=65_000, weights={"box": 1.0}, margin=0, apart=apart, clear=clear),)
+    drawn = Canvas(height=150, width=150, layers=layers)
+    return Game(name="crowded", num_agents=2, objects={"wall": ObjectType(), "box": ObjectType()}, map=drawn)
+
+
+def fallbacks(count: int, every: int) -> Game:
+    """Events that each run another if they happen to nobody."""
+    events = {
+        f"e{i}": Event(every=every, start=1 + i % 50, targets="", fallback=f"e{i + 1}" if i + 1 < count else "")
+        for i in range(count)
+    }
+    return boxes({}, events=events)
+
+
+def layered(layers: int, width: int) -> Game:
+    """Machines that each need one unit of all machines of the layer before."""
+    objects = {"wall": ObjectType()}
+    for layer in range(layers):
+        for i in range(width):
+            inputs = {f"r{layer - 1}_{k}": 1 for k in range(width)} if layer else {}
+            machine = Converter(inputs=inputs, outputs={f"r{layer}_{i}": 1}, cooldown=5)
+            objects[f"m{layer}_{i}"] = ObjectType(converter=machine)
+    return Game(
+        name="layers",
+        num_agents=2,
+        max_steps=500,
+        resources=tuple(f"r{layer}_{i}" for layer in range(layers) for i in range(width)),
+        objects=objects,
+        map=Scatter(height=30, width=30, objects=dict.fromkeys(list(objects)[1:], 1)),
+        observation=DROP,
+        rewards=(RewardTerm(value=Inventory(resource=f"r{layers - 1}_0")),),
+    )
+
+
+REFUSED: dict[str, Callable[[], Game]] = {
+    "$.objects.box.on_tick": near_each_tick,
+    "$.objects.box.on_use": near_when_used,
+    "$.objects.box.areas[0]": near_in_an_area,
+    "$.events.look": near_in_an_event,
+}
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_rules_that_ask_too_much_of_a_tick_are_refused(path: str) -> None:
+    began = time.process_time()
+    with pytest.raises(ValueError, match=r"expected rules of at most 50 million steps in a tick, got") as caught:
+        gridmill.make(REFUSED[path](), num_worlds=1)
+    assert str(caught.value).endswith(f"- at `{path}`")
+    assert time.process_time() - began < SECONDS
+
+
+def test_tags_that_set_off_tags_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"let tags set off fewer tags") as caught:
+        gridmill.make(tags_that_set_off_tags(), num_worlds=1)
+    assert re.search(r"- at `\$\.objects\.box\.on_tick`$", str(caught.value))
+
+
+def test_a_little_of_the_same_is_allowed() -> None:
+    """Boxes near boxes, and tags that set off one another once."""
+    rules = {"t1": (Rule(then=(SetTag(who="actor", tag="t2"),)),)}
+    first = (Rule(then=(SetTag(who="actor", tag="t1"),)), *never(1))
+    with gridmill.make(boxes({"on_tick": first}, on_tag_added=rules), num_worlds=1) as env:
+        env.reset()
+        env.step()
+
+
+QUICK: dict[str, Callable[[], Game]] = {
+    "buildings far apart": lambda: crowded(apart=64, clear=1),
+    "buildings that clear much": lambda: crowded(apart=0, clear=64),
+    "5000 fallbacks": lambda: fallbacks(5_000, every=50),
+    "2000 events in every tick": lambda: fallbacks(2_000, every=1),
+    "6 layers of 8 machines": lambda: layered(6, 8),
+    "3 layers of 20 machines": lambda: layered(3, 20),
+}
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_made_reset_and_stepped_in_time(name: str, record_property: Callable[[str, object], None]) -> None:
+    began = time.process_time()
+    # Where there is no room for agents, that is said, and soon.
+    with gridmill.make(QUICK[name](), num_worlds=1) as env, contextlib.suppress(RuntimeError):
+        env.reset()
+        env.step()
+    took = time.process_time() - began
+    assert took < SECONDS
+    record_property("figure", f"{took:.1f} s")
+
+
+@pytest.mark.parametrize(("layers", "width"), [(6, 8), (3, 20)])
+def test_explained_in_time(layers: int, width: int) -> None:
+    game, began = layered(layers, width), time.process_time()
+    explain(game)
+    assert time.process_time() - began < SECONDS

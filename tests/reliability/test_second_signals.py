@@ -1,0 +1,119 @@
+"""A second Ctrl-C or SIGTERM ends the process within a second, also where Python cannot hear of it: inside a call of
+the core that has released the interpreter, in one that has not, in a thread pool, and in plain Python.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.R13
+
+# Each takes minutes, in one call; `HERE` comes before it.
+LONG_CALLS = {
+    "without the interpreter": "from gridmill import _native; HERE(); _native.memcpy_limit(100, 100, 600.0)",
+    "with the interpreter": "HERE(); (3 ** (10 ** 8)) ** 9",
+    "python": "HERE()\nwhile True: pass",
+    "threads": (
+        "import gridmill\n"
+        "env = gridmill.make('toy', num_worlds=4096, threads=2, validation=True)\n"
+        "HERE()\n"
+        "env.reset()\n"
+        "while True: env.step()"
+    ),
+}
+BEFORE = """
+import signal, sys
+from gridmill import _native
+def HERE(): print("HERE", flush=True)
+stop = []
+def handle(number, frame):  # as a run does it: the first is noted, whatever else is to be done is done
+    stop.append(number)
+for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, handle)
+_native.leave_on_second_signal(True)
+"""
+
+
+def seconds_to_end(code: str, number: signal.Signals, wait: float) -> tuple[int, float]:
+    """The exit code of a process that got a signal twice, and how long it took after the second."""
+    child = subprocess.Popen([sys.executable, "-c", BEFORE + code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "HERE\n"
+        time.sleep(wait)
+        child.send_signal(number)
+        time.sleep(0.2)
+        assert child.poll() is None  # the first is only noted
+        child.send_signal(number)
+        sent = time.monotonic()
+        child.wait(timeout=30)
+        return child.returncode, time.monotonic() - sent
+    finally:
+        child.kill()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+def signals_at_random_moments(count: int, seed: int) -> float:
+    draw, slowest = random.Random(seed), 0.0
+    for i in range(count):
+        code = list(LONG_CALLS.values())[i % len(LONG_CALLS)]
+        number = draw.choice([signal.SIGINT, signal.SIGTERM])
+        exit_code, seconds = seconds_to_end(code, number, draw.uniform(0.0, 0.3))
+        assert exit_code == 128 + number
+        slowest = max(slowest, seconds)
+    return slowest
+
+
+def test_a_second_signal_ends_any_call(record_property: Callable[[str, object], None]) -> None:
+    slowest = signals_at_random_moments(len(LONG_CALLS), seed=1)
+    record_property("figure", f"slowest end {1000 * slowest:.0f} ms")
+
+
+@pytest.mark.long
+def test_fifty_second_signals(record_property: Callable[[str, object], None]) -> None:
+    slowest = signals_at_random_moments(50, seed=2)
+    assert slowest < 1.0
+    record_property("figure", f"50 signals, slowest end {1000 * slowest:.0f} ms")
+
+
+def test_a_command_is_left_with_the_second_signal() -> None:
+    """As `gridmill` begins: the first Ctrl-C waits for the call to come back, the second does not."""
+    code = (
+        "import sys\nfrom gridmill import _native\nfrom gridmill.cli import app, main\n"
+        "@app.command()\ndef wait(): print('HERE', flush=True); _native.memcpy_limit(100, 100, 600.0)\n"
+        "main(['wait'])"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "HERE\n"
+        for _ in range(2):
+            time.sleep(0.2)
+            assert child.poll() is None
+            child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=30) == 130
+    finally:
+        child.kill()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+def test_nobody_listens_any_more_when_told_so() -> None:
+    code = (
+        BEFORE + "assert _native.leave_on_second_signal(False)\nassert not _native.leave_on_second_signal(False)\n"
+        "import os, time\n"
+        "for _ in range(3): os.kill(os.getpid(), signal.SIGINT)\n"
+        "time.sleep(0.6)\n"
+        "assert len(stop) >= 1\nprint('still here')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "still here\n")
