@@ -76,16 +76,18 @@ def read_bytes(path: Path) -> bytes:
         raise ReplayError(f"replay: cannot read `{path}`: {reason.strerror}") from None
     except ValueError as reason:  # a NUL in the name
         raise ReplayError(f"replay: cannot read {str(path)!r:.200}: {reason}") from None
-    with os.fdopen(handle, "rb") as stream:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise ReplayError(f"replay: expected a plain file, got something else: `{path}`")
         if status.st_size > MOST_FILE:
             raise ReplayError(f"replay: expected at most {MOST_FILE} bytes, got {status.st_size} in `{path}`")
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as stream:
             return stream.read(MOST_FILE)
-        except OSError as reason:
-            raise ReplayError(f"replay: cannot read `{path}`: {reason.strerror}") from None
+    except OSError as reason:
+        raise ReplayError(f"replay: cannot read `{path}`: {reason.strerror}") from None
+    finally:
+        os.close(handle)
 
 
 # ---- JSON
