@@ -3,37 +3,45 @@
 An evaluation plays the first episode of as many worlds as episodes were asked for, so a figure can be had again from
 the game, the policy, the seed and the number of episodes. Each policy on each game has an env of its own. The standard
 error is over the means of worlds: agents of one world share its map and its machines, so they are no independent
-witnesses. Training runs this file in a process of its own: `python -m gridmill.evaluate RUN --policy CHECKPOINT`.
+witnesses. Training runs it in a process of its own: `python -m gridmill.evaluate RUN --policy CHECKPOINT`.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import games
-from gridmill.env import Env, Episodes, GameConfig, Player
+from gridmill.env import Env, Episodes, GameConfig
+from gridmill.evaluate.players import Trained, is_trained, load_trained, named
+from gridmill.evaluate.replays import Episode, ReplayOptions, policy_record, recorded, save, watch
 from gridmill.games.make import make
 from gridmill.replay import Recorder
 from gridmill.run import Run
 
+__all__ = [
+    "Mean",
+    "ReplayOptions",
+    "Result",
+    "as_record",
+    "baselines",
+    "evaluate",
+    "is_trained",
+    "load_trained",
+    "policy_record",
+    "rows_of",
+    "run_of",
+    "watch",
+]
+
 WORLDS = 256  # played at a time
 Columns = dict[str, NDArray[np.float64]]
-
-
-class Trained(Player, Protocol):
-    """A player from a file: it may have learned in another game, so it is shown where it plays."""
-
-    def bind(self, env: Env, seed: int) -> None:
-        """Get ready for the words of this environment, drawing actions from this seed on."""
 
 
 @dataclass(frozen=True)
@@ -66,33 +74,37 @@ def evaluate(
     episodes: int,
     seed: int,
     label: str = "",
-    replay: Path | None = None,
+    replay: Path | ReplayOptions | None = None,
     players: Mapping[str, float] | None = None,
 ) -> Result:
     """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score.
 
-    The first of them goes into the file `replay`. `players` act in a share of the agents, as in `make`; the figures are
-    those of the others.
+    The first of them goes into the file `replay`, or those that its options say. `players` act in a share of the
+    agents, as in `make`; the figures are those of the others.
     """
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
+    kept = ReplayOptions(replay) if isinstance(replay, Path) else replay
+    if kept is not None and kept.count and (kept.folder is None or not 0 < kept.count <= episodes):
+        raise ValueError(f"replays: expected a folder for 1 to {episodes} episodes, got {kept.count} in {kept.folder}")
     statistic = game.score if isinstance(game, Run) else ""
     played = games.build(game) if isinstance(game, str) else game.played_game if isinstance(game, Run) else game
-    trained = _trained(policy)
-    tape = Recorder(played, policy, seed) if replay is not None else None
-    parts = [
-        _play(played, policy, trained, count, seed + first, statistic, players, tape if first == 0 else None)
-        for first, count in _chunks(episodes)
-    ]
-    if tape is not None and replay is not None:
-        tape.write(replay)
-    scores = _mean(np.concatenate([score for score, _ in parts]))
-    stats = {name: _mean(np.concatenate([columns[name] for _, columns in parts])) for name in parts[0][1]}
+    trained = load_trained(policy)
+    parts = list[_Played]()
+    for first, count in _chunks(episodes):
+        of_these = kept if kept is not None and (first == 0 or kept.count) else None
+        parts.append(_play(played, policy, trained, count, seed + first, statistic, players, of_these))
+    every = np.concatenate([part.scores for part in parts])
+    title = played.score_title(statistic)
+    if kept is not None:
+        save(kept, [episode for part in parts for episode in part.episodes], every, played, policy, title, trained)
+    scores = _mean(every)
+    stats = {name: _mean(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
     return Result(
         game=label or (game if isinstance(game, str) else played.name),
         policy=policy,
         episodes=episodes,
-        score_name=played.score_title(statistic),
+        score_name=title,
         score=scores,
         reward=stats["reward"],
         stats=stats,
@@ -120,14 +132,18 @@ def baselines(game: GameConfig | Run) -> list[str]:
     return list((game.played_game if isinstance(game, Run) else game).baselines())
 
 
-def is_trained(policy: str) -> bool:
-    """Whether a policy comes from a file; every other has a name with a meaning of its own."""
-    return policy != "random" and policy.partition(":")[0] not in ("bot", "script")
-
-
 def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
     for first in range(0, episodes, WORLDS):
         yield first, min(WORLDS, episodes - first)
+
+
+@dataclass(frozen=True)
+class _Played:
+    """The first episode of each of some worlds."""
+
+    scores: NDArray[np.float64]
+    columns: Columns
+    episodes: list[Episode]  # those that were recorded
 
 
 def _play(
@@ -138,8 +154,8 @@ def _play(
     seed: int,
     statistic: str,
     players: Mapping[str, float] | None,
-    tape: Recorder | None,
-) -> tuple[NDArray[np.float64], Columns]:
+    kept: ReplayOptions | None,
+) -> _Played:
     """Score and statistics of the first episode of each world, means over the agents that the policy plays."""
     masks = trained is not None and trained.masks
     env: Env = make(game, num_worlds=worlds, seed=seed, masks=masks, players=players)
@@ -151,14 +167,13 @@ def _play(
         game.score_of(known, statistic)  # a wrong name is refused before anything is played
         if trained is not None:
             trained.bind(env, seed)
-        player = trained or _named(policy, env, seed)
+        player = trained or named(policy, env, seed)
         state, ended_first = None, list[Episodes]()
+        tape = None if kept is None else Recorder(env, kept.worlds())
         missing = np.ones(worlds, np.bool_)
         env.reset()
         while missing.any():
             actions, state = player.act(env.obs, state, env.masks)
-            if tape is not None:
-                tape.before(env)
             env.step(actions)
             if tape is not None:
                 tape.after(env)
@@ -167,53 +182,13 @@ def _play(
                 continue
             state = player.reset(state, ended)
             taken = env.take_episodes()
-            ended_first.append(taken.where((taken["episode"] == 0) & own[taken["agent"]]))
+            ended_first.append(taken.where(taken["episode"] == 0))
             missing[ended_first[-1]["world"]] = False
-        played, agents = Episodes.joined(ended_first), int(own.sum())
+        everybody = Episodes.joined(ended_first)
+        saved = [] if tape is None else recorded(tape, everybody, env, policy, seed)
+        played, agents = everybody.where(own[everybody["agent"]]), int(own.sum())
         found = {name: played.per_world(column, worlds, agents) for name, column in played.figures().items()}
-        return played.per_world(game.score_of(played, statistic), worlds, agents), found
-
-
-# ---- players
-
-
-def _trained(policy: str) -> Trained | None:
-    if not is_trained(policy):
-        return None
-    if not Path(policy).exists():
-        raise ValueError(f"policy: expected random, script:NAME or the folder of a checkpoint or run, got `{policy}`")
-    try:
-        from gridmill.policy import load
-
-        return load(policy)
-    except ModuleNotFoundError as missing:
-        raise ValueError(
-            f"policy: `{policy}` needs {missing.name}, which is not installed: pip install 'gridmill[train]'"
-        ) from None
-
-
-def _named(policy: str, env: Env, seed: int) -> Player:
-    kind, _, name = policy.partition(":")
-    if kind == "random":
-        return _Random(env.num_actions, seed)
-    env.games[0].expect_script(name, "policy")
-    return env.games[0].scripts()[name](env, seed)
-
-
-class _Random:
-    """Any action, also ones that cannot succeed."""
-
-    masks = False
-
-    def __init__(self, num_actions: int, seed: int) -> None:
-        self.num_actions = num_actions
-        self.rng = np.random.default_rng(seed)
-
-    def act(self, obs: NDArray[Any], state: None, masks: Any = None) -> tuple[NDArray[np.int32], None]:
-        return self.rng.integers(0, self.num_actions, len(obs), dtype=np.int32), None
-
-    def reset(self, state: None, ended: NDArray[np.bool_]) -> None:
-        return None
+        return _Played(played.per_world(game.score_of(played, statistic), worlds, agents), found, saved)
 
 
 # ---- figures
@@ -263,24 +238,3 @@ def as_record(results: Sequence[Result], seed: int, players: Mapping[str, float]
             for result in results
         ],
     }
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Evaluate a policy on the game of a run and print the record."""
-    asked = argparse.ArgumentParser(prog="python -m gridmill.evaluate", description=main.__doc__)
-    asked.add_argument("run", type=Path, help="folder of the run whose game is played")
-    asked.add_argument("--policy", required=True)
-    asked.add_argument("--episodes", type=int, default=100)
-    asked.add_argument("--seed", type=int, default=0)
-    asked.add_argument("--replay", type=Path, default=None)
-    given = asked.parse_args(arguments)
-    try:
-        result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), given.replay)
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
-        print(f"gridmill: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
-    print(json.dumps(as_record([result], given.seed)))
-
-
-if __name__ == "__main__":
-    main()
