@@ -153,13 +153,18 @@ class World {
 
   // Of the state as it is now: 16 hexadecimal digits.
   hash() {
-    this._ask("hash", 0);
+    this._ask("hash");
     return this._calls.hash();
   }
-  // Of the last step: where it ended the episode, of rewards, terminals, truncations and final observations; else hash().
+  // What came of the last step, as a replay's `last` (docs/replays.md): the hash of the state, or, where it ended the
+  // episode and the state is the next one's, zeros and the CRC-32 of rewards, terminals, truncations and final_obs.
   lastHash() {
-    this._ask("hash", 1);
-    return this._calls.hash();
+    if (!this.ended) return this.hash();
+    const left = ["rewards", "terminals", "truncations", "finalObs"].map((name) => {
+      const { at, size } = this._arrays[name];
+      return new Uint8Array(this._calls.memory, at, size);
+    });
+    return crc32(left).toString(16).padStart(16, "0");
   }
   save() {
     this._ask("save");
@@ -397,6 +402,18 @@ class Host {
     throw new Error(`it left with ${code}`);
   }
 }
+
+// zlib's CRC-32 of several arrays, one behind the other.
+function crc32(arrays) {
+  let crc = -1;
+  for (const bytes of arrays) for (const byte of bytes) crc = (crc >>> 8) ^ CRC_TABLE[(crc ^ byte) & 255];
+  return (crc ^ -1) >>> 0;
+}
+const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; ++bit) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  return crc;
+});
 
 function oneLine(reason) {
   return String(reason?.message ?? reason).replace(/\s+/g, " ").slice(0, 300);
