@@ -90,7 +90,7 @@ def engine_units(version: str) -> list[Unit]:
     sources = [path for path in sorted(NATIVE.rglob("*.cpp")) if path.relative_to(NATIVE).parts[0] != "bind"]
     sources = [path for path in sources if "_avx" not in path.name and path != VERSION]
     units = [
-        Unit(path.stem, path, (*ENGINE, "-O2", "-fno-math-errno", "-fno-trapping-math"))
+        Unit(f"{path.parent.name}-{path.stem}", path, (*ENGINE, "-O2", "-fno-math-errno", "-fno-trapping-math"))
         for path in sources
         if ALONE.search(str(path))
     ]
@@ -123,7 +123,9 @@ def library_units(lib: Path) -> list[Unit]:
         *(f"-I{folder}" for folder in folders[:5]),
     )
     units = [Unit(f"libcxx-{name}", lib / "libcxx" / "src" / f"{name}.cpp", flags) for name in LIBCXX]
-    units += [Unit(f"libcxxabi-{name}", lib / "libcxxabi" / "src" / f"{name}.cpp", flags) for name in LIBCXXABI]
+    for name in LIBCXXABI:
+        silent = ("-DLIBCXXABI_SILENT_TERMINATE",) if name == "cxa_default_handlers" else ()  # no names of types to print
+        units.append(Unit(f"libcxxabi-{name}", lib / "libcxxabi" / "src" / f"{name}.cpp", (*flags, *silent)))
     unwind = ("-std=c23", "-O1", "-w", "-D_LIBUNWIND_HIDE_SYMBOLS", f"-I{lib / 'libunwind' / 'include'}")
     units.append(Unit("unwind", lib / "libunwind" / "src" / "Unwind-wasm.c", unwind))
     return [*units, Unit("tag", written(BUILD / "tag.s", TAG), ())]
@@ -159,7 +161,7 @@ def compile_unit(compiler: Path, unit: Unit) -> str:
 
 def link(compiler: Path, units: Sequence[Unit], library: bool) -> None:
     objects = [str(BUILD / f"{unit.name}.o") for unit in units]
-    flags = ["-O2", "-s", "-mexec-model=reactor", "-Wl,--no-entry", "-Wl,--stack-first", "-Wl,-z,stack-size=1048576"]
+    flags = ["-O2", "-s", "-mexec-model=reactor", "-Wl,--no-entry", "-Wl,-z,stack-size=1048576"]
     kind = "cc" if library else "c++"
     made = BUILD / "engine.wasm"
     command = [str(compiler), kind, *TARGET, *flags, *objects, "-o", str(made)]
