@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from engine_node import ask, node
 
+import gridmill
+
 TRACE = Path(__file__).parents[1] / "support" / "policy_trace.py"
 OWN = {"bag", "mlp", "none", "scan", "lstm"}  # parts that are kernels of ours; others are torch's in Python
 STEPS, EVERY = 24, 6
@@ -37,13 +39,14 @@ CASES = {
     "cnn none": case("toy", "cnn", "none"),
     "attend scan": case("toy", "attend", "scan"),
     "mlp none": case("prospector", "mlp", "none"),
-    "mlp scan, greedy": case("corridor", "mlp", "scan", greedy=True),
+    "mlp lstm": case("corridor", "mlp", "lstm"),
+    "attend none, greedy": case("toy", "attend", "none", greedy=True),
 }
 
 
 def traces(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     node()  # skips first
-    environment = os.environ | {"GRIDMILL_ISA": "portable", "PYTHONPATH": str(TRACE.parent)}
+    environment = os.environ | {"GRIDMILL_ISA": "portable"}
     done = subprocess.run(
         [sys.executable, str(TRACE)], input=json.dumps(cases), capture_output=True, text=True, env=environment
     )
@@ -138,13 +141,12 @@ def test_a_policy_of_vectors_cannot_read_tokens(both: dict[str, tuple[dict[str, 
     assert answer["refused"] == "the policy was trained on vectors of 260 numbers and cannot read token observations"
 
 
-def test_a_policy_plays_another_game_by_the_words_both_know() -> None:
+def test_a_policy_plays_another_game_by_the_words_both_know(
+    both: dict[str, tuple[dict[str, Any], dict[str, Any]]],
+) -> None:
     """Actions it has no word for are never taken."""
-    given = case("toy", "bag", "scan")
-    [native] = traces([given])
-    [job] = jobs_for([given], [native])
-    import gridmill
-
+    native = both["bag scan"][0]
+    [job] = jobs_for([CASES["bag scan"]], [native])
     arena = gridmill.games.build("arena")
     [page] = ask(job | {"open": {"kind": "grid", "tree": arena.core_tree(), "seed": "1"}, "steps": 10})
     with gridmill.make(arena, num_worlds=1) as env:
