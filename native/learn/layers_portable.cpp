@@ -13,8 +13,11 @@ namespace gridmill::learn {
 const Layers kPortableLayers{kPanel, dense_forward, dense_backward, lstm_forward, lstm_backward};
 
 const Layers& best_layers() {
-  if (isa() >= Isa::avx512_base) return kWideLayers;
-  return isa() >= Isa::avx2 ? kAvx2Layers : kPortableLayers;
+  if constexpr (kSeveralIsas) {
+    if (isa() >= Isa::avx512_base) return kWideLayers;
+    if (isa() >= Isa::avx2) return kAvx2Layers;
+  }
+  return kPortableLayers;
 }
 
 }  // namespace gridmill::learn
