@@ -307,9 +307,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked.add_argument("--baselines", type=Path, default=None, help="make this file, if it is not there")
     given = asked.parse_args(arguments)
     try:
+        result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), given.replay)
         if given.baselines is not None and not given.baselines.exists():
             write_baselines(given.baselines, run_of(given.run), given.episodes, given.seed)
-        result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), given.replay)
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         print(f"gridmill: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""The commands that look at games, policies and runs: games, eval, explain, diff, show, doctor, runs."""
+"""The commands that look at games and policies: games, eval, explain, diff, show, doctor."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def evaluate(
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
         results = [tool.evaluate(_played(g), p, episodes, seed, g, replay, beside) for g in game for p in asked]
-        typer.echo(_as_json(tool.as_record(results, seed, beside)))
+        typer.echo(as_json(tool.as_record(results, seed, beside)))
         return
     from gridmill.workshop.statistics import count, table
 
@@ -132,7 +132,7 @@ def explain(
     if said is None:
         raise ValueError(f"expected a game that can be explained, got `{game}`")
     record, text = said
-    typer.echo(_as_json(record) if json else text)
+    typer.echo(as_json(record) if json else text)
 
 
 @app.command()
@@ -151,7 +151,7 @@ def diff(
     first, second = games.build(a), games.build(b)
     found = tool.differences(first, second)
     if json:
-        typer.echo(_as_json({"a": first.name, "b": second.name, "differences": found}))
+        typer.echo(as_json({"a": first.name, "b": second.name, "differences": found}))
     else:
         typer.echo(tool.text(found, first.name, second.name))
 
@@ -162,7 +162,7 @@ def _with_a_map(game: Any, name: str) -> Any:
     return game
 
 
-def _as_json(record: Any) -> str:
+def as_json(record: Any) -> str:
     """Records and mappings as one line of JSON."""
     import json
     from collections.abc import Mapping
@@ -267,15 +267,3 @@ def _try_the_base() -> tuple[bool, str]:
             return True, f"toy steps, {env.num_rows} rows of {env.num_tokens} tokens"
     except Exception as reason:
         return False, f"{type(reason).__name__}: {reason}"
-
-
-@app.command()
-def runs(
-    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of runs.")] = Path("runs"),
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
-) -> None:
-    """List training runs: state, steps, score, newest checkpoint, age."""
-    from gridmill.runs import listing as tool
-
-    found = tool.rows(runs_dir)
-    typer.echo(_as_json({"runs": found}) if json else tool.text(found))
