@@ -28,7 +28,7 @@ FLOORS = [
     {"run"},
     {"recipes", "sizing"},
     {"train", "evaluate"},
-    {"runs"},
+    {"runs", "whatif"},
     {"workshop", "viewer"},
     {"cli"},
     {"__main__"},

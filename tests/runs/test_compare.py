@@ -30,7 +30,7 @@ def folders(tmp_path: Path) -> list[Path]:
     slow = RUN.replace("trainer.gamma", 0.9)
     return [
         trained(tmp_path / "plain-0", RUN.replace("seed", 0), [1.0, 2.0, 3.0]),
-        trained(tmp_path / "plain-1", RUN.replace("seed", 1), [3.0, 4.0, 5.0]),
+        trained(tmp_path / "plain-1", RUN.replace("seed", 1).replace("evaluation.episodes", 3), [3.0, 4.0, 5.0]),
         trained(tmp_path / "plain-2", RUN.replace("seed", 2), [2.0, 3.0, 4.0, 9.0]),
         trained(tmp_path / "<b>slow", slow, [0.5, 0.6, 0.7]),
     ]

@@ -25,7 +25,8 @@ from gridmill.runs.report.metrics import Metric
 from gridmill.runs.report.settings import value_text
 
 BINS = 60  # places along a curve where means over seeds are taken
-OWN = ("run", "seed")  # settings in which the runs of a group may differ
+# Settings in which the runs of a group may differ: they change what is kept of a run, not what it learns.
+OWN = ("run", "seed", "checkpoint", "evaluation", "analysis", "monitor", "profiler", "track")
 MOST_DIFFERENCES = 40
 MOST_CHARTS = 30
 T975 = (
@@ -59,8 +60,7 @@ def groups(folders: Sequence[Folder]) -> list[Group]:
     """Runs by their settings, in the order given; a group of one run has its name."""
     found: dict[tuple[tuple[str, str], ...], list[Folder]] = {}
     for folder in folders:
-        flat = flatten(dict(folder.settings))
-        key = tuple(sorted((name, str(value)) for name, value in flat.items() if name not in OWN))
+        key = tuple(sorted((name, str(value)) for name, value in _flat(folder.settings).items()))
         # A run without settings is like no other.
         found.setdefault(key or (("folder", str(folder.path)),), []).append(folder)
     return [Group(_group_name(runs), runs, place % COLOURS) for place, runs in enumerate(found.values())]
@@ -234,4 +234,4 @@ def _differences(found: Sequence[Group]) -> str:
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in flatten(dict(settings)).items() if name not in OWN}
+    return flatten({name: value for name, value in settings.items() if name not in OWN})
