@@ -104,7 +104,16 @@ def evaluate(
     played = games.build(game) if isinstance(game, str) else game.played_game if isinstance(game, Run) else game
     trained = load_trained(policy)
     parts = [
-        _play(played, policy, trained, count, seed + first, statistic, players, kept if first == 0 or kept is None or kept.count else None)
+        _play(
+            played,
+            policy,
+            trained,
+            count,
+            seed + first,
+            statistic,
+            players,
+            kept if first == 0 or kept is None or kept.count else None,
+        )
         for first, count in _chunks(episodes)
     ]
     every = np.concatenate([part.scores for part in parts])
@@ -295,7 +304,9 @@ def _tape(
     tape = replay.record(game, episode.seed, episode.actions, episode.who, record, "", tags, result)
     again = tape.branches[0].result.get("reward")
     if again is None or abs(again - episode.reward) > 1e-9 + 1e-6 * abs(episode.reward):
-        raise replay.ReplayError(f"replay: an episode of {game.name} with reward {episode.reward:g} played again to {again}")
+        raise replay.ReplayError(
+            f"replay: an episode of {game.name} with reward {episode.reward:g} played again to {again}"
+        )
     if not values or trained is None:
         return tape
     thoughts = list(watch(tape, trained))
