@@ -50,8 +50,8 @@ std::vector<float> Tensors::take(const std::string& name, const std::vector<std:
   const auto found = all_.find(name);
   if (found == all_.end()) fail_at("$.tensors", "expected a tensor `" + name + "`, got none");
   if (found->second.shape != shape)
-    fail_at("$.tensors", "expected `" + name + "` of shape " + text_of(shape) + ", got " +
-                             text_of(found->second.shape));
+    fail_at("$.tensors",
+            "expected `" + name + "` of shape " + text_of(shape) + ", got " + text_of(found->second.shape));
   return {found->second.data, found->second.data + found->second.count};
 }
 
@@ -59,7 +59,7 @@ std::vector<float> Tensors::take(const std::string& name, const std::vector<std:
 
 Dense::Dense(const std::vector<float>& weight, std::vector<float> bias, std::size_t inputs, bool relu)
     : inputs_(inputs), relu_(relu), packed_(inputs * learn::padded(bias.size())), bias_(std::move(bias)) {
-  learn::pack(weight.data(), bias_.size(), inputs, true, packed_.data());
+  learn::pack(weight.data(), bias_.size(), inputs, true, learn::best_layers().panel, packed_.data());
 }
 
 Dense::Dense(const Tensors& tensors, const std::string& name, std::size_t inputs, std::size_t outputs, bool relu)
@@ -110,7 +110,8 @@ class Lstm final : public Core {
         gates_(4 * hidden),
         h_(2 * hidden),
         cell_(2 * hidden) {
-    learn::pack(tensors.take("core.back", {4 * hidden, hidden}).data(), 4 * hidden, hidden, true, back_.data());
+    learn::pack(tensors.take("core.back", {4 * hidden, hidden}).data(), 4 * hidden, hidden, true,
+                learn::best_layers().panel, back_.data());
   }
   std::size_t state_size() const override { return 2 * hidden_; }
   void run(std::vector<float>& x, float* state) override {

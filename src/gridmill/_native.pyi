@@ -196,6 +196,9 @@ class ProspectorBatch:
     def step_info(self, dt: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], invalid: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], action: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """facts of the last step, written into the arrays"""
 
+    def inspect(self, world: int) -> dict:
+        """one world by name, for pictures"""
+
     def rng_states(self) -> NDArray[numpy.uint64]: ...
 
 class LoneProspector:
