@@ -1,0 +1,73 @@
+// Where the sectors of a belt are drawn: the station in the middle, the others around it by the number of hops, then
+// pushed and pulled until links are about as long as they take. The same belt always gets the same picture.
+
+const STEPS = 260;
+
+/** Places by sector id, in units of the camera's cells, and the size of the whole. */
+export function layout(sectors, links) {
+  const places = start(sectors, links);
+  const edges = links.filter((link) => link.from < link.to).map((link) => ({...link, length: 2.2 + 0.42 * link.time}));
+  for (let step = 0; step < STEPS; step += 1) relax(places, edges, 1 - step / STEPS);
+  return centred(places);
+}
+
+function start(sectors, links) {
+  const neighbours = new Map(sectors.map((sector) => [sector.id, []]));
+  for (const link of links) neighbours.get(link.from)?.push(link.to);
+  const angle = new Map([[0, 0]]);
+  const order = [0];
+  const share = new Map([[0, Math.PI * 2]]);
+  for (let i = 0; i < order.length; i += 1) {
+    const children = (neighbours.get(order[i]) ?? []).filter((next) => !angle.has(next));
+    const wide = share.get(order[i]);
+    children.forEach((next, k) => {
+      if (angle.has(next)) return;
+      angle.set(next, angle.get(order[i]) - wide / 2 + ((k + 0.5) * wide) / children.length);
+      share.set(next, Math.max(0.25, wide / children.length));
+      order.push(next);
+    });
+  }
+  return sectors.map((sector) => {
+    const turn = angle.get(sector.id) ?? sector.id;
+    const far = 3 * Math.min(8, sector.hops ?? 1) + 0.15 * (sector.id % 5);
+    return {id: sector.id, x: far * Math.cos(turn), y: far * Math.sin(turn)};
+  });
+}
+
+function relax(places, edges, heat) {
+  const pull = places.map(() => [0, 0]);
+  for (let i = 0; i < places.length; i += 1) {
+    for (let j = i + 1; j < places.length; j += 1) {
+      const [dx, dy] = [places[i].x - places[j].x, places[i].y - places[j].y];
+      const far = Math.max(0.2, Math.hypot(dx, dy));
+      const force = 5.5 / (far * far);
+      pull[i][0] += (dx / far) * force;
+      pull[i][1] += (dy / far) * force;
+      pull[j][0] -= (dx / far) * force;
+      pull[j][1] -= (dy / far) * force;
+    }
+  }
+  for (const {from, to, length} of edges) {
+    const [dx, dy] = [places[to].x - places[from].x, places[to].y - places[from].y];
+    const far = Math.max(0.1, Math.hypot(dx, dy));
+    const force = 0.16 * (far - length);
+    pull[from][0] += (dx / far) * force;
+    pull[from][1] += (dy / far) * force;
+    pull[to][0] -= (dx / far) * force;
+    pull[to][1] -= (dy / far) * force;
+  }
+  places.forEach((place, i) => {
+    const size = Math.hypot(...pull[i]);
+    const step = Math.min(size, 0.05 + 0.7 * heat) / Math.max(1e-9, size);
+    place.x += pull[i][0] * step;
+    place.y += pull[i][1] * step * 0.82; // screens are wider than high
+  });
+}
+
+function centred(places) {
+  const xs = places.map((place) => place.x);
+  const ys = places.map((place) => place.y);
+  const [left, top] = [Math.min(...xs) - 3, Math.min(...ys) - 3];
+  const where = new Map(places.map((place) => [place.id, {x: place.x - left, y: place.y - top}]));
+  return {where, width: Math.max(...xs) + 3 - left, height: Math.max(...ys) + 3 - top};
+}
