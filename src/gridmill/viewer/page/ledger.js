@@ -3,7 +3,8 @@
 
 import {Column} from "./branch.js";
 
-const MARKS_MOST = 4000;
+const MARKS_MOST = 20_000;
+const CROWD = 64; // agents: more are marked together
 const SAMPLE_EVERY = 1; // ticks between two looks at the statistics of a small world
 const SMALL = 6000; // numbers in the statistics of a small world
 
@@ -62,13 +63,21 @@ export class Ledger {
       now.set(name, column);
       const before = this.before?.get(name);
       if (!before) continue;
-      for (let agent = 0; agent < column.length; agent += 1) {
-        const gained = column[agent] - before[agent];
-        if (gained > 0) this.mark(tick + 1, kind, column.length === 1 && this.info.numAgents > 1 ? -1 : agent, title, gained);
-        if (gained > 0 && kind === "team") break; // of a whole team: the same number for all
-      }
+      this.compare(column, before, tick, kind, title);
     }
     this.before = now;
+  }
+
+  /** A mark for every agent that gained; one for all where there are very many, or where it is a team's. */
+  compare(column, before, tick, kind, title) {
+    let together = 0;
+    for (let agent = 0; agent < column.length; agent += 1) {
+      const gained = column[agent] - before[agent];
+      if (!(gained > 0)) continue;
+      if (column.length <= CROWD && kind !== "team") this.mark(tick + 1, kind, agent, title, gained);
+      else together = kind === "team" ? gained : together + gained;
+    }
+    if (together > 0) this.mark(tick + 1, kind, -1, title, together);
   }
 
   mark(tick, kind, agent, title, amount = 1) {

@@ -84,7 +84,7 @@ export class GridMap {
       const {x, y} = this.placeOf(thing, share);
       if (!this.near(x, y)) continue;
       const at = this.camera.toScreen(x, y);
-      drawAgent(c, at.x, at.y, this.view.size, {
+      drawAgent(c, at.x, at.y, Math.max(5.5, this.view.size), {
         colour: this.colours.agent(thing), facing: thing.facing, frozen: thing.frozen > 0, selected: thing.agent === selected,
         label: thing.agent, held: Object.entries(thing.inventory),
       });
@@ -191,7 +191,7 @@ export class GridMap {
     const pixels = Math.max(4, Math.round(size * 0.92 * ratio));
     const picture = sprite(thing.type, pixels, team && thing.type.endsWith("junction") ? team : undefined);
     c.drawImage(picture, at.x - size * 0.46, at.y - size * 0.46, size * 0.92, size * 0.92);
-    if (size < 12) return;
+    if (size < 16) return;
     const cooldown = this.cooldowns.get(thing.type);
     if (thing.converting > 0 && cooldown) progress(c, at.x, at.y, size, 1 - thing.converting / cooldown);
     const [most] = Object.entries(thing.inventory).sort((x, y) => y[1] - x[1]);

@@ -196,8 +196,8 @@ function halfWidth(dr, rh, rw) {
 }
 
 function heatColour(share) {
-  const hue = 215 - 190 * share;
-  return `hsla(${hue}, 85%, ${48 + 8 * share}%, ${0.12 + 0.58 * share})`;
+  const hue = 48 - 46 * share;
+  return `hsla(${hue}, 92%, ${60 - 12 * share}%, ${0.1 + 0.72 * share})`;
 }
 
 function areasOf(game) {

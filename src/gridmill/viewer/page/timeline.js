@@ -9,7 +9,7 @@ export const KINDS = {
   beside: {title: "on the way", colour: "#2fa58c", lane: 1},
   team: {title: "teams", colour: "#e0a52a", lane: 2},
   attack: {title: "attacks", colour: "#e5484d", lane: 3},
-  harm: {title: "harm", colour: "#4aa8d8", lane: 4},
+  harm: {title: "hits", colour: "#4aa8d8", lane: 4},
   end: {title: "end", colour: "#8a93a3", lane: 5},
 };
 const EDGE = 14;
@@ -68,6 +68,8 @@ export class Timeline {
   frame(now) {
     const {track} = this.app;
     if (!track) return;
+    if (track.done !== this.wasDone) this.stale = true;
+    this.wasDone = track.done;
     if (!track.done && now - (this.painted ?? 0) > 120) this.stale = true;
     if (!this.stale && !this.app.playing) return;
     this.stale = false;
@@ -196,8 +198,9 @@ export class Timeline {
     c.font = "11px system-ui, sans-serif";
     c.textBaseline = "alphabetic";
     for (let tick = 0; tick <= end; tick += Math.max(1, every)) {
-      c.textAlign = tick === 0 ? "left" : "center";
-      c.fillText(figure(tick), this.x(tick) - (tick === 0 ? 4 : 0), height - 3);
+      const atEnd = this.x(tick) > width - EDGE - 16;
+      c.textAlign = tick === 0 ? "left" : atEnd ? "right" : "center";
+      c.fillText(figure(tick), this.x(tick) + (tick === 0 ? -4 : atEnd ? 4 : 0), height - 3);
     }
   }
 
