@@ -191,6 +191,7 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
             b.restore({data.c_str(), data.size()}, worlds);
           },
           nb::arg("data"), nb::arg("worlds"))
+      .def("reseed", &B::reseed, nb::arg("worlds"), nb::arg("seeds"))
       .def("take_episodes", &take_episodes<G>)
       .def_prop_ro("episodes_dropped", &B::episodes_dropped)
       .def("timing",

@@ -11,6 +11,7 @@
 #include "bind/gil.hpp"
 #include "core/batch.hpp"
 #include "core/isa.hpp"
+#include "core/random.hpp"
 #include "corridor/corridor.hpp"
 
 namespace nb = nanobind;
@@ -64,6 +65,13 @@ NB_MODULE(_native, m) {
   m.def("allocations", &allocation_count, "heap allocations made by the engine since it was loaded");
   m.def("memcpy_limit", &memcpy_limit, nb::arg("rows"), nb::arg("bytes"), nb::arg("seconds"),
         nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "seed_alone",
+      [](std::uint64_t seed, std::uint32_t world, std::uint32_t episode) {
+        return seed_alone({seed, world, episode});
+      },
+      nb::arg("seed"), nb::arg("world"), nb::arg("episode"),
+      "the seed with which a world alone draws in its first episode what an episode of a batch draws");
   m.def("build_info", [] {
     nb::dict info;
     info["compiler"] = __VERSION__;

@@ -217,6 +217,23 @@ class Batch {
     ready_ = ready_ || all_started;
   }
 
+  // From now on these worlds draw as if their episode had been made from other seeds; what has happened stays. Forks of
+  // one world part by it, and forks with one seed draw alike.
+  void reseed(const std::vector<std::int64_t>& worlds, const std::vector<std::uint64_t>& seeds) {
+    const Call call(*this);
+    refuse_in_flight("reseed()");
+    require_ready();
+    if (worlds.size() != seeds.size())
+      throw std::invalid_argument("reseed: " + std::to_string(worlds.size()) + " worlds but " +
+                                  std::to_string(seeds.size()) + " seeds");
+    for (const auto w : worlds) worlds_.check_world(w);
+    for (std::size_t i = 0; i < worlds.size(); ++i) {
+      auto tick = worlds_.tick(static_cast<std::uint32_t>(worlds[i]), workers_.front()->game);
+      tick.header.key.seed = seeds[i];
+      if constexpr (requires { G::reseed(tick); }) G::reseed(tick);
+    }
+  }
+
   // ---- what happened
 
   void take_episodes(std::vector<EpisodeHead>& heads, std::vector<double>& stats) {

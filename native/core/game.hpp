@@ -112,6 +112,8 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
 template <class G>
 constexpr bool kKeepsState = requires { requires G::keeps_state; };
 
+// A game whose random numbers are a stream in its state says how it begins anew from the key's seed: reseed(tick).
+
 // A game may bring scripts (core/script.hpp): `script_names(vocabulary, program)` says which can play a program, and
 // `make_script(name, vocabulary, program)` makes one, or nullptr if it is none of them.
 template <class G>

@@ -23,6 +23,19 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// What mix() made of a number, back to the number.
+constexpr std::uint64_t unmix(std::uint64_t x) {
+  x = (x ^ (x >> 31) ^ (x >> 62)) * 0x319642B2D24D8EC3ull;
+  x = (x ^ (x >> 27) ^ (x >> 54)) * 0x96DE1B173F119089ull;
+  return x ^ (x >> 30) ^ (x >> 60);
+}
+
+// The seed with which world 0 draws in its first episode what this episode draws: one episode of a batch can be played
+// again by a world alone.
+constexpr std::uint64_t seed_alone(const Key& key) {
+  return unmix(mix(key.seed + kGolden) ^ (std::uint64_t{key.world} << 32 | key.episode)) - kGolden;
+}
+
 class Stream {
  public:
   constexpr Stream(const Key& key, std::uint32_t tick, std::uint32_t stream)

@@ -125,6 +125,8 @@ void Prospector::reset(T& tick) {
   start_world(tick.program, s);
 }
 
+void Prospector::reseed(T& tick) { state(tick).rng.seed(tick.header.key.seed); }
+
 void Prospector::observe(T& tick) {
   prospector::observe(tick.program, state(tick), tick.rows.obs);
   if (tick.rows.masks != nullptr) write_mask(tick.program, state(tick), tick.rows.masks);

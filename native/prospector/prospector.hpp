@@ -41,6 +41,7 @@ struct Prospector {
     return make_bot(name);
   }
   static void reset(T& tick);
+  static void reseed(T& tick);
   static void take_action(T& tick);
   static void wear(T& tick);
   static void trade(T& tick);

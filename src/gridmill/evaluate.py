@@ -19,10 +19,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill import games
+from gridmill import games, replay
 from gridmill.env import Env, Episodes, GameConfig, Player
 from gridmill.games.make import make
-from gridmill.replay import Recorder
 from gridmill.run import Run
 
 WORLDS = 256  # played at a time
@@ -34,6 +33,27 @@ class Trained(Player, Protocol):
 
     def bind(self, env: Env, seed: int) -> None:
         """Get ready for the words of this environment, drawing actions from this seed on."""
+
+    def think(self, obs: Any, state: Any, masks: Any = None) -> Any:
+        """What it makes of some rows: log_probs(), values and the state after it."""
+
+    def as_record(self) -> tuple[dict[str, Any], bytes]:
+        """All that it takes to have it again, and its weights."""
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """Which episodes are saved, where, and what is in the files beside them."""
+
+    file: Path | None = None  # the first episode
+    folder: Path | None = None  # and `count` of all, from the worst to the best
+    count: int = 0
+    weights: bool = False  # those of a trained policy
+    values: bool = False  # what a trained policy made of every tick: values and probabilities
+
+    def worlds(self) -> list[int] | None:
+        """The worlds whose actions must be kept; None: all."""
+        return None if self.count else [0]
 
 
 @dataclass(frozen=True)
@@ -66,33 +86,37 @@ def evaluate(
     episodes: int,
     seed: int,
     label: str = "",
-    replay: Path | None = None,
+    replay: Path | ReplayOptions | None = None,
     players: Mapping[str, float] | None = None,
 ) -> Result:
     """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score.
 
-    The first of them goes into the file `replay`. `players` act in a share of the agents, as in `make`; the figures are
-    those of the others.
+    The first of them goes into the file `replay`, or those that its options say. `players` act in a share of the
+    agents, as in `make`; the figures are those of the others.
     """
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
+    kept = ReplayOptions(replay) if isinstance(replay, Path) else replay
+    if kept is not None and kept.count and (kept.folder is None or not 0 < kept.count <= episodes):
+        raise ValueError(f"replays: expected a folder for 1 to {episodes} episodes, got {kept.count} in {kept.folder}")
     statistic = game.score if isinstance(game, Run) else ""
     played = games.build(game) if isinstance(game, str) else game.played_game if isinstance(game, Run) else game
-    trained = _trained(policy)
-    tape = Recorder(played, policy, seed) if replay is not None else None
+    trained = load_trained(policy)
     parts = [
-        _play(played, policy, trained, count, seed + first, statistic, players, tape if first == 0 else None)
+        _play(played, policy, trained, count, seed + first, statistic, players, kept if first == 0 or kept is None or kept.count else None)
         for first, count in _chunks(episodes)
     ]
-    if tape is not None and replay is not None:
-        tape.write(replay)
-    scores = _mean(np.concatenate([score for score, _ in parts]))
-    stats = {name: _mean(np.concatenate([columns[name] for _, columns in parts])) for name in parts[0][1]}
+    every = np.concatenate([part.scores for part in parts])
+    title = played.score_title(statistic)
+    if kept is not None:
+        _save(kept, [episode for part in parts for episode in part.episodes], every, played, policy, title, trained)
+    scores = _mean(every)
+    stats = {name: _mean(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
     return Result(
         game=label or (game if isinstance(game, str) else played.name),
         policy=policy,
         episodes=episodes,
-        score_name=played.score_title(statistic),
+        score_name=title,
         score=scores,
         reward=stats["reward"],
         stats=stats,
@@ -130,6 +154,25 @@ def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
         yield first, min(WORLDS, episodes - first)
 
 
+@dataclass(frozen=True)
+class _Played:
+    """The first episode of each of some worlds."""
+
+    scores: NDArray[np.float64]
+    columns: Columns
+    episodes: list[_Episode]  # those that were recorded
+
+
+@dataclass(frozen=True)
+class _Episode:
+    """What it takes to play an episode again, and what came of it."""
+
+    seed: int
+    actions: Any  # [ticks, agents]
+    who: dict[str, str]
+    reward: float  # the mean over all agents, to be met again
+
+
 def _play(
     game: GameConfig,
     policy: str,
@@ -138,8 +181,8 @@ def _play(
     seed: int,
     statistic: str,
     players: Mapping[str, float] | None,
-    tape: Recorder | None,
-) -> tuple[NDArray[np.float64], Columns]:
+    kept: ReplayOptions | None,
+) -> _Played:
     """Score and statistics of the first episode of each world, means over the agents that the policy plays."""
     masks = trained is not None and trained.masks
     env: Env = make(game, num_worlds=worlds, seed=seed, masks=masks, players=players)
@@ -153,12 +196,11 @@ def _play(
             trained.bind(env, seed)
         player = trained or _named(policy, env, seed)
         state, ended_first = None, list[Episodes]()
+        tape = None if kept is None else replay.Recorder(env, kept.worlds())
         missing = np.ones(worlds, np.bool_)
         env.reset()
         while missing.any():
             actions, state = player.act(env.obs, state, env.masks)
-            if tape is not None:
-                tape.before(env)
             env.step(actions)
             if tape is not None:
                 tape.after(env)
@@ -167,17 +209,116 @@ def _play(
                 continue
             state = player.reset(state, ended)
             taken = env.take_episodes()
-            ended_first.append(taken.where((taken["episode"] == 0) & own[taken["agent"]]))
+            ended_first.append(taken.where(taken["episode"] == 0))
             missing[ended_first[-1]["world"]] = False
-        played, agents = Episodes.joined(ended_first), int(own.sum())
+        everybody = Episodes.joined(ended_first)
+        recorded = [] if tape is None else _recorded(tape, everybody, env, policy, seed)
+        played, agents = everybody.where(own[everybody["agent"]]), int(own.sum())
         found = {name: played.per_world(column, worlds, agents) for name, column in played.figures().items()}
-        return played.per_world(game.score_of(played, statistic), worlds, agents), found
+        return _Played(played.per_world(game.score_of(played, statistic), worlds, agents), found, recorded)
+
+
+# ---- replays
+
+
+def _recorded(tape: replay.Recorder, played: Episodes, env: Env, policy: str, seed: int) -> list[_Episode]:
+    """The episodes of a recorder's worlds."""
+    length = played.per_world(played["length"], env.num_worlds, env.num_agents)
+    reward = played.per_world(played["reward"], env.num_worlds, env.num_agents)
+    who = {"*": who_is(policy)} | {
+        str(agent): f"script:{name}" for agent, name in enumerate(env.player_of_agent) if name
+    }
+    return [
+        _Episode(env.games[0].seed_alone(seed, world), tape.actions(world, round(length[world])), who, reward[world])
+        for world in range(tape.worlds)
+    ]
+
+
+def who_is(policy: str) -> str:
+    """What a replay calls somebody who plays by this policy."""
+    kind, _, name = policy.partition(":")
+    return "policy" if is_trained(policy) else f"script:{name}" if name else kind
+
+
+def _save(
+    kept: ReplayOptions,
+    episodes: list[_Episode],
+    scores: NDArray[np.float64],
+    game: GameConfig,
+    policy: str,
+    title: str,
+    trained: Trained | None,
+) -> None:
+    """The files that were asked for."""
+    results = [{"score": float(score), "score_name": title} for score in scores]
+    record = replay.PolicyRecord(policy)
+    if trained is not None:
+        record = policy_record(policy, trained, kept.weights)
+    if kept.file is not None:
+        replay.write(kept.file, _tape(episodes[0], results[0], game, record, (), kept.values, trained))
+    if kept.folder is None or not kept.count:
+        return
+    order = np.argsort(scores, kind="stable")  # the worst first
+    places = np.linspace(len(order) - 1, 0, kept.count).round().astype(int)
+    digits = len(str(len(order) - 1))
+    for place in dict.fromkeys(places.tolist()):
+        number = int(order[place])
+        tags = [tag for tag, at in (("best", len(order) - 1), ("worst", 0)) if place == at]
+        name = "-".join(["episode", f"{number:0{digits}d}", *tags])
+        tape = _tape(episodes[number], results[number], game, record, tags, kept.values, trained)
+        replay.write(kept.folder / f"{name}{replay.SUFFIX}", tape)
+
+
+def policy_record(name: str, trained: Trained, weights: bool) -> replay.PolicyRecord:
+    """What a file says of a trained policy; its weights only if they are wanted."""
+    tree, data = trained.as_record()
+    common = {key: tree[key] for key in ("hash", "masks", "gamma", "reward_scale")}
+    if not weights:
+        return replay.PolicyRecord(name, **common)
+    tensors = tuple((key, tuple(shape)) for key, shape in tree["tensors"])
+    return replay.PolicyRecord(
+        name, **common, config=tree["config"], spec=tree["spec"], tensors=tensors, weights=replay.pack(data)
+    )
+
+
+def _tape(
+    episode: _Episode,
+    result: Mapping[str, Any],
+    game: GameConfig,
+    record: replay.PolicyRecord,
+    tags: Sequence[str],
+    values: bool,
+    trained: Trained | None,
+) -> replay.Replay:
+    """An episode played again; it must come to the same end."""
+    tape = replay.record(game, episode.seed, episode.actions, episode.who, record, "", tags, result)
+    again = tape.branches[0].result.get("reward")
+    if again is None or abs(again - episode.reward) > 1e-9 + 1e-6 * abs(episode.reward):
+        raise replay.ReplayError(f"replay: an episode of {game.name} with reward {episode.reward:g} played again to {again}")
+    if not values or trained is None:
+        return tape
+    thoughts = list(watch(tape, trained))
+    chances = np.stack([thought.log_probs().exp().numpy() for thought in thoughts])
+    return replay.annotated(tape, 0, np.stack([thought.values.numpy() for thought in thoughts]), chances)
+
+
+def watch(tape: replay.Replay, trained: Trained, branch: int = 0, until: int | None = None) -> Iterator[Any]:
+    """What a policy makes of every tick of a branch, as it would have if it had played all along."""
+    with replay.Playback(tape, branch) as playback:
+        trained.bind(playback.env, 0)
+        state = None
+        while playback.tick < (playback.end if until is None else until):
+            thought = trained.think(playback.env.obs, state, playback.env.masks if trained.masks else None)
+            yield thought
+            state = thought.state
+            playback.step()
 
 
 # ---- players
 
 
-def _trained(policy: str) -> Trained | None:
+def load_trained(policy: str) -> Trained | None:
+    """A policy from a folder; None of one that has a name."""
     if not is_trained(policy):
         return None
     if not Path(policy).exists():
@@ -273,9 +414,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked.add_argument("--episodes", type=int, default=100)
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--replay", type=Path, default=None)
+    asked.add_argument("--replay-weights", action="store_true")
     given = asked.parse_args(arguments)
     try:
-        result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), given.replay)
+        kept = None if given.replay is None else ReplayOptions(given.replay, weights=given.replay_weights)
+        result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), kept)
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         print(f"gridmill: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

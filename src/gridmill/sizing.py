@@ -266,7 +266,9 @@ def _columns(run: Run, env: Env) -> int:
     needs = {name: column for loss in run.losses.values() for name, column in loss.needs().items()}
     arrays = [getattr(env, column.env, None) for column in needs.values() if column.env]
     of_env = sum(a.nbytes // env.num_rows for a in arrays if isinstance(a, np.ndarray))  # a wrong name is told later
-    return int(of_env) + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
+    of_replays = sum(loss.recorded() is not None for loss in run.losses.values())
+    replayed = 2 * of_replays * (int(env.obs[0].nbytes) + env.num_actions + 9)  # twice: while they are put together
+    return int(of_env) + replayed + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
 
 
 def _policy_size(run: Run, spec: Spec) -> Size | None:

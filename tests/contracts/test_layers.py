@@ -28,7 +28,7 @@ FLOORS = [
     {"run"},
     {"recipes", "sizing"},
     {"train", "evaluate"},
-    {"runs"},
+    {"runs", "whatif"},
     {"workshop"},
     {"cli"},
     {"__main__"},

@@ -49,6 +49,16 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Seed of the worlds.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
     replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the first episode, to `show` it.")] = None,
+    replays: Annotated[int, typer.Option(metavar="N", help="Save N episodes, from the best to the worst.")] = 0,
+    replay_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where they go.", show_default="replays")
+    ] = None,
+    replay_weights: Annotated[
+        bool, typer.Option("--replay-weights", help="Put the policy into the files, to play on with it.")
+    ] = False,
+    replay_values: Annotated[
+        bool, typer.Option("--replay-values", help="Put its values and probabilities into the files.")
+    ] = False,
     players: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=SHARE", help="A script that plays a share of the agents; may be repeated."),
@@ -61,12 +71,18 @@ def evaluate(
     from gridmill import evaluate as tool
 
     asked = policy or ["random"]
-    if replay is not None and (len(game) > 1 or len(asked) > 1):
-        raise ValueError("--replay goes with one game and one policy")
+    kept = None
+    if replay is not None or replays:
+        if len(game) > 1 or len(asked) > 1:
+            raise ValueError("--replay and --replays go with one game and one policy")
+        folder = replay_dir or Path("replays")
+        kept = tool.ReplayOptions(replay, folder if replays else None, replays, replay_weights, replay_values)
+    elif replay_dir or replay_weights or replay_values:
+        raise ValueError("--replay-dir, --replay-weights and --replay-values go with --replay or --replays")
     beside = dict(map(_share, players or ()))
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
-        results = [tool.evaluate(_played(g), p, episodes, seed, g, replay, beside) for g in game for p in asked]
+        results = [tool.evaluate(_played(g), p, episodes, seed, g, kept, beside) for g in game for p in asked]
         typer.echo(_as_json(tool.as_record(results, seed, beside)))
         return
     from gridmill.workshop.statistics import count, table
@@ -77,7 +93,7 @@ def evaluate(
     for name in game:
         others = tool.baselines(_played(name)) if any(map(tool.is_trained, asked)) else []
         compared = list(dict.fromkeys([*asked, *others]))
-        saved = {asked[0]: replay}
+        saved = {asked[0]: kept}
         rows = tool.rows_of(
             [tool.evaluate(_played(name), p, episodes, seed, name, saved.get(p), beside) for p in compared]
         )
@@ -87,6 +103,8 @@ def evaluate(
         typer.echo("\n".join(table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)))
     if replay is not None:
         typer.echo(f"\nwrote {replay}")
+    if kept is not None and kept.folder is not None:
+        typer.echo(f"\nwrote {count(replays, 'replay')} in {kept.folder}")
 
 
 def _played(name: str) -> Any:
@@ -208,7 +226,7 @@ def _shown(game: str, seed: int, steps: int, world: int) -> Iterator[Any]:
     import gridmill
     from gridmill import replay
 
-    if game.endswith(replay.SUFFIX):
+    if replay.is_replay(Path(game)):
         if seed or world:
             raise ValueError("--seed and --world are for games; a replay has its own world")
         tape = replay.read(Path(game))

@@ -36,7 +36,7 @@ class Env:
         self._player_of_agent = dealt(self.players, games[0].num_agents)
         self._batch = batch(
             [game.core_tree() for game in games],
-            [_saved_name(game) for game in games],
+            [game.saved_name() for game in games],
             **options | {"players": self._player_of_agent},
         )
         self._games: list[GameConfig] = list(games)
@@ -114,6 +114,11 @@ class Env:
         return self._arrays["masks"]  # type: ignore[no-any-return]
 
     # ---- scripted agents
+
+    @property
+    def player_of_agent(self) -> list[str]:
+        """The script that acts for each agent of a world; empty where the caller does."""
+        return list(self._player_of_agent)
 
     @property
     def teacher_actions(self) -> npt.NDArray[np.int32]:
@@ -219,7 +224,7 @@ class Env:
         """Compile another game of the same shapes and vocabulary; the number is for `assign`."""
         self._refuse_other_kind(game)
         self._expect_scripts(game)
-        index = int(self._batch.add_game(game.core_tree(), _saved_name(game)))
+        index = int(self._batch.add_game(game.core_tree(), game.saved_name()))
         self._games.append(game)
         return index
 
@@ -227,7 +232,7 @@ class Env:
         """Compile a game like `add_game`, in the place of one that no world plays or will play next."""
         self._refuse_other_kind(game)
         self._expect_scripts(game)
-        self._batch.replace_game(operator.index(number), game.core_tree(), _saved_name(game))
+        self._batch.replace_game(operator.index(number), game.core_tree(), game.saved_name())
         self._games[number] = game
 
     def assign(self, worlds: int | Iterable[int], games: int | Iterable[int]) -> None:
@@ -261,6 +266,13 @@ class Env:
         """A hash of each world's state, equal exactly when the states are."""
         found: npt.NDArray[np.uint64] = self._batch.state_hash()
         return found
+
+    def reseed(self, worlds: Iterable[int], seeds: Iterable[int]) -> None:
+        """Let worlds draw other random numbers from now on; what has happened stays.
+
+        Forks of one world part by it; forks with the same seed draw alike.
+        """
+        self._batch.reseed(self._worlds(worlds), [operator.index(seed) for seed in seeds])
 
     # ---- looking
 
@@ -402,8 +414,3 @@ def _switch(name: str, given: bool | None, default: bool) -> bool:
     if text in ("", "0", "1"):
         return default if text == "" else text == "1"
     raise ValueError(f"{name}: expected 0 or 1, got {text!r}")
-
-
-def _saved_name(game: GameConfig) -> str:
-    """What a saved state calls a game: for people the name, for the machine the fingerprint."""
-    return f"{game.name} {game.fingerprint()}"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gridmill import _native
 from gridmill.config import Config, ConfigError, did_you_mean
 from gridmill.env.episodes import is_figure
 
@@ -82,6 +83,14 @@ class GameConfig(Config):
         """Twelve hex digits that name this world; how it is scored does not matter."""
         text = json.dumps(self.core_tree(), separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def saved_name(self) -> str:
+        """What a saved state calls this game: for people the name, for the machine the fingerprint."""
+        return f"{self.name} {self.fingerprint()}"
+
+    def seed_alone(self, seed: int, world: int) -> int:
+        """The seed with which a world alone plays what a world of a batch plays in its first episode."""
+        return int(_native.seed_alone(seed, world, 0))
 
     def scripts(self) -> Mapping[str, MakePlayer]:
         """Scripted agents of this game by name, as players; those of the core can be teachers as well."""

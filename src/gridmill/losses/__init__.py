@@ -48,16 +48,25 @@ class Column:
             raise ValueError(f"expected an array of the env, an output of the policy or an actor, got {self}")
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """Replays whose steps a loss is shown in the place of the rollout's."""
+
+    files: str  # a pattern of files
+    who: tuple[str, ...] = ()  # whose steps: human, script, script:NAME, policy, random; none = everybody's
+
+
 class Minibatch:
     """Whole segments, by column: what the forward and the active losses read, and nothing else.
 
     All are [T, N, ...], but `state` [N, state_size] before the segments and their importance `weights` [N]. `acted` is
     what a step counts where only the policy's own actions do: 0 where the teacher led, and a mean of 1 over the whole
-    minibatch; None where the policy took every step.
+    minibatch; None where the policy took every step. Of recorded steps, `counted` is 0 where there is nothing to learn.
     """
 
     masks: Tensor | None = None
     acted: Tensor | None = None
+    counted: Tensor | None = None
 
     def __init__(self, **columns: Tensor | None) -> None:
         self.__dict__.update(columns)
@@ -79,6 +88,10 @@ class Loss(Config):
         """What the rollout must store beside the trainer's own columns."""
         return {}
 
+    def recorded(self) -> Recorded | None:
+        """Replays that it learns from: then a minibatch is of their steps, with `teacher_actions` and `counted`."""
+        return None
+
     def heads(self, spec: Spec, config: PolicyConfig) -> nn.Module | None:
         """Modules of its own, made before the optimizer; `__call__` is given them."""
         return None
@@ -96,8 +109,8 @@ class Loss(Config):
         """Raise a ConfigError if it cannot work in this run; the path begins at the loss."""
 
     def teaches(self) -> bool:
-        """Whether it learns from another player: the env's teacher or an actor."""
-        return any(column.actor or column.env == TEACHER for column in self.needs().values())
+        """Whether it learns from another player: the env's teacher, an actor or one in replays."""
+        return self.recorded() is not None or any(column.actor or column.env == TEACHER for column in self.needs().values())
 
     def leads(self, now: Progress) -> float:
         """The share of rows, from 0 to 1, in which it wants the env's teacher to act in the place of the policy."""

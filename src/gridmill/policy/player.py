@@ -6,6 +6,7 @@ by name, unknown features are not looked at and unknown actions never chosen.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.env import Env
-from gridmill.policy import checkpoint
+from gridmill.policy import checkpoint, portable
 from gridmill.policy.config import PolicyConfig
 from gridmill.policy.kernels import native
 from gridmill.policy.network import FORBIDDEN, Policy
@@ -48,6 +49,13 @@ class Player:
         self.policy, self.masks, self.seed = policy, masks, 0
         self._actions: list[int] | None = None  # where the environment's actions are among the policy's; -1 = nowhere
         self.step = 0
+        self.gamma: float | None = None  # what its values are discounted by
+        self.reward_scale: float | None = None  # and what the rewards in them were divided by; None = unknown
+
+    def as_record(self) -> tuple[dict[str, Any], bytes]:
+        """All that it takes to have it again as plain data, and its weights; `of_record` is the way back."""
+        tree, data = portable.as_record(self.policy)
+        return tree | {"masks": self.masks, "gamma": self.gamma, "reward_scale": self.reward_scale}, data
 
     def bind(self, env: Env, seed: int = 0) -> None:
         """Get ready for the words of this environment, drawing actions from this seed on."""
@@ -109,7 +117,16 @@ def load(path: Path) -> Player:
     policy = Policy(PolicyConfig.load(PolicyConfig.upgraded(run["policy"])), Spec.load(found.record["spec"]))
     policy.load_state_dict(found.policy)
     policy.freeze(True)
-    return Player(policy, bool(run["trainer"]["masks"]))
+    player = Player(policy, bool(run["trainer"]["masks"]))
+    player.gamma, player.reward_scale = portable.meaning(found.path, run)
+    return player
+
+
+def of_record(record: Mapping[str, Any], tensors: Sequence[tuple[str, tuple[int, ...]]], data: bytes) -> Player:
+    """The player of plain data that `Player.as_record` gave; ValueError if it is none."""
+    player = Player(portable.from_record(record["config"], record["spec"], tensors, data), bool(record["masks"]))
+    player.gamma, player.reward_scale = record["gamma"], record["reward_scale"]
+    return player
 
 
 def _what(spec: Spec) -> str:

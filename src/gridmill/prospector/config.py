@@ -142,6 +142,10 @@ class ProspectorConfig(GameConfig):
 
         return ProspectorBatchEnv
 
+    def seed_alone(self, seed: int, world: int) -> int:
+        """Its stream of random numbers begins with the sum of both."""
+        return (seed + world) % 2**64
+
     def scripts(self) -> Mapping[str, MakePlayer]:
         return {
             name: partial(ScriptPlayer, ProspectorScript, name) for name in ProspectorScript.names(self.core_tree())

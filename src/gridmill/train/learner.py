@@ -7,7 +7,7 @@ caller counts and stops; nothing here writes files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -18,10 +18,12 @@ from torch import Tensor, nn
 from gridmill.config.schedule import Progress
 from gridmill.losses import Loss, Minibatch, Result, terms
 from gridmill.policy.network import Output, Policy
+from gridmill.policy.spec import Spec
 from gridmill.run import Run
 from gridmill.sizing import Sizes
 from gridmill.train.advantage import gae, vtrace
 from gridmill.train.experience import Experience, prioritised, shuffled
+from gridmill.train.recorded import RecordedSteps, Segments
 from gridmill.train.optimizer import Optimizer, add_up, clip_norm
 from gridmill.train.reward_scale import RewardScale
 from gridmill.train.shared_advantage import VisibleAgents
@@ -51,21 +53,36 @@ class Objective:
         self, active: Mapping[str, Loss], heads: Mapping[str, nn.Module], policy: list[nn.Parameter], now: Progress
     ) -> None:
         self.now = now
-        self.terms = [(term, heads.get(name)) for name, term in terms(active)]
-        self.columns = list(dict.fromkeys(c for loss in active.values() for c in (*loss.reads, *loss.needs())))
+        live = {name: loss for name, loss in active.items() if loss.recorded() is None}
+        self.terms = [(term, heads.get(name)) for name, term in terms(live)]
+        # Losses that are shown the steps of replays instead, each by itself.
+        self.of_replays = {name: (loss.weighted, heads.get(name)) for name, loss in active.items() if name not in live}
+        self.columns = list(dict.fromkeys(c for loss in live.values() for c in (*loss.reads, *loss.needs())))
         # A loss that is not active leaves its own modules as they are; so does everyone what is not to be learned.
         own = [p for name in active if name in heads for p in heads[name].parameters()]
         self.parameters = [p for p in (*policy, *own) if p.requires_grad]
 
     def __call__(self, batch: Minibatch, out: Output, share: float) -> Result:
-        """Of a batch that is this share of a minibatch; with all metrics."""
-        loss, metrics = None, dict[str, Tensor]()
-        for term, heads in self.terms:
-            found, more = term(batch, out, self.now, share, heads)
-            loss = found if loss is None else loss + found
-            metrics |= more
-        assert loss is not None
-        return loss, metrics
+        """Of a batch of the rollout that is this share of a minibatch; with all metrics."""
+        return _sum(term(batch, out, self.now, share, heads) for term, heads in self.terms)
+
+
+def _sum(results: Iterable[Result]) -> Result:
+    """Losses added up in their order, with the metrics of all."""
+    loss, metrics = None, dict[str, Tensor]()
+    for found, more in results:
+        loss = found if loss is None else loss + found
+        metrics |= more
+    assert loss is not None
+    return loss, metrics
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a loss is shown of replays in one minibatch: which of an epoch's segments."""
+
+    segments: Segments
+    chosen: Tensor
 
 
 class Learner:
@@ -88,6 +105,7 @@ class Learner:
         own = {f"heads.{name}.{key}": p for name, m in self.heads.items() for key, p in m.named_parameters()}
         self.optimizer = Optimizer(run.optimizer, dict(policy.named_parameters()) | own)
         self.scale = RewardScale(run.trainer.reward, sizes.rows)
+        self.replays = _replays(run, policy.spec, sizes)
         shared = run.trainer.shared_advantage != 0
         self.visible = VisibleAgents(policy.spec, sizes.num_agents, sizes.learners) if shared else None
         self.in_a_row = 0  # skipped updates, over epochs
@@ -98,6 +116,7 @@ class Learner:
         rewards = self.scale(x, now.at(t.gamma), now.at(t.reward_time_scale), now.at(t.reward_clip))
         target_kl = now.at(t.target_kl)
         objective = Objective(self.run.active_losses(now), self.heads, self.parameters, now)
+        recorded = {name: self.replays[name].epoch(now.epochs) for name in objective.of_replays}
         self.optimizer.use("train")
         rate = self.optimizer.set(now)
         x.ratios.fill_(1.0)
@@ -106,10 +125,12 @@ class Learner:
         for update_epoch in range(t.update_epochs):
             if update_epoch == 0 or t.advantage == "vtrace":
                 self._advantages(x, rewards, now)
-            if not objective.terms:
+            if not objective.terms and not objective.of_replays:
                 break
-            for segments, weight in self._chosen(x, now, update_epoch):
-                found = self._update(x, segments.to(x.device), weight.to(x.device), objective, done)
+            plan = self._shown(recorded, now, update_epoch)
+            for place, (segments, weight) in enumerate(self._chosen(x, now, update_epoch)):
+                shown = {name: Shown(recorded[name], order[place]) for name, order in plan.items()}
+                found = self._update(x, segments.to(x.device), weight.to(x.device), objective, done, shown)
                 if found is not None:
                     sums = found if sums is None else sums + found
                     if target_kl > 0 and "kl" in done.names:
@@ -135,6 +156,16 @@ class Learner:
         ones = torch.ones(sizes.minibatch_segments)
         return [(segments, ones) for segments in shuffled(sizes, rng)]
 
+    def _shown(
+        self, recorded: Mapping[str, Segments], now: Progress, update_epoch: int
+    ) -> dict[str, tuple[Tensor, ...]]:
+        """Of each loss that learns from replays, the segments of each minibatch: as many as of the rollout."""
+        size, found = self.sizes.minibatch_segments, {}
+        for number, (name, segments) in enumerate(recorded.items()):
+            rng = np.random.default_rng([self.run.seed, now.epochs, update_epoch, number + 1])
+            found[name] = segments.order(self.sizes.segments, rng).split(size)
+        return found
+
     def _advantages(self, x: Experience, rewards: Tensor, now: Progress) -> None:
         t, path = self.run.trainer, x.trajectory(rewards)
         gamma, lam, share = now.at(t.gamma), now.at(t.gae_lambda), now.at(t.shared_advantage)
@@ -148,21 +179,33 @@ class Learner:
         x.estimate(advantages, returns)
 
     def _update(
-        self, x: Experience, segments: Tensor, weight: Tensor, objective: Objective, done: Learned
+        self,
+        x: Experience,
+        segments: Tensor,
+        weight: Tensor,
+        objective: Objective,
+        done: Learned,
+        shown: Mapping[str, Shown],
     ) -> Tensor | None:
         """One minibatch; its metrics, or None if it was skipped."""
         given = self._given(x, segments, objective)
         size = self.sizes.microbatch_size // self.sizes.bptt_horizon
         parts = -(-len(segments) // size)  # of equal size, as far as can be
-        microbatches = list(zip(segments.tensor_split(parts), weight.tensor_split(parts), strict=True))
+        places = torch.arange(len(segments)).tensor_split(parts)
+        microbatches = list(zip(segments.tensor_split(parts), weight.tensor_split(parts), places, strict=True))
 
-        def work(microbatch: tuple[Tensor, Tensor]) -> tuple[list[Tensor], dict[str, Tensor], Tensor, Tensor | None]:
-            chosen, importance = microbatch
-            batch = x.minibatch(chosen, objective.columns, given, importance, self.device)
-            with self.autocast():
-                out = self.forward(batch.obs, batch.state, batch.episode_starts, batch.masks)
-            share = len(chosen) / len(segments)
-            loss, metrics = objective(batch, out, share)
+        def work(
+            microbatch: tuple[Tensor, Tensor, Tensor],
+        ) -> tuple[list[Tensor], dict[str, Tensor], Tensor, Tensor | None]:
+            chosen, importance, places = microbatch
+            share, found = len(chosen) / len(segments), list[Result]()
+            if objective.terms:
+                batch = x.minibatch(chosen, objective.columns, given, importance, self.device)
+                with self.autocast():
+                    out = self.forward(batch.obs, batch.state, batch.episode_starts, batch.masks)
+                found.append(objective(batch, out, share))
+            found += [self._of_replays(objective, name, part, places, share) for name, part in shown.items()]
+            loss, metrics = _sum(found)
             gradients = _gradients(loss, objective.parameters)
             ratios = metrics.pop("ratios", None)
             numbers = [share * number.detach().float() for number in metrics.values()]
@@ -171,7 +214,7 @@ class Learner:
         results = self.workers.map(work, microbatches)
         done.names = tuple(results[0][1])
         if self.run.trainer.advantage == "vtrace":
-            for (chosen, _), (*_, ratios) in zip(microbatches, results, strict=True):  # a segment may be in several
+            for (chosen, *_), (*_, ratios) in zip(microbatches, results, strict=True):  # a segment may be in several
                 if ratios is not None:
                     x.put_ratios(chosen, ratios)
         gradients = add_up(found for found, *_ in results)
@@ -193,6 +236,18 @@ class Learner:
         done.updates += 1
         done.in_a_row = 0
         return torch.cat((metrics[:-1], norm[None]))
+
+    def _of_replays(self, objective: Objective, name: str, shown: Shown, places: Tensor, share: float) -> Result:
+        """A loss on steps of replays. Where a segment goes on from another, that one gives the state, without gradients."""
+        batch, before = shown.segments.minibatch(shown.chosen[places], self.device)
+        state = torch.zeros(len(places), self.policy.state_size, device=self.device)
+        with self.autocast():
+            if self.policy.state_size:
+                with torch.no_grad():
+                    state = self.forward(before.obs, state, before.episode_starts, before.masks).state
+            out = self.forward(batch.obs, state, batch.episode_starts, batch.masks)
+        term, heads = objective.of_replays[name]
+        return term(batch, out, objective.now, share, heads)
 
     def _given(self, x: Experience, segments: Tensor, objective: Objective) -> dict[str, Tensor]:
         """Columns that depend on the whole minibatch: its normalised advantages, and which steps were the policy's."""
@@ -231,6 +286,17 @@ class Learner:
             module.load_state_dict({key: tensors[f"heads.{name}.{key}"] for key in module.state_dict()})
         self.optimizer.restore(tensors)
         self.scale.restore(tensors)
+
+
+def _replays(run: Run, spec: Spec, sizes: Sizes) -> dict[str, RecordedSteps]:
+    """The replays that losses learn from, by loss; ConfigError if they cannot be learned from."""
+    return {
+        name: RecordedSteps(
+            wanted, spec, run.trainer.masks, sizes.bptt_horizon, sizes.segments, run.seed, f"$.losses.{name}.replays"
+        )
+        for name, loss in run.losses.items()
+        if (wanted := loss.recorded()) is not None
+    }
 
 
 def _heads(run: Run, policy: Policy, device: torch.device) -> dict[str, nn.Module]:

@@ -13,6 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from gridmill.policy.portable import deviation
 from gridmill.train.experience import Experience
 
 LEAST = 1e-4  # that rewards are divided by
@@ -63,8 +64,7 @@ class RewardScale:
     @property
     def deviation(self) -> float:
         """The standard deviation of discounted returns; 0 before any was seen."""
-        weight, squares, products, returns = self.sums.tolist()
-        return math.sqrt(max(0.0, returns - products**2 / squares) / weight) if weight > 0 else 0.0
+        return deviation(self.sums)
 
     def begin_with(self, tensors: dict[str, Tensor]) -> None:
         """Go on with the statistics of another run, whose rows are not ours."""

@@ -1,0 +1,153 @@
+"""Replay: what is in a file, as a record; its branches, and the actions along each from tick 0 on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridmill.env import Env, GameConfig
+from gridmill.games import kinds
+from gridmill.replay.blocks import Packed, ReplayError, line
+
+EVERY = 100  # ticks between two hashes
+SUFFIX = ".replay"
+Actions = NDArray[np.uint8] | NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
+class Keyframe:
+    """The state before a tick, as somebody says it is."""
+
+    tick: int
+    state: Packed
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The ticks from `fork_tick` on; before it, those of the parent."""
+
+    name: str
+    parent: int | None
+    fork_tick: int
+    actions: Actions  # [ticks, agents]
+    ended: bool
+    who: Mapping[str, str]
+    hashes: tuple[str, ...]  # of the states before every tick that `every` divides
+    last: str  # what came of the last tick; empty in format 1
+    every: int = EVERY
+    checks: NDArray[np.uint32] | None = None  # [ticks]
+    keyframes: tuple[Keyframe, ...] = ()
+    values: Packed | None = None  # float32 [ticks, agents]
+    probabilities: Packed | None = None  # uint8 [ticks, agents, actions]
+    result: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)  # what this version does not know
+
+    @property
+    def ticks(self) -> int:
+        return len(self.actions)
+
+    @property
+    def end(self) -> int:
+        """The tick after the last one."""
+        return self.fork_tick + len(self.actions)
+
+    def hash_ticks(self) -> range:
+        """The ticks that `hashes` are of."""
+        return range(-(-self.fork_tick // self.every) * self.every, self.end, self.every)
+
+
+@dataclass(frozen=True)
+class PolicyRecord:
+    """Who played; with weights, all that it takes to let it play again."""
+
+    name: str
+    hash: str | None = None
+    masks: bool = False
+    gamma: float | None = None
+    reward_scale: float | None = None
+    config: Mapping[str, Any] | None = None
+    spec: Mapping[str, Any] | None = None
+    tensors: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    weights: Packed | None = None
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A file that has been read, or is about to be written."""
+
+    kind: str
+    tree: Mapping[str, Any]  # of the game
+    seed: int
+    action_names: tuple[str, ...]
+    branches: tuple[Branch, ...]
+    played_by: PolicyRecord | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    format: int = 2
+    version: str = ""  # of gridmill, that wrote it
+    commit: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def game(self) -> GameConfig:
+        """The game; ReplayError if this build has no such game."""
+        try:
+            return kinds.load({"kind": self.kind} | dict(self.tree))
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as reason:
+            raise ReplayError(f"replay: this build cannot make its game: {line(reason)}") from None
+
+    @property
+    def agents(self) -> int:
+        return int(self.branches[0].actions.shape[1])
+
+    @property
+    def policy(self) -> str:
+        """The name of who played."""
+        return "" if self.played_by is None else self.played_by.name
+
+    @property
+    def actions(self) -> Actions:
+        """Those of the recorded episode, [ticks, agents]."""
+        return self.branches[0].actions
+
+    def branch(self, number: int) -> Branch:
+        if not 0 <= number < len(self.branches):
+            raise ReplayError(f"replay: expected a branch in [0, {len(self.branches)}), got {number}")
+        return self.branches[number]
+
+    def path(self, branch: int) -> list[tuple[Branch, int]]:
+        """The branches that lead to the end of one, each with the tick at which the next one leaves it."""
+        here = self.branch(branch)
+        found = [(here, here.end)]
+        while here.parent is not None:
+            tick, here = here.fork_tick, self.branches[here.parent]
+            found.append((here, tick))
+        return found[::-1]
+
+    def actions_along(self, branch: int = 0) -> Actions:
+        """The actions from tick 0 to the end of a branch."""
+        parts = [b.actions[: until - b.fork_tick] for b, until in self.path(branch)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def who(self, branch: int = 0) -> list[str]:
+        """Who acted for each agent in the branch's own ticks."""
+        here: Branch = self.branch(branch)
+        found = [here.who.get(str(agent), here.who.get("*", "")) for agent in range(self.agents)]
+        if here.parent is None or all(found):
+            return found
+        return [own or above for own, above in zip(found, self.who(here.parent), strict=True)]
+
+    def play(self, branch: int = 0) -> Generator[Env, None, None]:
+        """The world before each of its ticks; what it shows is valid until the next one is asked for."""
+        from gridmill.replay.playback import Playback
+
+        with Playback(self, branch) as playback:
+            while playback.tick < playback.end:
+                playback.compare()
+                yield playback.env
+                playback.step()

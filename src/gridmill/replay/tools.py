@@ -1,0 +1,134 @@
+"""What can be done with replay files: a page about one, a part of one, several as one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gridmill.replay.blocks import ReplayError
+from gridmill.replay.reader import read
+from gridmill.replay.record import fork, record
+from gridmill.replay.tape import Branch, Replay
+from gridmill.replay.writer import write
+
+
+def info(tape: Replay) -> dict[str, Any]:
+    """Plain data about a replay; nothing is played."""
+    return {
+        "format": tape.format,
+        "gridmill": tape.version,
+        "commit": tape.commit,
+        "kind": tape.kind,
+        "game": str(tape.tree.get("name", tape.kind)),
+        "seed": str(tape.seed),
+        "agents": tape.agents,
+        "actions": len(tape.action_names),
+        "policy": tape.policy,
+        "weights": tape.played_by is not None and tape.played_by.weights is not None,
+        "branches": [_branch_info(tape, number) for number in range(len(tape.branches))],
+    }
+
+
+def _branch_info(tape: Replay, number: int) -> dict[str, Any]:
+    branch, who = tape.branches[number], tape.who(number)
+    return {
+        "name": branch.name,
+        "parent": branch.parent,
+        "fork_tick": branch.fork_tick,
+        "ticks": branch.ticks,
+        "ended": branch.ended,
+        "who": {name: who.count(name) for name in dict.fromkeys(who)},
+        "keyframes": len(branch.keyframes),
+        "checks": branch.checks is not None,
+        "values": branch.values is not None,
+        "result": dict(branch.result),
+        "tags": list(branch.tags),
+    }
+
+
+def text(found: dict[str, Any]) -> list[str]:
+    """The same as lines of at most 80 columns, if names are not longer."""
+    seen = f"format {found['format']}, gridmill {found['gridmill']}, commit {str(found['commit'])[:10]}"
+    lines = [
+        f"game      {found['game']} ({found['kind']}), seed {found['seed']}",
+        f"agents    {found['agents']}, {found['actions']} actions",
+        f"policy    {found['policy'] or '-'}{', weights inside' if found['weights'] else ''}",
+        f"written   {seen}",
+    ]
+    for number, branch in enumerate(found["branches"]):
+        start = "" if branch["parent"] is None else f"from branch {branch['parent']} at tick {branch['fork_tick']}, "
+        who = ", ".join(f"{name or '?'} x {count}" for name, count in branch["who"].items())
+        lines.append(f"branch {number}  {start}{branch['ticks']} ticks{', ended' if branch['ended'] else ''}: {who}")
+        named = [branch["name"], *branch["tags"]]
+        if any(named):
+            lines.append(f"          {', '.join(filter(None, named))}")
+        score = branch["result"].get("score")
+        if isinstance(score, float):
+            lines.append(f"          {branch['result'].get('score_name', 'score')} {score:.4g}")
+    return lines
+
+
+def cut(tape: Replay, ticks: int, branch: int = 0) -> Replay:
+    """The first ticks of a branch as a replay of their own, without its forks.
+
+    A world begins at tick 0, so a cut cannot begin later.
+    """
+    actions = tape.actions_along(branch)
+    if not 1 <= ticks <= len(actions):
+        raise ReplayError(f"replay: expected a cut at a tick in [1, {len(actions)}], got {ticks}")
+    own = tape.branch(branch)
+    who = {str(agent): name for agent, name in enumerate(tape.who(branch))}
+    who = {"*": who["0"]} if len(set(who.values())) == 1 else who
+    short = record(tape.game, tape.seed, actions[:ticks], who, tape.played_by, own.name)
+    return replace(short, names=dict(tape.names) or short.names, more=tape.more)
+
+
+def merge(tapes: Sequence[Replay]) -> Replay:
+    """Replays of one game and seed as one tree: what they have in common is there once."""
+    if not tapes:
+        raise ReplayError("replay: expected replays to merge, got none")
+    whole = tapes[0]
+    for number, other in enumerate(tapes[1:], 1):
+        if (other.game.fingerprint(), other.seed) != (whole.game.fingerprint(), whole.seed):
+            raise ReplayError(
+                f"replay: expected replays of one game and seed, got {other.game.name} seed {other.seed} as number "
+                f"{number}, beside {whole.game.name} seed {whole.seed}"
+            )
+        for branch in range(len(other.branches)):
+            whole = _grafted(whole, other, branch)
+    return whole
+
+
+def _grafted(whole: Replay, other: Replay, number: int) -> Replay:
+    """With a branch of another replay, from the tick on at which nobody here goes the same way."""
+    actions = other.actions_along(number)
+    parent, shared = 0, -1
+    for candidate in range(len(whole.branches)):
+        known = whole.actions_along(candidate)
+        length = min(len(known), len(actions))
+        apart = (known[:length] != actions[:length]).any(1).nonzero()[0]
+        common = int(apart[0]) if len(apart) else length
+        if common > shared:
+            parent, shared = candidate, common
+    if shared == len(actions):
+        return whole
+    own: Branch = other.branches[number]
+    who = {str(agent): name for agent, name in enumerate(other.who(number))}
+    name = own.name or (other.policy if own.parent is None else "")
+    return fork(whole, parent, shared, actions[shared:], who, name, own.tags)
+
+
+def append_branch(
+    path: Path, parent: int, fork_tick: int, actions: Any, who: dict[str, str], name: str = "", most: int = 1024
+) -> int:
+    """Play a fork of a branch in a file and put it into the file; the number of the new branch.
+
+    What whoever lets people play calls: `actions` are [ticks, agents] from `fork_tick` on.
+    """
+    tape = read(path)
+    if len(tape.branches) >= most:
+        raise ReplayError(f"replay: expected a file of less than {most} branches, got {len(tape.branches)}")
+    write(path, fork(tape, parent, fork_tick, actions, who, name))
+    return len(tape.branches)

@@ -1,0 +1,196 @@
+"""Steps of replays to learn from. Files are played again, some of them for each epoch: observations are never stored, so
+any encoder can learn from any file of its game, and memory is that of a rollout.
+
+Which episodes an epoch has is a function of the seed and the epoch, so nothing of this is in a checkpoint. A segment is
+read with the one before it: from there the recurrent state comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gridmill.config import ConfigError
+from gridmill.losses import Minibatch, Recorded
+from gridmill.policy.spec import Spec
+from gridmill.replay import Playback, Replay, ReplayError, read
+
+STREAM = 0x5265_706C  # of the seed: draws nobody else makes
+
+
+@dataclass(frozen=True)
+class Episode:
+    """The agents of a branch whose steps count."""
+
+    tape: Replay
+    branch: int
+    agents: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments of equal length; all [segments, steps, ...]."""
+
+    obs: Tensor
+    masks: Tensor | None
+    actions: Tensor
+    counted: Tensor
+    starts: Tensor
+    before: Tensor  # [segments]: the one before each; itself at the beginning of an episode
+    used: Tensor  # the segments in which something counts
+
+    def order(self, count: int, rng: np.random.Generator) -> Tensor:
+        """So many segments in a random order, each once before any comes again."""
+        rounds = -(-count // len(self.used))
+        drawn = np.concatenate([rng.permutation(len(self.used)) for _ in range(rounds)])[:count]
+        return self.used[torch.from_numpy(drawn)]
+
+    def minibatch(self, chosen: Tensor, device: torch.device) -> tuple[Minibatch, Minibatch]:
+        """Some segments as a loss and a forward read them, and those before them."""
+        ones = torch.ones(len(chosen))
+
+        def pick(column: Tensor, which: Tensor) -> Tensor:
+            return column.index_select(0, which).transpose(0, 1).contiguous().to(device, non_blocking=True)
+
+        found = []
+        for which in (chosen, self.before[chosen]):
+            found.append(
+                Minibatch(
+                    obs=pick(self.obs, which),
+                    masks=None if self.masks is None else pick(self.masks, which),
+                    teacher_actions=pick(self.actions, which),
+                    counted=pick(self.counted, which),
+                    episode_starts=pick(self.starts, which),
+                    weights=ones.to(device),
+                )
+            )
+        return found[0], found[1]
+
+
+class RecordedSteps:
+    """The episodes of some files; `epoch` plays as many of them again as an epoch has segments."""
+
+    def __init__(self, wanted: Recorded, spec: Spec, masks: bool, steps: int, segments: int, seed: int, where: str) -> None:
+        self.spec, self.masks, self.steps, self.segments, self.seed = spec, masks, steps, segments, seed
+        self.where = where
+        files = sorted(glob(wanted.files, recursive=True))
+        if not files:
+            raise ConfigError(f"expected replay files, got none that are called {wanted.files!r}", where)
+        self.episodes = [episode for file in files for episode in self._episodes(file, wanted)]
+        if not self.episodes:
+            found = ", ".join(wanted.who)
+            raise ConfigError(f"expected steps of {found} in {len(files)} files, got none", where)
+        self._expect_the_same_words()
+
+    def _episodes(self, file: str, wanted: Recorded) -> list[Episode]:
+        try:
+            tape = read(Path(file))
+        except ReplayError as error:
+            raise ConfigError(str(error), self.where) from None
+        found = []
+        for branch in range(len(tape.branches)):
+            who = tape.who(branch)
+            agents = [a for a, name in enumerate(who) if not wanted.who or _is(name, wanted.who)]
+            if agents:
+                found.append(Episode(tape, branch, np.array(agents, np.int64)))
+        return found
+
+    def _expect_the_same_words(self) -> None:
+        """Every game of the files shows what the policy reads, and has its actions."""
+        seen = set[str]()
+        for episode in self.episodes:
+            try:
+                name = episode.tape.game.fingerprint()
+                if name in seen:
+                    continue
+                seen.add(name)
+                with Playback(episode.tape) as playback:
+                    theirs = Spec.of(playback.env)
+            except ReplayError as error:
+                raise ConfigError(str(error), self.where) from None
+            differing = [field for field in Spec.model_fields if getattr(theirs, field) != getattr(self.spec, field)]
+            if differing:
+                raise ConfigError(
+                    f"expected replays of a game with the words of the run's, got {episode.tape.game.name} with other "
+                    f"{', '.join(differing)}",
+                    self.where,
+                )
+
+    def epoch(self, number: int) -> Segments:
+        """What an epoch learns from."""
+        rng = np.random.default_rng([self.seed, STREAM, number])
+        parts, left = list[Segments](), self.segments
+        for place in rng.permutation(len(self.episodes)):
+            episode = self.episodes[int(place)]
+            per_row = -(-len(episode.tape.actions_along(episode.branch)) // self.steps)
+            rows = min(len(episode.agents), max(1, left // per_row))
+            agents = np.sort(rng.permutation(episode.agents)[:rows])
+            parts.append(self._played(episode, agents))
+            left -= len(parts[-1].used)
+            if left <= 0:
+                break
+        return _joined(parts)
+
+    def _played(self, episode: Episode, agents: NDArray[np.int64]) -> Segments:
+        """An episode's steps of some agents, padded with steps that do not count."""
+        tape, branch = episode.tape, episode.tape.branches[episode.branch]
+        with Playback(tape, episode.branch) as playback:
+            env, ticks = playback.env, playback.end
+            parts = -(-ticks // self.steps)
+            shape = (parts * self.steps, len(agents))
+            obs = np.zeros((*shape, *env.obs.shape[1:]), env.obs.dtype)
+            masks = np.ones((*shape, env.num_actions), np.uint8) if self.masks else None
+            actions, counted, starts = np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.zeros(shape, np.uint8)
+            actions[:ticks] = playback.actions[:, agents]
+            counted[branch.fork_tick : ticks] = 1.0
+            starts[0] = 1
+            while playback.tick < ticks:
+                playback.compare()
+                obs[playback.tick] = env.obs[agents]
+                if masks is not None and env.masks is not None:
+                    masks[playback.tick] = env.masks[agents]
+                playback.step()
+        before = np.arange(parts * len(agents)) - len(agents)
+        before[: len(agents)] += len(agents)
+        counts = self._cut(counted)
+        return Segments(
+            obs=self._cut(obs),
+            masks=None if masks is None else self._cut(masks),
+            actions=self._cut(actions),
+            counted=counts,
+            starts=self._cut(starts),
+            before=torch.from_numpy(before),
+            used=counts.any(1).nonzero().squeeze(1),
+        )
+
+    def _cut(self, column: NDArray[np.generic]) -> Tensor:
+        """[parts * steps, rows, ...] -> [parts * rows, steps, ...]"""
+        parts, rows = len(column) // self.steps, column.shape[1]
+        apart = column.reshape(parts, self.steps, rows, *column.shape[2:]).swapaxes(1, 2)
+        return torch.from_numpy(np.ascontiguousarray(apart).reshape(parts * rows, self.steps, *column.shape[2:]))
+
+
+def _is(name: str, wanted: tuple[str, ...]) -> bool:
+    """Whether somebody is meant by one of some words: `script` means any script."""
+    return any(name == word or name.startswith(f"{word}:") for word in wanted)
+
+
+def _joined(parts: list[Segments]) -> Segments:
+    """Several lists of segments as one."""
+    firsts = np.cumsum([0, *(len(part.before) for part in parts)])[:-1].tolist()
+    masks = [part.masks for part in parts if part.masks is not None]
+    return Segments(
+        obs=torch.cat([part.obs for part in parts]),
+        masks=torch.cat(masks) if masks else None,
+        actions=torch.cat([part.actions for part in parts]),
+        counted=torch.cat([part.counted for part in parts]),
+        starts=torch.cat([part.starts for part in parts]),
+        before=torch.cat([part.before + first for part, first in zip(parts, firsts, strict=True)]),
+        used=torch.cat([part.used + first for part, first in zip(parts, firsts, strict=True)]),
+    )
