@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import games, replay
+from gridmill.config.files import write_whole
 from gridmill.env import Env, Episodes, GameConfig, Player
 from gridmill.games.make import make
 from gridmill.run import Run
@@ -406,6 +407,36 @@ def as_record(results: Sequence[Result], seed: int, players: Mapping[str, float]
     }
 
 
+def baseline_record(run: Run, episodes: int, seed: int) -> dict[str, Any]:
+    """What others get in the game of a run, and the most that can be had: baselines.json, for its report.
+
+    Played on the worlds that an evaluation with the same seed plays.
+    """
+    game = run.played_game
+    results = [evaluate(run, policy, episodes, seed) for policy in baselines(run)]
+    parts = as_record(results, seed)["results"]
+    ceilings = dict(game.ceilings())
+    stat = run.score or game.score.stat
+    if stat in ceilings and (run.score or game.score.per == "episode"):
+        ceilings["score"] = ceilings[stat]
+    return {
+        "version": 1,
+        "seed": seed,
+        "episodes": episodes,
+        "policies": {part["policy"]: {name: part[name] for name in ("score", "reward", "stats")} for part in parts},
+        "ceilings": ceilings,
+    }
+
+
+def write_baselines(path: Path, run: Run, episodes: int, seed: int) -> None:
+    """Make baselines.json. A game that cannot be held against anything has a file that says why."""
+    try:
+        found = baseline_record(run, episodes, seed)
+    except (ValueError, TypeError, RuntimeError) as error:
+        found = {"version": 1, "error": " ".join(str(error).split())}
+    write_whole(path, json.dumps(found).encode())
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Evaluate a policy on the game of a run and print the record."""
     asked = argparse.ArgumentParser(prog="python -m gridmill.evaluate", description=main.__doc__)
@@ -415,8 +446,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--replay", type=Path, default=None)
     asked.add_argument("--replay-weights", action="store_true")
+    asked.add_argument("--baselines", type=Path, default=None, help="make this file, if it is not there")
     given = asked.parse_args(arguments)
     try:
+        if given.baselines is not None and not given.baselines.exists():
+            write_baselines(given.baselines, run_of(given.run), given.episodes, given.seed)
         kept = None if given.replay is None else ReplayOptions(given.replay, weights=given.replay_weights)
         result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), kept)
     except (ValueError, TypeError, OSError, RuntimeError) as error:

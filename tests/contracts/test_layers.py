@@ -29,7 +29,7 @@ FLOORS = [
     {"recipes", "sizing"},
     {"train", "evaluate"},
     {"runs", "whatif"},
-    {"workshop"},
+    {"workshop", "viewer"},
     {"cli"},
     {"__main__"},
 ]

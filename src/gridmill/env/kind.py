@@ -113,6 +113,10 @@ class GameConfig(Config):
         """The shortest first episode in which everything that is rewarded could happen; -1: nothing is known."""
         return -1
 
+    def ceilings(self) -> Mapping[str, float]:
+        """The most of a statistic that agents can have on average in an episode, where a bound is known."""
+        return {}
+
     def explain(self, first_episode: int | None = None) -> tuple[Any, str] | None:
         """What the game means for learning, as a record and as a page of text; None if nothing can be said."""
         return None

@@ -81,6 +81,13 @@ class Game(GameConfig):
         said = explain(self, first_episode)
         return said, text(said)
 
+    def ceilings(self) -> Mapping[str, float]:
+        from gridmill.grid.analysis.explain import explain
+
+        said = explain(self)
+        found = {f"{product.name}.get": product.ceiling.per_agent for product in said.products}
+        return found | ({} if said.reward_ceiling is None else {"reward": said.reward_ceiling})
+
     def brief(self, env: Any) -> list[str]:
         from gridmill.grid.analysis.explain_brief import brief
 

@@ -24,9 +24,10 @@ from typing import IO, Any
 
 from gridmill.replay import SUFFIX
 from gridmill.run import Run
+from gridmill.runs.report.folder import BASELINES
 
 FAR_SEEDS = 1 << 32  # added to the run's seed: worlds that training does not play
-FIGURES = ("episodes", "score", "reward")  # of a result, what log and report show
+FIGURES = ("episodes", "score", "reward", "stats")  # of a result, what log and report show
 LIMIT = 3600.0  # seconds after which an evaluation is given up
 # `python -m gridmill.evaluate` that also watches its standard input: the trainer holds the other end and never writes,
 # so the end of it is the end of the trainer, even one that was killed.
@@ -144,6 +145,7 @@ class Evaluator:
     def _start(self, epoch: int, checkpoint: Path) -> _Trial:
         words = [str(self.folder), "--policy", str(checkpoint)]
         words += ["--episodes", str(self.run.evaluation.episodes), "--seed", str(self.run.seed + FAR_SEEDS)]
+        words += ["--baselines", str(self.folder / BASELINES)]  # played once, by the first evaluation
         often = self.run.evaluation.replays_every_epochs
         if often > 0 and epoch - self._last_replay >= often:
             self._last_replay = epoch

@@ -95,7 +95,7 @@ def read_records(path: Path, tail: bool = False) -> list[dict[str, Any]]:
         return []
     found = []
     for line in data.split(b"\n")[:-1]:  # what follows the last line end is torn
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             record = json.loads(line)
             if isinstance(record, dict):
                 found.append(record)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from gridmill.runs.console import Panel
 
 PAUSE = 0.5  # seconds between lines on a terminal; log.txt has them all
+REPORT_EVERY = 30.0  # seconds between two reports of a running run, the first after as many
+REPORT_SHARE = 0.01  # of the time that reports may take, at most
 
 
 class RunLog:
@@ -57,6 +59,7 @@ class RunLog:
         self._unsaid = ""  # the newest epoch's line, if the terminal has not seen it
         self._has_terminal = True
         self._closed = False
+        self._report_due = time.monotonic() + REPORT_EVERY
 
         resumed = (
             [] if not append else ["", f"resumed after epoch {from_epoch}" if from_epoch is not None else "resumed"]
@@ -84,6 +87,8 @@ class RunLog:
             numbers = {k: float(v) for k, v in record.items() if isinstance(v, int | float)}
             for tracker in self._trackers:
                 tracker.put(int(record.get("agent_steps") or 0), numbers)
+        if time.monotonic() >= self._report_due:
+            self.report(running=True)
         self._tell_troubles()
 
     def evaluation(self, epoch: int, agent_steps: int, result: Mapping[str, Any]) -> None:
@@ -122,16 +127,20 @@ class RunLog:
                 self._show(line, whole)
         self._tell_troubles()
 
-    def report(self) -> Path | None:
-        """Write report.html anew; None if that failed."""
+    def report(self, running: bool = False) -> Path | None:
+        """Write report.html anew; None if that failed. The next one is due when this one's time does not matter."""
         from gridmill.runs.report import page as report
 
+        began = time.monotonic()
         try:
-            return report.write(self.folder)
+            return report.write(self.folder, running)
         except OSError as reason:
             self._trouble("report.html", reason.strerror or str(reason))
             self._tell_troubles()
             return None
+        finally:
+            now = time.monotonic()
+            self._report_due = now + max(REPORT_EVERY, (now - began) / REPORT_SHARE)
 
     def close(self, reason: str = "finished") -> None:
         """The last line says why the run ended; then the report, and the trackers have their time to finish."""

@@ -1,22 +1,38 @@
-"""Charts: a curve as a piece of inline SVG, drawn with the page's own colours. Pure functions, called by the report.
+"""Charts: curves over agent steps as a piece of inline SVG, drawn with the page's own colours. Pure functions.
 
 A long curve is drawn as the mean of neighbours with the range they span behind it, so that noise stays visible and a
-page of a million epochs stays small.
+page of a million epochs stays small. Every chart says in `data-frame` where its axes lie; the page's script reads the
+values under the pointer from that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
 from gridmill.runs.figures import count, number
 
-WIDTH, HEIGHT = 360, 190
-LEFT, RIGHT, TOP, BOTTOM = 48, 12, 10, 24
 MOST_POINTS = 180
-Place = Callable[[float], float]  # of a value on the picture
+COLOURS = 8  # classes c0 to c7 of the style sheet
+CROWDED = 4.0  # a level so many times above all values is named at the edge instead of flattening them
+ROW = 12.0  # pixels that a label needs
+
+
+class Shape(NamedTuple):
+    """The size of a picture, and its margins."""
+
+    width: int = 360
+    height: int = 206
+    left: int = 50
+    right: int = 12
+    top: int = 24
+    bottom: int = 36
+
+
+SMALL, WIDE = Shape(), Shape(width=740, height=320, right=14)
 
 
 class Point(NamedTuple):
@@ -27,43 +43,77 @@ class Point(NamedTuple):
     error: float
 
 
-def curve(
-    xs: Sequence[float], ys: Sequence[float], label: str, points: Sequence[Point] = (), from_zero: bool = False
+class Level(NamedTuple):
+    """A value to hold a curve against, such as what random play gets: a line across."""
+
+    name: str
+    y: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series over agent steps; `low` and `high` are its interval, `colour` a number, `faint` for one of several."""
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    colour: int = 0
+    faint: bool = False
+
+
+class _Part(NamedTuple):
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where values lie on the picture."""
+
+    shape: Shape
+    most: float
+    low: float
+    high: float
+
+    def x(self, steps: float) -> float:
+        s = self.shape
+        return s.left + (s.width - s.left - s.right) * steps / self.most
+
+    def y(self, value: float) -> float:
+        s = self.shape
+        inside = min(self.high, max(self.low, value))
+        return s.top + (s.height - s.top - s.bottom) * (self.high - inside) / (self.high - self.low)
+
+    def text(self) -> str:
+        s = self.shape
+        edges = (s.left, s.width - s.right, s.top, s.height - s.bottom)
+        return " ".join(f"{number:.10g}" for number in (*edges, self.most, self.low, self.high))
+
+
+def chart(
+    lines: Sequence[Line],
+    label: str,
+    y_title: str = "",
+    points: Sequence[Point] = (),
+    levels: Sequence[Level] = (),
+    from_zero: bool = False,
+    shape: Shape = SMALL,
 ) -> str:
-    """One series over agent steps; `points` are evaluations, drawn as dots with two standard errors."""
-    parts = _parts(xs, ys)
-    lows = [low for _, _, low, _ in parts] + [p.y - 2 * p.error for p in points]
-    highs = [high for _, _, _, high in parts] + [p.y + 2 * p.error for p in points]
-    if from_zero:
-        lows.append(0.0)
-    rows = ticks(min(lows), max(highs), 4)
-    low, high = min(rows[0], *lows), max(rows[-1], *highs)
-    right = max([*xs, *(p.x for p in points)]) or 1.0
-
-    def at_x(x: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * x / right
-
-    def at_y(y: float) -> float:
-        return TOP + (HEIGHT - TOP - BOTTOM) * (high - y) / (high - low)
-
-    drawn = [*_rows(rows, at_y), *_steps(right, at_x)]
-    if len(xs) > len(parts):
-        edge = [f"{at_x(x):.1f},{at_y(top):.1f}" for x, _, _, top in parts]
-        edge += [f"{at_x(x):.1f},{at_y(bottom):.1f}" for x, _, bottom, _ in reversed(parts)]
-        drawn.append(f'<polygon class="range" points="{" ".join(edge)}"/>')
-    if len(parts) > 1:
-        line = " ".join(f"{at_x(x):.1f},{at_y(y):.1f}" for x, y, _, _ in parts)
-        drawn.append(f'<polyline class="line" points="{line}"/>')
-    elif parts:
-        drawn.append(f'<circle class="end" cx="{at_x(parts[0][0]):.1f}" cy="{at_y(parts[0][1]):.1f}" r="3"/>')
-    for p in points:
-        x, y = at_x(p.x), at_y(p.y)
-        top, bottom = at_y(p.y + 2 * p.error), at_y(p.y - 2 * p.error)
-        said = f"{count(p.x)} steps: {number(p.y)} ± {number(p.error)}"
-        drawn.append(f'<path class="error" d="M{x:.1f} {top:.1f}V{bottom:.1f}"/>')
-        drawn.append(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{escape(said)}</title></circle>')
-    named = f'role="img" aria-label="{escape(label, quote=True)}"'
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" {named}>{"".join(drawn)}</svg>'
+    """Series over agent steps; `points` are evaluations, drawn as dots with two standard errors."""
+    drawn_lines = [(line, _parts(line)) for line in lines if line.xs]
+    frame, rows = _frame([part for _, parts in drawn_lines for part in parts], points, levels, from_zero, shape)
+    drawn = [*_rows(rows, frame), *_steps(frame), *_titles(frame, y_title), *_levels(levels, frame)]
+    for line, parts in drawn_lines:
+        drawn += _band(line, parts, frame)
+    for line, parts in sorted(drawn_lines, key=lambda pair: not pair[0].faint):
+        drawn.append(_line(line, parts, frame))
+    drawn += [_dot(point, frame) for point in points]
+    facts = f'viewBox="0 0 {shape.width} {shape.height}" role="img" aria-label="{escape(label, quote=True)}"'
+    return f'<svg {facts} data-frame="{frame.text()}">{"".join(drawn)}</svg>'
 
 
 def ticks(low: float, high: float, wanted: int) -> list[float]:
@@ -78,33 +128,112 @@ def ticks(low: float, high: float, wanted: int) -> list[float]:
     return [k * step for k in range(first, last + 1)]
 
 
-def _parts(xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float, float, float]]:
+def _parts(line: Line) -> list[_Part]:
     """At most MOST_POINTS times (last x, mean, least, most) of neighbours."""
-    parts = min(MOST_POINTS, len(xs))
+    count_ = min(MOST_POINTS, len(line.xs))
     found = []
-    for k in range(parts):
-        a, b = len(xs) * k // parts, len(xs) * (k + 1) // parts
-        some = ys[a:b]
-        found.append((xs[b - 1], math.fsum(some) / len(some), min(some), max(some)))
+    for k in range(count_):
+        a, b = len(line.xs) * k // count_, len(line.xs) * (k + 1) // count_
+        some = line.ys[a:b]
+        low, high = (line.low or line.ys)[a:b], (line.high or line.ys)[a:b]
+        found.append(_Part(line.xs[b - 1], math.fsum(some) / len(some), min(low), max(high)))
     return found
 
 
-def _rows(rows: Sequence[float], at_y: Place) -> list[str]:
+def _frame(
+    parts: Sequence[_Part], points: Sequence[Point], levels: Sequence[Level], from_zero: bool, shape: Shape
+) -> tuple[_Frame, list[float]]:
+    """Axes that hold all values, and the levels that do not flatten them; with the round numbers beside the y axis."""
+    ys = [part.y for part in parts] + [point.y for point in points]
+    spread = (max(ys) - min(ys)) or abs(ys[0]) or 1.0
+    # An interval of few seeds can be far wider than all curves: it is cut at the edge rather than flattening them.
+    lows = [max(part.low, part.y - 2 * spread) for part in parts] + [p.y - 2 * p.error for p in points]
+    highs = [min(part.high, part.y + 2 * spread) for part in parts] + [p.y + 2 * p.error for p in points]
+    reach = max(*map(abs, ys), 1e-12) * CROWDED
+    near = [level.y for level in levels if abs(level.y) <= reach]
+    lows, highs = lows + near, highs + near
+    if from_zero:
+        lows.append(0.0)
+    rows = ticks(min(lows), max(highs), 4)
+    most = max([*(part.x for part in parts), *(p.x for p in points)]) or 1.0
+    return _Frame(shape, most, min(rows[0], *lows), max(rows[-1], *highs)), rows
+
+
+# ---- what is drawn
+
+
+def _line(line: Line, parts: Sequence[_Part], frame: _Frame) -> str:
+    kind = f"line c{line.colour % COLOURS}{' faint' if line.faint else ''}"
+    named = "" if line.faint else f' data-name="{escape(line.name, quote=True)}"'
+    places = [f"{frame.x(part.x):.2f},{frame.y(part.y):.2f}" for part in parts]
+    alone = ""
+    if len(parts) == 1:
+        x, y = places[0].split(",")
+        alone = f'<circle class="end c{line.colour % COLOURS}" cx="{x}" cy="{y}" r="3"/>'
+    return f'{alone}<polyline class="{kind}"{named} points="{" ".join(places)}"/>'
+
+
+def _band(line: Line, parts: Sequence[_Part], frame: _Frame) -> list[str]:
+    if not line.low and len(line.xs) == len(parts):
+        return []
+    edge = [f"{frame.x(part.x):.1f},{frame.y(part.high):.1f}" for part in parts]
+    edge += [f"{frame.x(part.x):.1f},{frame.y(part.low):.1f}" for part in reversed(parts)]
+    return [f'<polygon class="range c{line.colour % COLOURS}" points="{" ".join(edge)}"/>']
+
+
+def _dot(p: Point, frame: _Frame) -> str:
+    x, y = frame.x(p.x), frame.y(p.y)
+    top, bottom = frame.y(p.y + 2 * p.error), frame.y(p.y - 2 * p.error)
+    said = f"{number(p.y)} ± {number(p.error)}"
+    return (
+        f'<path class="error" d="M{x:.1f} {top:.1f}V{bottom:.1f}"/>'
+        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{escape(said)}</title></circle>'
+    )
+
+
+def _levels(levels: Sequence[Level], frame: _Frame) -> list[str]:
+    """Dashed lines with names; one above the picture is named at its upper edge."""
+    s, found, taken = frame.shape, list[str](), list[float]()
+    for level in sorted(levels, key=lambda level: -level.y):
+        inside = frame.low <= level.y <= frame.high
+        y = frame.y(level.y)
+        if inside:
+            found.append(f'<path class="level" d="M{s.left} {y:.1f}H{s.width - s.right}"/>')
+        at = max(y - 4, s.top + 8)
+        while any(abs(at - other) < ROW for other in taken):
+            at += ROW
+        taken.append(at)
+        arrow = "" if inside else " ↑" if level.y > frame.high else " ↓"
+        text = f"{level.name} {number(level.y)}{arrow}"
+        found.append(f'<text class="tick right" x="{s.width - s.right - 4}" y="{at:.1f}">{escape(text)}</text>')
+    return found
+
+
+def _titles(frame: _Frame, y_title: str) -> list[str]:
+    s = frame.shape
+    found = [f'<text class="title right" x="{s.width - s.right}" y="{s.height - 5}">agent steps</text>']
+    if y_title:
+        found.append(f'<text class="title" x="4" y="12">{escape(y_title)}</text>')
+    return found
+
+
+def _rows(rows: Sequence[float], frame: _Frame) -> list[str]:
     """Lines across and what they stand for."""
-    found = []
+    s, found = frame.shape, list[str]()
     for row in rows:
-        y = at_y(row)
-        found.append(f'<path class="rule" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-        found.append(f'<text class="tick right" x="{LEFT - 6}" y="{y + 3.5:.1f}">{_tick(row, rows)}</text>')
+        y = frame.y(row)
+        found.append(f'<path class="rule" d="M{s.left} {y:.1f}H{s.width - s.right}"/>')
+        found.append(f'<text class="tick right" x="{s.left - 6}" y="{y + 3.5:.1f}">{_tick(row, rows)}</text>')
     return found
 
 
-def _steps(right: float, at_x: Place) -> list[str]:
+def _steps(frame: _Frame) -> list[str]:
     """Agent steps along the bottom."""
-    found = []
-    for x in ticks(0.0, right, 4):
-        if at_x(x) < WIDTH - RIGHT - 8:
-            found.append(f'<text class="tick middle" x="{at_x(x):.1f}" y="{HEIGHT - 7}">{count(x)}</text>')
+    s, found = frame.shape, list[str]()
+    for x in ticks(0.0, frame.most, 4 if s.width < 500 else 8):
+        if frame.x(x) < s.width - s.right - 8:
+            place = f'x="{frame.x(x):.1f}" y="{s.height - s.bottom + 14}"'
+            found.append(f'<text class="tick middle" {place}>{count(x)}</text>')
     return found
 
 

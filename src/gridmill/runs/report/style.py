@@ -1,10 +1,12 @@
 """How the report looks: one style sheet, light and dark by what the reader's system prefers, and for paper."""
 
 STYLE = """
-:root{--ground:#fbfbf9;--card:#fff;--ink:#1c1d1f;--soft:#62656b;--rule:#e3e3de;--line:#2b66c4;--range:#2b66c433;
---dot:#c2571a;--bar:#2b66c4}
+:root{--ground:#fbfbf9;--card:#fff;--ink:#1c1d1f;--soft:#62656b;--rule:#e3e3de;
+--dot:#c2571a;--bar:#2b66c4;--level:#8a8d93;--live:#2f8f57;
+--c0:#2b66c4;--c1:#c2571a;--c2:#2f8f57;--c3:#8a4fb5;--c4:#b8860b;--c5:#c2386e;--c6:#17869a;--c7:#6b6f76}
 @media (prefers-color-scheme:dark){:root{--ground:#15171a;--card:#1d2024;--ink:#e7e8ea;--soft:#9a9fa8;--rule:#30343a;
---line:#7fb0ff;--range:#7fb0ff33;--dot:#ffa56b;--bar:#5d93e6}}
+--dot:#ffa56b;--bar:#5d93e6;--level:#7d828b;--live:#69c78f;
+--c0:#7fb0ff;--c1:#ffa56b;--c2:#69c78f;--c3:#c79bf0;--c4:#e3bd54;--c5:#ff8fb8;--c6:#5cc9dc;--c7:#a9adb5}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,sans-serif;
 font-variant-numeric:tabular-nums}
@@ -29,9 +31,29 @@ svg{display:block;width:100%;height:auto}
 .tick{fill:var(--soft);font-size:11px}
 .right{text-anchor:end}
 .middle{text-anchor:middle}
-.line{fill:none;stroke:var(--line);stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
-.range{fill:var(--range)}
-.end{fill:var(--line)}
+.title{fill:var(--soft);font-size:11px}
+.line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
+.line.faint{stroke-width:1;opacity:.4}
+.range{opacity:.18;stroke:none}
+.level{stroke:var(--level);stroke-width:1.2;stroke-dasharray:5 4}
+.line.c0{stroke:var(--c0)}.range.c0,.end.c0{fill:var(--c0)}.key.c0{color:var(--c0)}
+.line.c1{stroke:var(--c1)}.range.c1,.end.c1{fill:var(--c1)}.key.c1{color:var(--c1)}
+.line.c2{stroke:var(--c2)}.range.c2,.end.c2{fill:var(--c2)}.key.c2{color:var(--c2)}
+.line.c3{stroke:var(--c3)}.range.c3,.end.c3{fill:var(--c3)}.key.c3{color:var(--c3)}
+.line.c4{stroke:var(--c4)}.range.c4,.end.c4{fill:var(--c4)}.key.c4{color:var(--c4)}
+.line.c5{stroke:var(--c5)}.range.c5,.end.c5{fill:var(--c5)}.key.c5{color:var(--c5)}
+.line.c6{stroke:var(--c6)}.range.c6,.end.c6{fill:var(--c6)}.key.c6{color:var(--c6)}
+.line.c7{stroke:var(--c7)}.range.c7,.end.c7{fill:var(--c7)}.key.c7{color:var(--c7)}
+.hover{pointer-events:none}
+.cross{stroke:var(--soft);stroke-width:1;opacity:.6}
+.tip rect{fill:var(--card);stroke:var(--rule);opacity:.95}
+.tip text{fill:var(--ink);font-size:11px}
+.live{font-size:13px;font-weight:600;color:var(--live);border:1px solid var(--live);border-radius:20px;padding:1px 10px;
+vertical-align:middle;margin-left:8px}
+.wide{grid-column:span 2}
+.still{color:var(--soft);font-size:13px;grid-column:1/-1;margin:2px 0}
+a{color:var(--c0)}
+ul{padding-left:20px;margin:6px 0}
 .dot{fill:var(--dot);stroke:var(--card);stroke-width:1}
 .error{stroke:var(--dot);stroke-width:1.5}
 table{border-collapse:collapse;font-size:14px}
@@ -52,5 +74,6 @@ font:13px/1.45 ui-monospace,monospace}
 .settings tr,.settings+details tr{border-top:1px solid var(--rule)}
 caption{text-align:left;font-weight:600;padding-bottom:3px}
 summary{cursor:pointer;color:var(--soft)}
+@media (max-width:760px){.wide{grid-column:auto}}
 @media print{body{background:#fff}.settings table,figure,.tiles div{break-inside:avoid}}
 """
