@@ -6,8 +6,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gridmill import games, replay
 from gridmill.env import GameConfig
+from gridmill.games.make import make
+from gridmill.replay.writer import commit
 
 MOST_SEED = 2**64 - 1
 
@@ -18,13 +19,13 @@ def new_game(game: GameConfig, seed: int, agent: int | None, others: str) -> dic
         raise ValueError(f"--seed must be 0 to 2**64 - 1, got {seed}")
     if agent is not None and not 0 <= agent < game.num_agents:
         raise ValueError(f"--agent must be 0 to {game.num_agents - 1} in {game.name}, got {agent}")
-    with games.make(game, num_worlds=1, seed=seed) as env:
+    with make(game, num_worlds=1, seed=seed) as env:
         names = list(env.action_names) or [str(number) for number in range(env.num_actions)]
         agents = env.num_agents
     head = {
         "format": 2,
         "gridmill": version("gridmill"),
-        "commit": replay.commit(),
+        "commit": commit(),
         "kind": game.kind,
         "game": game.tree(),
         "core": game.core_tree(),

@@ -16,8 +16,8 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill import games
 from gridmill.env import Env, GameConfig
+from gridmill.games.make import make
 from gridmill.replay import Replay, record
 
 ARROWS = {"A": "north", "B": "south", "C": "east", "D": "west"}
@@ -45,7 +45,7 @@ class Table:
 
     def play(self, keys: Iterator[str], out: TextIO) -> Replay | None:
         """Until the keys or the episode end; the replay, or None if nothing was done."""
-        with games.make(self.game, num_worlds=1, seed=self.seed, masks=True) as env:
+        with make(self.game, num_worlds=1, seed=self.seed, masks=True) as env:
             env.reset()
             answer = self._others(env)
             for key in self._shown(keys, env, out):

@@ -1,6 +1,7 @@
 // All actions of an agent by name: which would succeed now (its mask), which one comes next, what the policy thinks of them.
 // Where a person plays, a click does it.
 
+import {recordedShares} from "./branch.js";
 import {el, fill, plain, show} from "./dom.js";
 
 /** Names that belong together, for games with many actions. */
@@ -44,7 +45,8 @@ export class ActionGrid {
     const masks = track.world.masks(agent);
     const next = track.branch.action(track.shownTick, agent);
     const mine = app.live && app.atTip && track.players.of(agent) === "human";
-    const probabilities = track.players.policy && track.players.of(agent) === "policy" && app.atTip ? track.players.policy.think(agent).probs : null;
+    const thinks = track.players.policy && track.players.of(agent) === "policy" && app.live && app.atTip;
+    const probabilities = thinks ? track.players.policy.think(agent).probs : recordedShares(track.branch, track.shownTick, agent);
     this.list.classList.toggle("mine", mine);
     this.buttons.forEach((button, action) => {
       const state = `action${masks[action] ? " can" : ""}${action === next ? " next" : ""}`;

@@ -72,6 +72,15 @@ export class Branch {
   }
 }
 
+/** What the policy made of its actions at a tick, if that was recorded: shares from 0 to 1. */
+export function recordedShares(branch, tick, agent) {
+  const owner = tick < branch.ticks ? branch.ownerOf(tick) : null;
+  if (!owner?.probabilities) return null;
+  const count = owner.probabilities.length / (owner.own.length * owner.agents);
+  const at = ((tick - owner.forkTick) * owner.agents + agent) * count;
+  return Array.from(owner.probabilities.subarray(at, at + count), (share) => share / 255);
+}
+
 /** The first tick at which two branches of one recording act differently; null if one only goes on where the other ends. */
 export function partingTick(a, b) {
   const most = Math.min(a.ticks, b.ticks);

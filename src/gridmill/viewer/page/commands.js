@@ -4,7 +4,8 @@ import {helpContent} from "./cards.js";
 import {linkOf} from "./link.js";
 import {newRecording, readReplay} from "./replay.js";
 import {writeReplay} from "./replay_write.js";
-import {bytesOf, chosenFiles, download, fileBytes} from "./sources.js";
+import {el, figure, plain} from "./dom.js";
+import {bytesOf, chosenFiles, download, fileBytes, listedFiles} from "./sources.js";
 
 export class Commands {
   constructor(app, cards) {
@@ -21,12 +22,24 @@ export class Commands {
 
   // ---- files
 
+  /** From the reader's disk, or one of those that the server has. */
   async open() {
-    await this.openFiles(await chosenFiles());
+    const listed = await listedFiles();
+    if (listed.length === 0) return this.openFiles(await chosenFiles());
+    const row = (file) => el("li", {}, el("button", {type: "button", class: "tool", onclick: () => this.openListed(file)}, plain(file.path, 70)), el("span", {class: "soft"}, ` ${figure(Math.ceil(file.size / 1000))} kB`));
+    this.cards.open("Open", el("p", {}, el("button", {type: "button", class: "tool strong", onclick: async () => this.openFiles(await chosenFiles())}, "From your disk")), el("ul", {class: "files"}, listed.map(row)));
+    return undefined;
+  }
+
+  async openListed({path}) {
+    this.cards.close();
+    const url = `files/${path.split("/").map(encodeURIComponent).join("/")}`;
+    await this.guarded(path, async () => this.openBytes(await fileBytes({name: path, url}), path, this.app.panes.length > 1 ? this.app.active : 0));
   }
 
   /** One file takes the place of what is shown, a second one goes beside it. */
   async openFiles(files) {
+    if (this.cards.isOpen) this.cards.close();
     for (const [i, file] of files.slice(0, 2).entries()) {
       await this.guarded(file.name, async () => this.openBytes(await bytesOf(file), file.name, files.length > 1 ? i : this.app.panes.length > 1 ? this.app.active : 0));
     }
@@ -67,7 +80,7 @@ export class Commands {
         const {track} = pane;
         if (!track || tick <= track.ledger.end) continue;
         try {
-          track.keep(tick, await recording.blocks.read(state, null, "$.keyframes"));
+          track.keep(tick, await recording.blocks.read(state, null, "$.keyframes"), false);
         } catch {
           return; // seeking is slower without it, and nothing else
         }
@@ -148,11 +161,16 @@ export class Commands {
 
   async loadPolicy() {
     const {app} = this;
-    const {track, recording} = app;
+    app.track.players.usePolicy(await this.makePolicy());
+    app.changed();
+  }
+
+  /** The policy of the file, ready to play. */
+  async makePolicy() {
+    const {recording, engine} = this.app;
     const {config, spec} = recording.policy;
     recording.weights ??= await recording.policy.tensors();
-    track.players.usePolicy(app.engine.policy({config, spec, tensors: recording.weights}));
-    app.changed();
+    return engine.policy({config, spec, tensors: recording.weights});
   }
 
   letGo() {

@@ -9,13 +9,14 @@ const SAMPLE_EVERY = 1; // ticks between two looks at the statistics of a small 
 const SMALL = 6000; // numbers in the statistics of a small world
 
 export class Ledger {
-  constructor(info, game, parent, start) {
+  constructor(info, game, parent, start, room = 256) {
     this.info = info;
     this.parent = parent;
     this.start = start;
-    this.rewards = new Column(Float32Array, info.numAgents);
+    this.rewards = new Column(Float32Array, info.numAgents, room);
     this.total = new Column(Float64Array, 1); // reward of all agents up to and with a tick
-    this.cells = info.width ? new Column(Uint16Array, info.numAgents, 64) : null;
+    const Cell = info.width * info.height > 0xffff ? Uint32Array : Uint16Array;
+    this.cells = info.width ? new Column(Cell, info.numAgents, room) : null;
     this.series = new Map(); // of vector games: name -> numbers by tick
     this.marks = [];
     this.hashes = new Map();
@@ -150,7 +151,7 @@ export function watchedOf(names, game) {
 function cellsOf(world) {
   if (world.cells) return world.cells();
   const {width, numAgents} = world.info;
-  const out = new Uint16Array(numAgents).fill(0xffff);
+  const out = new Uint32Array(numAgents);
   for (const thing of world.inspect().objects) {
     if (typeof thing.agent === "number") out[thing.agent] = thing.row * width + (thing.col);
   }

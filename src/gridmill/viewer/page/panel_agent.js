@@ -7,6 +7,7 @@ import {el, figure, fill, plain, say, show} from "./dom.js";
 import {agentColour, resourceColour} from "./palette.js";
 import {choices, titleOf} from "./players.js";
 import {ShipPanel} from "./ship.js";
+import {WhatIf} from "./whatif.js";
 
 export class AgentPanel {
   constructor(app, commands) {
@@ -26,12 +27,13 @@ export class AgentPanel {
     this.facts = el("dl", {class: "facts"});
     this.ship = new ShipPanel(app);
     this.actions = new ActionGrid(app);
+    this.whatIf = new WhatIf(app, commands);
     this.none = el("p", {class: "hint"}, "Click an agent on the map, or press N.");
     this.body = el("div", {},
       el("div", {class: "row"}, this.chip, el("div", {class: "grow"}, this.name, this.sub), this.nav("‹", -1), this.nav("›", 1), this.follow),
       el("div", {class: "row"}, el("label", {class: "grow"}, el("span", {class: "soft"}, "Played by "), this.who), this.take), this.policyBox,
       this.did, this.earned, this.spark.canvas, this.ship.node,
-      el("h3", {class: "held-title"}, "Holds"), this.held, this.facts, el("h3", {}, "Actions now"), this.actions.node);
+      el("h3", {class: "held-title"}, "Holds"), this.held, this.facts, el("h3", {}, "Actions now"), this.actions.node, this.whatIf.node);
     this.node = el("div", {}, this.none, this.body);
     this.buildPolicyBox();
   }
@@ -60,6 +62,7 @@ export class AgentPanel {
     fill(this.who, choices(track).map((name) => el("option", {value: name}, titleOf(name))));
     this.ship.rebuild();
     this.actions.rebuild();
+    this.whatIf.rebuild();
   }
 
   update() {

@@ -73,7 +73,7 @@ async function readSecond(bytes, name) {
   }
   const blocks = new Blocks(body, bytes.length);
   const branches = [];
-  for (const [i, entry] of head.branches.entries()) branches.push(await readBranch(entry, i, branches, {agents, width, blocks}));
+  for (const [i, entry] of head.branches.entries()) branches.push(await readBranch(entry, i, branches, {agents, width, actions: head.action_names.length, blocks}));
   return {
     name, agents, branches, head, blocks,
     kind: text(head.kind, "grid"),
@@ -88,7 +88,7 @@ async function readSecond(bytes, name) {
   };
 }
 
-async function readBranch(entry, i, before, {agents, width, blocks}) {
+async function readBranch(entry, i, before, {agents, width, actions, blocks}) {
   const where = `$.branches[${i}]`;
   tree(entry, where);
   const parent = i === 0 ? null : before[count(entry.parent, 0, i - 1, `${where}.parent`)];
@@ -107,6 +107,7 @@ async function readBranch(entry, i, before, {agents, width, blocks}) {
     values: values && new Float32Array(values.buffer),
   });
   branch.checks = checks && new Uint32Array(checks.buffer);
+  if (entry.probabilities) branch.probabilities = await blocks.read(entry.probabilities, ticks * agents * actions, `${where}.probabilities`);
   branch.result = typeof entry.result === "object" ? entry.result : null;
   branch.tags = Array.isArray(entry.tags) ? entry.tags.map(String) : [];
   branch.entry = entry;

@@ -66,7 +66,8 @@ function checksOf(branch, ledger, raw, width) {
 
 function resultOf(track) {
   const reward = track.ledger.totalAt(track.branch.ticks - 1) / track.branch.agents;
-  return {score: track.score ?? null, score_name: track.scoreName ?? null, reward, length: track.branch.ticks};
+  const {title, stat} = track.recording.game?.score ?? {};
+  return {score: track.score, score_name: track.score === null ? null : title || stat, reward, length: track.branch.ticks};
 }
 
 /** A zlib stream; one that would unpack to more than 200 times its size begins with a stored part instead. */

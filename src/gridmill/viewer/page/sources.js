@@ -38,6 +38,18 @@ export async function fileBytes({name, url, inside}) {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
+/** The replays that the server has, the newest first; none in an exported page. */
+export async function listedFiles() {
+  if (island("data-engine")) return [];
+  try {
+    const answer = await fetch("files.json");
+    const found = answer.ok ? await answer.json() : [];
+    return found.filter((file) => file.path.endsWith(".replay")).sort((a, b) => b.modified - a.modified).slice(0, 200);
+  } catch {
+    return [];
+  }
+}
+
 /** Ask the reader for a file. */
 export function chosenFiles() {
   return new Promise((resolve) => {

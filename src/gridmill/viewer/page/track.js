@@ -22,7 +22,7 @@ export class Track {
     this.scoutTick = 0;
     this.over = false; // the episode ended with the last action
     this.endedStats = null; // its statistics then
-    this.ledger = new Ledger(this.info, recording.game, parent && parent.ledger, branch.forkTick);
+    this.ledger = new Ledger(this.info, recording.game, parent && parent.ledger, branch.forkTick, Math.max(256, branch.own.length));
     this.frames = []; // saved states: {tick, bytes}, ascending
     this.frameBytes = 0;
     this.gap = 0; // ticks between two of them; 0: not known yet
@@ -60,13 +60,14 @@ export class Track {
 
   // ---- saved states
 
-  keep(tick, bytes) {
+  /** `own`: the engine was there; a state of the file is only believed until then. */
+  keep(tick, bytes, own = true) {
     const at = this.frames.findIndex((frame) => frame.tick >= tick);
     if (at >= 0 && this.frames[at].tick === tick) {
-      this.frames[at] = {tick, bytes};
+      if (own) this.frames[at] = {tick, bytes, own};
       return;
     }
-    this.frames.splice(at < 0 ? this.frames.length : at, 0, {tick, bytes});
+    this.frames.splice(at < 0 ? this.frames.length : at, 0, {tick, bytes, own});
     this.frameBytes += bytes.length;
     if (this.frameBytes > KEYFRAME_BYTES && this.frames.length > 8) this.thin();
   }
@@ -110,7 +111,7 @@ export class Track {
     const target = Math.min(Math.max(0, tick), this.last);
     const frame = this.frameBefore(target);
     if (this.shownTick > target || this.lost || (frame && frame.tick > this.shownTick)) {
-      this.restore(this.world, frame);
+      if (!this.restore(this.world, frame)) return this.seek(tick, ms);
       this.shownTick = frame.tick;
       this.lost = false;
     }
@@ -128,9 +129,17 @@ export class Track {
     return true;
   }
 
+  /** Put a saved state into a world. One of the file that the engine refuses is forgotten: false, then ask again. */
   restore(world, frame) {
     if (!frame) throw new Error("replay: no state to start from");
-    world.restore(frame.bytes);
+    try {
+      world.restore(frame.bytes);
+      return true;
+    } catch (reason) {
+      if (frame.own) throw reason;
+      this.frames = this.frames.filter((other) => other !== frame);
+      return false;
+    }
   }
 
   // ---- the scout
@@ -164,8 +173,9 @@ export class Track {
   passing(world, tick) {
     if (tick < this.branch.forkTick) return;
     if (this.gap === 0 && tick >= 8) this.gap = Math.max(5, Math.min(250, Math.round(JUMP_MS / Math.max(0.005, this.stepMs))));
-    const since = tick - (this.frameBefore(tick)?.tick ?? 0);
-    if (this.gap && since >= this.gap) this.keep(tick, world.save());
+    const frame = this.frameBefore(tick);
+    if (frame && frame.tick === tick && !frame.own) this.keep(tick, world.save());
+    else if (this.gap && tick - (frame?.tick ?? 0) >= this.gap) this.keep(tick, world.save());
     const {hashes} = this.branch;
     const every = hashes ? hashes.every : EVERY;
     if (tick % every !== 0 || this.ledger.hashes.has(tick)) return;
@@ -182,7 +192,25 @@ export class Track {
   compare(found, expected, tick) {
     if (expected === undefined) return;
     if (found === expected) this.check.tick = tick;
-    else this.check = {state: "differs", tick};
+    else this.check = {state: "differs", tick: this.locate(tick)};
+  }
+
+  /** The first tick that differs, by the checks of the file; its hashes alone only name a hundred. */
+  locate(until) {
+    const {checks, forkTick} = this.branch;
+    const frame = this.frameBefore(this.check.tick);
+    if (!checks || !frame.own) return until;
+    const world = this.open();
+    world.restore(frame.bytes);
+    let tick = frame.tick;
+    for (; tick < until; tick += 1) {
+      this.actions.set(this.branch.at(tick));
+      world.step(this.actions);
+      if (tick >= forkTick && parseInt(world.lastHash().slice(-4), 16) !== (checks[tick - forkTick] & 0xffff)) break;
+      if (world.ended) break;
+    }
+    world.close();
+    return Math.min(tick, until);
   }
 
   finish(world, goesOn) {
@@ -198,6 +226,14 @@ export class Track {
 
   checkParent(tick) {
     if (tick > this.parent.branch.ticks) throw new Error(`replay: a fork at tick ${tick} of a branch of ${this.parent.branch.ticks} ticks`);
+  }
+
+  /** The game's score at the end of the episode, a mean over agents; null while it goes on. */
+  get score() {
+    const {stat, per} = this.recording.game?.score ?? {};
+    const column = this.endedStats?.[stat];
+    if (!column || (per ?? "episode") !== "episode") return null;
+    return column.reduce((sum, value) => sum + value, 0) / column.length;
   }
 
   // ---- playing on
