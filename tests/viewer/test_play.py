@@ -123,7 +123,9 @@ def _read_until(descriptor: int, wanted: bytes) -> bytes:
 
 def test_what_is_no_replay_and_no_game_is_said(tmp_path: Path) -> None:
     (tmp_path / "bad.replay").write_bytes(b"nothing")
-    for what, said in ((tmp_path / "bad.replay", "expected"), (tmp_path, "no replays in"), ("aren", "did you mean")):
+    (tmp_path / "empty").mkdir()
+    cases = ((tmp_path / "bad.replay", "expected"), (tmp_path / "empty", "no replays in"), ("aren", "did you mean"))
+    for what, said in cases:
         result = call("view", str(what), "--no-browser")
         assert result.exit_code == 2, what
         assert said in result.stderr

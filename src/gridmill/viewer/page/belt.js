@@ -85,7 +85,7 @@ export class BeltMap {
     c.setLineDash(near ? [] : [size * 0.18, size * 0.14]);
     c.stroke();
     c.setLineDash([]);
-    if (near && size > 15) tag(c, (a.x + b.x) / 2, (a.y + b.y) / 2, `${link.time} t · ${Math.round(link.fuel)} fuel`, Math.min(12, size * 0.3));
+    if (near && size > 13) tag(c, (a.x + b.x) / 2, (a.y + b.y) / 2, `${link.time} t · ${Math.round(link.fuel)} fuel`, Math.max(9.5, Math.min(12, size * 0.3)));
   }
 
   drawSector(sector, here) {
@@ -105,7 +105,7 @@ export class BeltMap {
     else this.drawField(sector, at, r, here);
     if (size > 13) {
       c.fillStyle = sector.seen || sector.type === "station" ? "rgba(232,238,250,.92)" : "rgba(200,210,230,.5)";
-      c.font = `600 ${Math.min(13, size * 0.34)}px system-ui, sans-serif`;
+      c.font = `600 ${Math.max(10, Math.min(13, size * 0.34))}px system-ui, sans-serif`;
       c.textAlign = "center";
       c.textBaseline = "top";
       const name = sector.type === "station" ? "Station" : `${sector.type === "hazard" ? "⚠ " : ""}${sector.id}`;

@@ -2,11 +2,13 @@
 // pushed and pulled until links are about as long as they take. The same belt always gets the same picture.
 
 const STEPS = 260;
+const SHAPE = 1.4; // width by height
+const EDGE = 2.4; // room around it for the ship's surroundings
 
 /** Places by sector id, in units of the camera's cells, and the size of the whole. */
 export function layout(sectors, links) {
   const places = start(sectors, links);
-  const edges = links.filter((link) => link.from < link.to).map((link) => ({...link, length: 2.2 + 0.42 * link.time}));
+  const edges = links.filter((link) => link.from < link.to).map((link) => ({...link, length: 1.9 + 0.16 * link.time}));
   for (let step = 0; step < STEPS; step += 1) relax(places, edges, 1 - step / STEPS);
   return centred(places);
 }
@@ -40,7 +42,7 @@ function relax(places, edges, heat) {
     for (let j = i + 1; j < places.length; j += 1) {
       const [dx, dy] = [places[i].x - places[j].x, places[i].y - places[j].y];
       const far = Math.max(0.2, Math.hypot(dx, dy));
-      const force = 5.5 / (far * far);
+      const force = 4.2 / (far * far);
       pull[i][0] += (dx / far) * force;
       pull[i][1] += (dy / far) * force;
       pull[j][0] -= (dx / far) * force;
@@ -60,14 +62,17 @@ function relax(places, edges, heat) {
     const size = Math.hypot(...pull[i]);
     const step = Math.min(size, 0.05 + 0.7 * heat) / Math.max(1e-9, size);
     place.x += pull[i][0] * step;
-    place.y += pull[i][1] * step * 0.82; // screens are wider than high
+    place.y += pull[i][1] * step;
   });
 }
 
 function centred(places) {
   const xs = places.map((place) => place.x);
   const ys = places.map((place) => place.y);
-  const [left, top] = [Math.min(...xs) - 3, Math.min(...ys) - 3];
-  const where = new Map(places.map((place) => [place.id, {x: place.x - left, y: place.y - top}]));
-  return {where, width: Math.max(...xs) + 3 - left, height: Math.max(...ys) + 3 - top};
+  const [left, top] = [Math.min(...xs), Math.min(...ys)];
+  const [wide, high] = [Math.max(1, Math.max(...xs) - left), Math.max(1, Math.max(...ys) - top)];
+  // Screens are wider than high: the same area in their shape.
+  const stretch = Math.max(0.75, Math.min(1.7, Math.sqrt((SHAPE * high) / wide)));
+  const where = new Map(places.map((place) => [place.id, {x: EDGE + (place.x - left) * stretch, y: EDGE + (place.y - top) / stretch}]));
+  return {where, width: wide * stretch + 2 * EDGE, height: high / stretch + 2 * EDGE};
 }
