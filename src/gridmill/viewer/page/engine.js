@@ -58,8 +58,73 @@ class Engine {
     return new World(this._calls, number, String(seed));
   }
 
-  policy() {
-    throw new EngineError("policies are not in this build of the engine");
+  // A trained policy: config and spec as a checkpoint or a replay has them, tensors by name ({shape, data: Float32Array}),
+  // masks as it was trained.
+  policy({ config, spec, tensors, masks = true }) {
+    const list = Object.entries(tensors ?? {});
+    const count = list.reduce((sum, [, { data }]) => sum + data.length, 0);
+    const numbers = new Float32Array(count);
+    let at = 0;
+    for (const [, { data }] of list) {
+      numbers.set(data, at);
+      at += data.length;
+    }
+    const shapes = list.map(([name, { shape }]) => [name, Array.from(shape)]);
+    const head = JSON.stringify({ config, spec, masks: Boolean(masks), tensors: shapes });
+    const given = [head, new Uint8Array(numbers.buffer)];
+    return new Policy(this._calls, this._calls.with(given, (...args) => this._calls.number("policy", ...args)));
+  }
+}
+
+// Whoever asks it decides when: an agent's memory holds the moments in which it was asked since begin(), a new episode, a
+// reset or a restored state. In one moment it answers the same however often it is asked.
+class Policy {
+  constructor(calls, number) {
+    this._calls = calls;
+    this._number = number;
+    this._world = null;
+  }
+
+  begin(world) {
+    this._calls.number("policy_begin", this._live(), world._live());
+    this._world = world;
+  }
+  // {logits, probs, value} for the actions of the world; probs are 0 where masks forbid.
+  think(agent) {
+    const world = this._playing();
+    this._calls.number("policy_think", this._live(), world._live(), world._agent(agent));
+    const found = new Float32Array(this._calls.bytes().buffer);
+    const { numActions } = world.info;
+    return {
+      logits: found.slice(0, numActions), probs: found.slice(numActions, 2 * numActions), value: found[2 * numActions],
+    };
+  }
+  // An action: the best, or one drawn from (seed, step, agent) as Player.choose draws it.
+  act(agent, { greedy = false, temperature = 1, seed = "0", step = 0 } = {}) {
+    const world = this._playing();
+    const who = [this._live(), world._live(), world._agent(agent)];
+    return this._calls.number("policy_act", ...who, greedy ? 1 : 0, temperature, big("seed", seed), big("step", step));
+  }
+  close() {
+    if (this._number) this._calls.plain("policy_close", this._number);
+    this._number = 0;
+  }
+
+  _live() {
+    if (!this._number) throw new EngineError("this policy is closed");
+    return this._number;
+  }
+  _playing() {
+    if (!this._world) throw new EngineError("begin(world) comes before the first question");
+    return this._world;
+  }
+}
+
+function big(name, value) {
+  try {
+    return BigInt.asUintN(64, BigInt(value));
+  } catch {
+    throw new EngineError(`${name}: expected an integer, got ${String(value).slice(0, 40)}`);
   }
 }
 
