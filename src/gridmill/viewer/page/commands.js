@@ -170,7 +170,7 @@ export class Commands {
     const {recording, engine} = this.app;
     const {config, spec} = recording.policy;
     recording.weights ??= await recording.policy.tensors();
-    return engine.policy({config, spec, tensors: recording.weights});
+    return engine.policy({config, spec, tensors: recording.weights, masks: recording.policy.masks});
   }
 
   letGo() {

@@ -40,7 +40,7 @@ export class Ledger {
     let sum = this.totalAt(tick - 1);
     for (const reward of rewards) sum += reward;
     this.total.push(sum);
-    if (this.cells) this.cells.push(world.ended && this.cells.length ? this.cells.row(this.cells.length - 1).slice() : cellsOf(world));
+    if (this.cells) this.cells.push(world.ended && this.cells.length ? this.cells.row(this.cells.length - 1).slice() : world.cells());
     else this.addSeries(world);
     if (!world.ended && (tick + 1) % this.sampling === 0) this.look(world, tick);
     if (world.ended) this.mark(tick, "end", -1, "episode ends");
@@ -145,17 +145,6 @@ export function watchedOf(names, game) {
     else if (/aligned_by_agent$|deposited_by_agent$/.test(name)) add(name, "beside", name);
   }
   return [...found.values()].slice(0, 24);
-}
-
-/** The cell of every agent, row * width + column. */
-function cellsOf(world) {
-  if (world.cells) return world.cells();
-  const {width, numAgents} = world.info;
-  const out = new Uint32Array(numAgents);
-  for (const thing of world.inspect().objects) {
-    if (typeof thing.agent === "number") out[thing.agent] = thing.row * width + (thing.col);
-  }
-  return out;
 }
 
 /** The numbers of a vector game that are drawn as curves. */

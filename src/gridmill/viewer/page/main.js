@@ -40,6 +40,7 @@ async function begin() {
   const app = new App(engine);
   window.gridmill = app; // for people who look inside, and for tests
   const commands = new Commands(app, cards);
+  app.commands = commands;
   build(app, commands, cards);
   await commands.openStart(await start);
   follow(app, link);
