@@ -1,4 +1,4 @@
-"""The viewer in a real browser: every game is opened, scrubbed and followed, played by keyboard, forked, saved, exported."""
+"""The viewer in a real browser: games are opened, scrubbed and followed, played by keyboard, forked, saved, exported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ GRIDS = ("toy", "arena", "navigation", "cogsguard_arena", "extractor_hub")
 
 @pytest.fixture(scope="module")
 def running(request: pytest.FixtureRequest) -> Iterator[Any]:
-    chromium.require(fail="long" in str(request.config.getoption("-m")) and "not" not in str(request.config.getoption("-m")))
+    chromium.require(
+        fail="long" in str(request.config.getoption("-m")) and "not" not in str(request.config.getoption("-m"))
+    )
     with chromium.browser() as found:
         yield found
 
@@ -61,7 +63,9 @@ def test_a_grid_game_is_scrubbed_and_an_agent_followed(running: Any, name: str, 
             expect_inventory(page, viewed.truth(tape, tick), 0)
         page.wait_for_timeout(700)
         chromium.picture(page, f"{name}-follow")
-        centre = page.evaluate("() => { const p = gridmill.pane; return [p.camera.x, p.camera.y, p.scene.byAgent.get(0)]; }")
+        centre = page.evaluate(
+            "() => { const p = gridmill.pane; return [p.camera.x, p.camera.y, p.scene.byAgent.get(0)]; }"
+        )
         assert abs(centre[0] - centre[2]["col"] - 0.5) < 1
         assert abs(centre[1] - centre[2]["row"] - 0.5) < 1
         page.keyboard.press("2")

@@ -1,4 +1,4 @@
-"""The page as files: no markup from strings, modules that the bundle knows, an exported page that allows only itself."""
+"""The page as files: no markup from strings, modules that the bundle knows, an exported page that allows itself."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gridmill.viewer import bundle, export
 
 MODULES = sorted(export.PAGE.glob("*.js"))
 MARKUP = re.compile(
-    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc|\beval\(|new Function|"
-    r"setTimeout\(\s*[\"'`]|javascript:|setHTML"
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc|\beval\(|"
+    r"new Function|setTimeout\(\s*[\"'`]|javascript:|setHTML"
 )
 
 
@@ -121,7 +121,9 @@ def test_an_exported_page_allows_exactly_its_own_scripts(page: Elements) -> None
 
 
 def test_an_exported_page_holds_engine_and_files_as_data(page: Elements) -> None:
-    data = {attrs["id"]: (attrs["type"], text) for tag, attrs, text in page.found if tag == "script" and "type" in attrs}
+    data = {
+        attrs["id"]: (attrs["type"], text) for tag, attrs, text in page.found if tag == "script" and "type" in attrs
+    }
     assert gzip.decompress(base64.b64decode(data["data-engine"][1])) == b"\0asm engine"
     assert base64.b64decode(data["data-file-1"][1]) == b"replay"
     assert {kind for kind, _ in data.values()} == {"application/json", "application/octet-stream"}
@@ -136,5 +138,7 @@ def test_three_files_do_not_fit_in_a_page() -> None:
 
 def test_a_served_page_has_all_its_files() -> None:
     files = export.page_files({"files": []}, b"engine", {"open-0.replay": b"x"})
-    assert {"index.html", "main.js", "style.css", "panels.css", "engine.wasm", "start.json", "open-0.replay"} <= set(files)
+    assert {"index.html", "main.js", "style.css", "panels.css", "engine.wasm", "start.json", "open-0.replay"} <= set(
+        files
+    )
     assert files["start.json"] == b'{"files": []}'

@@ -58,7 +58,18 @@ def test_wrong_options_are_refused_in_a_line(options: tuple[str, ...], said: str
 
 def test_a_game_in_a_terminal_is_a_replay(tmp_path: Path) -> None:
     place = tmp_path / "mine.replay"
-    result = call("play", "arena", "--terminal", "--seed", "5", "--agent", "3", "--save", str(place), keys="wwd.x?:move_southwest\nq")
+    result = call(
+        "play",
+        "arena",
+        "--terminal",
+        "--seed",
+        "5",
+        "--agent",
+        "3",
+        "--save",
+        str(place),
+        keys="wwd.x?:move_southwest\nq",
+    )
     assert result.exit_code == 0, result.output
     assert f"played 6 ticks, reward 0.000; wrote {place}" in result.stdout
     tape = replay.read(place)
@@ -80,7 +91,9 @@ def test_the_others_do_what_their_script_does(tmp_path: Path) -> None:
     assert set(tape.actions[:, 0].tolist()) == {0}
 
 
-@pytest.mark.parametrize(("name", "keys"), [("prospector", ":wide_scan\n.q"), ("corridor", "dd.q"), ("cogsguard", "vaq")])
+@pytest.mark.parametrize(
+    ("name", "keys"), [("prospector", ":wide_scan\n.q"), ("corridor", "dd.q"), ("cogsguard", "vaq")]
+)
 def test_every_kind_can_be_played_as_text(name: str, keys: str, tmp_path: Path) -> None:
     place = tmp_path / "x.replay"
     result = call("play", name, "--terminal", "--others", "noop", "--save", str(place), keys=keys)

@@ -29,7 +29,7 @@ Others = Annotated[
 def view(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE|RUN|GAME]", help="A replay, a run's folder or a game; two replays: side by side."),
+        typer.Argument(metavar="[FILE|RUN|GAME]", help="A replay, a run's folder or a game; or two replays."),
     ] = None,
     export: Export = None,
     seed: Seed = 0,
@@ -52,7 +52,8 @@ def play(
     others: Others = "",
     terminal: Annotated[bool, typer.Option("--terminal", help="In this terminal, as text.")] = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --terminal: where the replay goes.", show_default="GAME.replay")
+        Path | None,
+        typer.Option(metavar="FILE", help="With --terminal: where the replay goes.", show_default="GAME.replay"),
     ] = None,
     export: Export = None,
     host: Host = "127.0.0.1",
@@ -105,7 +106,9 @@ def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], di
         if path.is_dir():
             found = replays_of(path)
             if not found:
-                raise ValueError(f"no replays in `{name}`: `gridmill eval {name} --policy {name} --replay FILE` writes one")
+                raise ValueError(
+                    f"no replays in `{name}`: `gridmill eval {name} --policy {name} --replay FILE` writes one"
+                )
             path = found[0]
         elif not path.is_file():
             if len(what) > 1:

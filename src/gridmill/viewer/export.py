@@ -1,5 +1,5 @@
-"""A replay, or a game to play, as one HTML file: engine, script, style and data inside. It opens from disk and from a mail,
-asks nobody for anything, and its policy allows exactly its own scripts and style, by their hashes.
+"""A replay, or a game to play, as one HTML file: engine, script, style and data inside. It opens from disk or from a
+mail, asks nobody for anything, and its policy allows exactly its own scripts and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gridmill.viewer.bundle import bundle
 PAGE = Path(__file__).with_name("page")
 SHEETS = ("style.css", "panels.css")
 MOST_FILES = 2  # side by side
-# The script is packed like the engine. Unpacked it is an inline script like any other: it runs because its hash is named.
+# The script is packed like the engine. Unpacked it is an inline script like others: it runs because its hash is named.
 UNPACK = """(async () => {
   const bytes = Uint8Array.from(atob(document.getElementById("data-script").textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -30,7 +30,9 @@ UNPACK = """(async () => {
 
 def page_files(start: Mapping[str, Any], engine: bytes | Path, files: Mapping[str, bytes | Path]) -> dict[str, Any]:
     """What a server gives by name: the page, the engine, what to begin with, and files that are not under its root."""
-    own: dict[str, Any] = {path.name: path for path in sorted(PAGE.iterdir()) if path.suffix in (".js", ".css", ".html")}
+    own: dict[str, Any] = {
+        path.name: path for path in sorted(PAGE.iterdir()) if path.suffix in (".js", ".css", ".html")
+    }
     return own | {"engine.wasm": engine, "start.json": json.dumps(start).encode()} | dict(files)
 
 
@@ -51,8 +53,8 @@ def exported(start: Mapping[str, Any], engine: bytes, files: Sequence[tuple[str,
         ),
     ]
     policy = (
-        f"default-src 'none'; script-src '{_hash(UNPACK)}' '{_hash(script)}' 'wasm-unsafe-eval'; style-src '{_hash(style)}'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src '{_hash(UNPACK)}' '{_hash(script)}' 'wasm-unsafe-eval'; "
+        f"style-src '{_hash(style)}'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     text = (PAGE / "index.html").read_text("utf-8")
     text = re.sub(r'<link rel="stylesheet"[^>]*>\n', "", text)

@@ -1,7 +1,7 @@
 """Playing in a terminal, for machines without a screen: the world as text, one key per tick, a replay at the end.
 
-Keys come one by one from a terminal in raw mode, or as characters from a pipe, which is how tests play. Escape sequences of
-arrow keys are read as such; nothing but the standard library is used.
+Keys come one by one from a terminal in raw mode, or as characters from a pipe, which is how tests play. Escape
+sequences of arrow keys are read as such; nothing but the standard library is used.
 """
 
 from __future__ import annotations
