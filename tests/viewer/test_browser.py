@@ -1,4 +1,4 @@
-"""The viewer in a real browser: games are opened, scrubbed and followed, played by keyboard, forked, saved, exported."""
+"""The viewer in a real browser: games are opened, scrubbed and followed, played by keyboard, forked, saved."""
 
 from __future__ import annotations
 

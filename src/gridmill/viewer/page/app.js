@@ -201,6 +201,7 @@ export class App {
       branch.who[agent] = name;
     } else {
       const before = branch.live && at >= branch.ticks ? {...branch.who} : {};
+      for (const [key, who] of Object.entries(before)) if (who === "human") before[key] = "replay"; // a person plays one
       const who = agent === "*" ? {"*": name} : {"*": "replay", ...before, [agent]: name};
       const forks = pane.recording.branches.filter((other) => other.parent).length;
       pane.fork(at, who, `fork ${forks + 1}`);

@@ -8,6 +8,7 @@ import {el, fill, plain} from "./dom.js";
 import {loadEngine} from "./engine.js";
 import {Keys} from "./keys.js";
 import {follow, keepLink, readLink} from "./link.js";
+import {Pad} from "./pad.js";
 import {Sidebar} from "./sidebar.js";
 import {engineBytes, onDrop, startOf} from "./sources.js";
 import {Timeline} from "./timeline.js";
@@ -60,7 +61,7 @@ function build(app, commands, cards) {
   const timeline = new Timeline(app);
   const transport = new Transport(app);
   const panes = el("div", {class: "panes"}, welcome(commands.open));
-  fill(stage, panes, zoom, banner);
+  fill(stage, panes, zoom, new Pad(app).node, banner);
   fill(document.getElementById("app"), top.node, stage, sidebar.node, el("footer", {class: "bottom"}, timeline.node, transport.node));
   app.on("panes", () => {
     fill(panes, app.panes.map((pane) => pane.node));
