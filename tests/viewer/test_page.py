@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import lzma
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -124,7 +125,7 @@ def test_an_exported_page_holds_engine_and_files_as_data(page: Elements) -> None
     data = {
         attrs["id"]: (attrs["type"], text) for tag, attrs, text in page.found if tag == "script" and "type" in attrs
     }
-    assert gzip.decompress(base64.b64decode(data["data-engine"][1])) == b"\0asm engine"
+    assert lzma.decompress(base64.b64decode(data["data-engine"][1])) == b"\0asm engine"
     assert base64.b64decode(data["data-file-1"][1]) == b"replay"
     assert {kind for kind, _ in data.values()} == {"application/json", "application/octet-stream"}
     assert "alert(1)" in data["data-start"][1]

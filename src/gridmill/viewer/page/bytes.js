@@ -36,21 +36,6 @@ export async function inflate(bytes, size, format = "deflate", where = "$") {
   return out;
 }
 
-/** Gunzip of our own data, up to a limit. */
-export async function gunzip(bytes, most) {
-  const parts = [];
-  let size = 0;
-  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).getReader();
-  for (;;) {
-    const {done, value} = await reader.read();
-    if (done) break;
-    size += value.length;
-    if (size > most) throw new FileError(`expected at most ${most} bytes after gunzip`);
-    parts.push(value);
-  }
-  return joined(parts);
-}
-
 export async function deflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());

@@ -49,16 +49,17 @@ export class Camera {
     return {x: (x - this.x) * this.scale + width / 2, y: (y - this.y) * this.scale + height / 2};
   }
 
-  /** The whole world on the canvas. */
-  fit(bounds = this.bounds) {
+  /** The whole world on the canvas, or the part of it that matters. */
+  fit(bounds = this.bounds, focus = null) {
     this.bounds = bounds;
     this.auto = true;
+    const shown = focus ?? {x: 0, y: 0, ...bounds};
     const {width, height} = this.size;
     const {left, right, top, bottom} = this.insets;
     const [w, h] = [Math.max(60, width - left - right), Math.max(60, height - top - bottom)];
-    this.scale = Math.max(0.5, Math.min(56, (w - 20) / bounds.width, (h - 20) / bounds.height));
-    this.x = bounds.width / 2 + (right - left) / 2 / this.scale;
-    this.y = bounds.height / 2 + (bottom - top) / 2 / this.scale;
+    this.scale = Math.max(0.5, Math.min(56, (w - 20) / shown.width, (h - 20) / shown.height));
+    this.x = shown.x + shown.width / 2 + (right - left) / 2 / this.scale;
+    this.y = shown.y + shown.height / 2 + (bottom - top) / 2 / this.scale;
     this.onchange();
   }
 

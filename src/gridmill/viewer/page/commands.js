@@ -200,7 +200,7 @@ export class Commands {
 
   fit() {
     this.app.following = false;
-    for (const pane of this.app.panes) pane.camera.fit(pane.scene.bounds);
+    for (const pane of this.app.panes) pane.camera.fit(pane.scene.bounds, pane.scene.focus);
     this.app.select(this.app.selected);
   }
 

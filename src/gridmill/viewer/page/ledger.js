@@ -22,6 +22,7 @@ export class Ledger {
     this.hashes = new Map();
     this.last = null;
     this.after = new Map(); // hashes after ticks that were played here
+    this.moved = new Map(); // ticks at which a statistic changed; null: all the time
     this.before = null; // the watched statistics at the last look
     this.watched = watchedOf(info.statNames ?? [], game);
     const numbers = (info.statNames ?? []).length * info.numAgents;
@@ -64,19 +65,33 @@ export class Ledger {
       now.set(name, column);
       const before = this.before?.get(name);
       if (!before) continue;
-      this.compare(column, before, tick, kind, title);
+      if (!this.isRestless(name)) this.compare(column, before, tick, kind, title, name);
     }
     this.before = now;
   }
 
+  /** Whether a statistic changes nearly all the time: then its marks are gone, and no more come. */
+  isRestless(name) {
+    if (!this.moved.has(name)) this.moved.set(name, new Set());
+    const moved = this.moved.get(name);
+    if (moved === null) return true;
+    if (moved.size < 40 || moved.size < 0.45 * (this.rewards.length / this.sampling) || this.info.numAgents > CROWD) return false;
+    if (this.info.numAgents > 1 && !name.includes("/")) return false;
+    this.moved.set(name, null);
+    const {title} = this.watched.find((watched) => watched.name === name);
+    this.marks = this.marks.filter((mark) => mark.title !== title);
+    return true;
+  }
+
   /** A mark for every agent that gained; one for all where there are very many, or where it is a team's. */
-  compare(column, before, tick, kind, title) {
+  compare(column, before, tick, kind, title, name) {
     let together = 0;
     for (let agent = 0; agent < column.length; agent += 1) {
       const gained = column[agent] - before[agent];
       if (!(gained > 0)) continue;
       if (column.length <= CROWD && kind !== "team") this.mark(tick + 1, kind, agent, title, gained);
       else together = kind === "team" ? gained : together + gained;
+      this.moved.get(name).add(tick);
     }
     if (together > 0) this.mark(tick + 1, kind, -1, title, together);
   }

@@ -77,7 +77,7 @@ function build(app, commands, cards) {
   onDrop(document.body, (files) => commands.openFiles(files));
   const resized = () => {
     for (const pane of app.panes) {
-      if (pane.camera.auto && pane.scene) pane.camera.fit(pane.scene.bounds);
+      if (pane.camera.auto && pane.scene) pane.camera.fit(pane.scene.bounds, pane.scene.focus);
       pane.dirty = true;
     }
     app.redraw();

@@ -7,6 +7,7 @@ import {Overlays} from "./overlays.js";
 import {colouring, faded, resourceColour, shade, typeColour} from "./palette.js";
 import {sprite} from "./symbols.js";
 
+const AROUND = [[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]];
 const GLIDE_MOST = 2.3; // cells: a longer way is a jump
 
 export class GridMap {
@@ -41,7 +42,24 @@ export class GridMap {
     this.byAgent = new Map(this.agents.map((thing) => [thing.agent, thing]));
     this.colours = colouring(this.agents, this.info.collectives ?? []);
     this.wallKey = this.walls.length && this.walls.reduce((h, w) => (Math.imul(h, 31) + w.row * 4099 + w.col) | 0, this.walls.length);
+    this.focus ??= this.findFocus();
     this.noteGains(rewards);
+  }
+
+  /** The part of the map that is not solid wall, which is what a fitted camera shows. */
+  findFocus() {
+    const {width, height} = this.info;
+    const walls = new Uint8Array(width * height);
+    for (const {row, col} of this.walls) walls[row * width + col] = 1;
+    let [x0, y0, x1, y1] = [width, height, 0, 0];
+    for (let cell = 0; cell < walls.length; cell += 1) {
+      if (walls[cell]) continue;
+      const [row, col] = [Math.floor(cell / width), cell % width];
+      [x0, y0, x1, y1] = [Math.min(x0, col), Math.min(y0, row), Math.max(x1, col + 1), Math.max(y1, row + 1)];
+    }
+    if (x1 <= x0) return {x: 0, y: 0, width, height};
+    [x0, y0, x1, y1] = [Math.max(0, x0 - 1), Math.max(0, y0 - 1), Math.min(width, x1 + 1), Math.min(height, y1 + 1)];
+    return {x: x0, y: y0, width: x1 - x0, height: y1 - y0};
   }
 
   noteGains(rewards) {
@@ -159,6 +177,9 @@ export class GridMap {
     const lift = size >= 6 ? size * 0.13 : 0;
     const seen = this.walls.filter((wall) => this.inSight(wall));
     const mass = new Path2D();
+    const rock = new Path2D();
+    const open = (row, col) => row >= 0 && col >= 0 && row < this.info.height && col < this.info.width && !has(row, col);
+    const near = (row, col) => AROUND.some(([dr, dc]) => open(row + dr, col + dc));
     const tops = new Path2D();
     const round = size >= 8 ? size * 0.26 : 0;
     for (const {row, col} of seen) {
@@ -169,9 +190,15 @@ export class GridMap {
       const y = Math.floor(at.y);
       const right = Math.floor(at.x + size);
       const low = Math.floor(at.y + size);
+      if (!near(row, col)) {
+        rock.rect(x, y - lift, right - x, low - y + lift);
+        continue;
+      }
       mass.roundRect(x, y, right - x, low - y, corners);
       tops.roundRect(x, y - lift, right - x, low - y, corners);
     }
+    t.fillStyle = css("--rock");
+    t.fill(rock);
     t.fillStyle = css("--wall-side");
     t.fill(mass);
     t.fillStyle = css("--wall");

@@ -117,27 +117,35 @@ export class Overlays {
     return found;
   }
 
+  /** One shape for all areas of a team that act alike. Neutral objects have neither friends nor enemies. */
   drawAreas(map) {
     const {c, size} = map.view;
-    const drawn = new Set();
-    c.lineWidth = 1.5;
+    const shapes = new Map();
     for (const {thing, area} of this.sources(map, this.areas)) {
-      const key = `${thing.row},${thing.col},${area.radius},${area.metric}`;
-      if (drawn.has(key)) continue;
-      drawn.add(key);
-      const colour = (thing.collective && map.colours.team(thing.collective)) || "#8a93a3";
+      if (!thing.collective && (area.affects === "friend" || area.affects === "enemy")) continue;
+      const key = `${thing.collective ?? ""}|${area.affects === "enemy"}`;
+      if (!shapes.has(key)) shapes.set(key, {path: new Path2D(), colour: (thing.collective && map.colours.team(thing.collective)) || "#8a93a3", enemy: area.affects === "enemy"});
       const at = map.camera.toScreen(thing.col + 0.5, thing.row + 0.5);
       const reach = (area.radius + 0.5) * size;
-      c.beginPath();
-      if (area.metric === "euclid") c.arc(at.x, at.y, reach, 0, Math.PI * 2);
-      else c.roundRect(at.x - reach, at.y - reach, 2 * reach, 2 * reach, Math.min(size, 10));
-      c.fillStyle = faded(colour, thing.collective ? 0.1 : 0.03);
-      c.fill();
-      c.strokeStyle = faded(colour, 0.5);
-      c.setLineDash(area.affects === "enemy" ? [3, 4] : []);
-      c.stroke();
+      const {path} = shapes.get(key);
+      path.moveTo(at.x + reach, at.y);
+      if (area.metric === "euclid") path.arc(at.x, at.y, reach, 0, Math.PI * 2);
+      else path.roundRect(at.x - reach, at.y - reach, 2 * reach, 2 * reach, Math.min(size, 10));
     }
-    c.setLineDash([]);
+    const corner = map.camera.toScreen(0, 0);
+    c.save();
+    c.beginPath();
+    c.rect(corner.x, corner.y, this.info.width * size, this.info.height * size);
+    c.clip();
+    for (const {path, colour, enemy} of shapes.values()) {
+      c.fillStyle = faded(colour, enemy ? 0.05 : 0.13);
+      c.fill(path);
+      c.strokeStyle = faded(colour, enemy ? 0.3 : 0.22);
+      c.lineWidth = 1;
+      c.setLineDash(enemy ? [3, 4] : []);
+      c.stroke(path);
+    }
+    c.restore();
   }
 
   /** Who holds which cell: the rule of the engine (docs/mechanics.md, Areas). */

@@ -98,7 +98,7 @@ export class Pane {
       this.dirty = true;
       if (this.refit) {
         this.refit = false;
-        this.camera.fit(scene.bounds);
+        this.camera.fit(scene.bounds, scene.focus);
       }
       this.trail(shown);
     }

@@ -1,7 +1,8 @@
 // Where the engine and the files come from: inside the page (an exported file), from the server that `gridmill view`
 // started, or from the reader's hands (a dialog, a drop).
 
-import {FileError, fromBase64, gunzip} from "./bytes.js";
+import {FileError, fromBase64} from "./bytes.js";
+import {unlzma} from "./lzma.js";
 
 const MOST_ENGINE = 64 << 20;
 const MOST_FILE = 64 << 20;
@@ -13,7 +14,7 @@ function island(id) {
 /** The bytes of engine.wasm. */
 export async function engineBytes() {
   const inside = island("data-engine");
-  if (inside) return gunzip(fromBase64(inside.textContent), MOST_ENGINE);
+  if (inside) return unlzma(fromBase64(inside.textContent), Math.min(MOST_ENGINE, Number(inside.dataset.size)));
   const answer = await fetch("engine.wasm");
   if (!answer.ok) throw new FileError(`the engine is not here: ${answer.status}; build it with \`make viewer\``);
   return new Uint8Array(await answer.arrayBuffer());

@@ -25,8 +25,8 @@ export class Track {
     this.ledger = new Ledger(this.info, recording.game, parent && parent.ledger, branch.forkTick, Math.max(256, branch.own.length));
     this.frames = []; // saved states: {tick, bytes}, ascending
     this.frameBytes = 0;
-    this.gap = 0; // ticks between two of them; 0: not known yet
-    this.stepMs = 0;
+    this.thinned = 5; // ticks between two of them, at least
+    this.stepMs = 0.3; // a running mean
     this.check = {state: branch.hashes ? "checking" : "live", tick: 0};
     this.actions = new Int32Array(branch.agents);
     if (!parent) this.keep(0, this.world.save());
@@ -76,7 +76,12 @@ export class Track {
   thin() {
     this.frames = this.frames.filter((frame, i) => i % 2 === 0);
     this.frameBytes = this.frames.reduce((sum, frame) => sum + frame.bytes.length, 0);
-    this.gap *= 2;
+    this.thinned = Math.max(2 * this.thinned, 2 * this.gap);
+  }
+
+  /** Ticks between two saved states: what can be played in a moment. */
+  get gap() {
+    return Math.max(this.thinned, Math.min(250, Math.round(JUMP_MS / Math.max(0.005, this.stepMs))));
   }
 
   /** The nearest saved state at or before a tick, of this branch or of those it came from. */
@@ -97,7 +102,7 @@ export class Track {
     const began = performance.now();
     world.step(this.actions);
     const took = performance.now() - began;
-    this.stepMs = this.stepMs ? this.stepMs * 0.95 + took * 0.05 : took;
+    this.stepMs = this.stepMs * 0.96 + Math.min(took, 4 * this.stepMs + 0.05) * 0.04;
     if (tick === this.ledger.end && tick >= this.branch.forkTick) this.ledger.add(world, tick);
     if (world.ended && tick === this.branch.ticks - 1) {
       this.over = true;
@@ -172,10 +177,9 @@ export class Track {
   /** Before a tick is played: keep the state now and then, keep and compare hashes. */
   passing(world, tick) {
     if (tick < this.branch.forkTick) return;
-    if (this.gap === 0 && tick >= 8) this.gap = Math.max(5, Math.min(250, Math.round(JUMP_MS / Math.max(0.005, this.stepMs))));
     const frame = this.frameBefore(tick);
     if (frame && frame.tick === tick && !frame.own) this.keep(tick, world.save());
-    else if (this.gap && tick - (frame?.tick ?? 0) >= this.gap) this.keep(tick, world.save());
+    else if (tick - (frame?.tick ?? 0) >= this.gap) this.keep(tick, world.save());
     const {hashes} = this.branch;
     const every = hashes ? hashes.every : EVERY;
     if (tick % every !== 0 || this.ledger.hashes.has(tick)) return;
