@@ -1,5 +1,5 @@
-"""The command line: games are in `inspect`, training in `train`, its runs in `runs`, pictures in `show`, replay files in
-`replays`, watching and playing in `view`, what measures in `speed`.
+"""The command line: games are in `inspect`, training in `train`, its runs in `runs`, pictures in `show`, replay
+files in `replays`, watching and playing in `view`, what measures in `speed`.
 
 Each command turns its options into plain values and calls what does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.

@@ -64,8 +64,8 @@ EPISODES = 10  # what evaluation.episodes is unless said otherwise
 def _measure(folders: list[Path]) -> None:
     """What random play and scripts get, for the first run of each game; the others are given the same figures."""
     from gridmill import evaluate as tool
-    from gridmill.evaluate.others import write_baselines
     from gridmill.config.files import write_whole
+    from gridmill.evaluate.others import write_baselines
     from gridmill.runs.report.folder import BASELINES
 
     known: dict[tuple[str, str], bytes] = {}
