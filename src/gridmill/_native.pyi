@@ -324,6 +324,11 @@ def sum_visible(obs: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, Non
 
 def ppo_loss(logits: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], actions: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]], acted: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, numbers: Sequence[float], d_logits: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], d_values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], ratios: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], means: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
+def leave_on_second_signal(on: bool) -> bool:
+    """
+    listen in front of the handlers of SIGINT and SIGTERM that are installed now, or no more; whether it did
+    """
+
 def shutdown() -> None: ...
 
 def allocations() -> int:
