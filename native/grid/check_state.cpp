@@ -31,7 +31,7 @@ class StateCheck {
   }
 
  private:
-  [[noreturn]] static void refuse(std::uint32_t object, const std::string& what) {
+  [[noreturn]] static void reject(std::uint32_t object, const std::string& what) {
     throw BadState("object " + std::to_string(object) + " " + what);
   }
   static std::string place(std::uint32_t row, std::uint32_t column) {
@@ -46,15 +46,15 @@ class StateCheck {
       const std::uint32_t row = w_.row[object], column = w_.column[object], type = w_.type[object];
       const bool agent = object < p_.num_agents;
       if (type >= p_.types.size() || agent != (type == p_.agent_type))
-        refuse(object, "is of type " + std::to_string(type) + ", which it cannot be");
-      if (row >= p_.height || column >= p_.width) refuse(object, "is outside the map, at " + place(row, column));
+        reject(object, "is of type " + std::to_string(type) + ", which it cannot be");
+      if (row >= p_.height || column >= p_.width) reject(object, "is outside the map, at " + place(row, column));
       if (!w_.on_map(object)) {  // as rules leave what they remove
-        if (agent) refuse(object, "is an agent and has no cell");
+        if (agent) reject(object, "is an agent and has no cell");
         continue;
       }
-      if (type_of(object).terrain) refuse(object, "is terrain, which has no state");
+      if (type_of(object).terrain) reject(object, "is terrain, which has no state");
       if (w_.cell[object] != w_.cell_at(row, column) || w_.code_at(w_.cell[object]) != object + 1)
-        refuse(object, "does not stand where it says, at " + place(row, column));
+        reject(object, "does not stand where it says, at " + place(row, column));
     }
   }
 
@@ -93,28 +93,28 @@ class StateCheck {
   }
 
   void check_object(std::uint32_t object) const {
-    if (!is_vibe(w_.vibe[object])) refuse(object, "has vibe " + std::to_string(w_.vibe[object]));
+    if (!is_vibe(w_.vibe[object])) reject(object, "has vibe " + std::to_string(w_.vibe[object]));
     const std::uint8_t team = w_.collective_of(object);
     if (team != kNeutral && team >= p_.collectives.teams.size())
-      refuse(object, "belongs to collective " + std::to_string(team));
+      reject(object, "belongs to collective " + std::to_string(team));
     const std::size_t tags = p_.tags.changeable.size();
-    if (tags != 0 && tags < 64 && w_.tag_bits()[object] >> tags != 0) refuse(object, "has a tag that does not exist");
+    if (tags != 0 && tags < 64 && w_.tag_bits()[object] >> tags != 0) reject(object, "has a tag that does not exist");
     if (!w_.on_map(object)) return;
     for (std::uint32_t r = 0; r < p_.num_resources; ++r) {
       const std::uint16_t held = w_.held(object)[r];
       const bool room = object < p_.num_agents || can_hold(p_, type_of(object), r);
-      if (held != 0 && !room) refuse(object, "holds " + p_.config.resources[r] + ", for which it has no room");
+      if (held != 0 && !room) reject(object, "holds " + p_.config.resources[r] + ", for which it has no room");
       if (held > 255 && p_.features.resource_high[r] == kNoFeature)
-        refuse(object, "holds more " + p_.config.resources[r] + " than can be shown");
+        reject(object, "holds more " + p_.config.resources[r] + " than can be shown");
     }
   }
 
   void check_agent(std::uint32_t agent) const {
-    if (w_.facing[agent] >= std::size(kCompass)) refuse(agent, "faces direction " + std::to_string(w_.facing[agent]));
+    if (w_.facing[agent] >= std::size(kCompass)) reject(agent, "shows direction " + std::to_string(w_.facing[agent]));
     if (w_.last_action[agent] >= p_.actions.entries.size())
-      refuse(agent, "did action " + std::to_string(w_.last_action[agent]));
+      reject(agent, "did action " + std::to_string(w_.last_action[agent]));
     if (w_.spawn_row[agent] >= p_.height || w_.spawn_column[agent] >= p_.width)
-      refuse(agent, "began outside the map, at " + place(w_.spawn_row[agent], w_.spawn_column[agent]));
+      reject(agent, "began outside the map, at " + place(w_.spawn_row[agent], w_.spawn_column[agent]));
   }
 
   // ---- machines
@@ -129,11 +129,11 @@ class StateCheck {
     check_padding(w_.running, "machines run that do not exist");
     for (std::uint32_t object = 0; object < p_.num_objects; ++object) {
       const std::uint32_t shift = object < p_.num_agents ? p_.token_cache.agent_shift : p_.token_cache.shift;
-      if (w_.converting_byte[object] >> shift != 0) refuse(object, "shows its work outside its tokens");
+      if (w_.converting_byte[object] >> shift != 0) reject(object, "shows its work outside its tokens");
       if (!(w_.running[object >> 6] >> (object & 63) & 1)) continue;
       const std::uint32_t left = w_.done_at[object] - header_.tick;
       if (!w_.on_map(object) || left == 0 || left > longest_run(type_of(object)))
-        refuse(object, "works until tick " + std::to_string(w_.done_at[object]) + ", which it cannot");
+        reject(object, "works until tick " + std::to_string(w_.done_at[object]) + ", which it cannot");
     }
   }
 
@@ -166,7 +166,7 @@ class StateCheck {
     const Range areas = there ? type_of(static_cast<std::uint32_t>(object)).areas : Range{};
     const bool leaves = there && p_.rules.can_spawn && !w_.on_map(static_cast<std::uint32_t>(object));
     if (area >= areas.last - areas.first || (leaves && w_.freed_at()[object] != header_.tick))
-      refuse(agent, "is inside area " + std::to_string(area) + " of object " + std::to_string(object) +
+      reject(agent, "is inside area " + std::to_string(area) + " of object " + std::to_string(object) +
                         ", which does not exist");
   }
 
@@ -178,7 +178,7 @@ class StateCheck {
     expect_finite(w_.agent_stats(0), l_.num_extra_stats, "statistics");
     if (p_.drop_on_overflow) return;
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent)
-      if (w_.agent_counter(AgentCounter::dropped)[agent] != 0) refuse(agent, "has seen more tokens than a row has");
+      if (w_.agent_counter(AgentCounter::dropped)[agent] != 0) reject(agent, "has seen more tokens than a row has");
   }
 
   // Written again from what was checked above, which is why they have room.
@@ -198,14 +198,14 @@ class StateCheck {
       expect_state(same(p_.types[type].code), "tokens of terrain are not those of its type");
     for (std::uint32_t object = 0; object < p_.num_objects; ++object) {
       if (!w_.on_map(object)) continue;
-      const bool faces = p_.actions.shows_facing && object < p_.num_agents;
-      const std::uint16_t facing = faces ? w_.facing_byte[object] : 0;
+      const bool shows = p_.actions.shows_facing && object < p_.num_agents;
+      const std::uint16_t facing = shows ? w_.facing_byte[object] : 0;
       const bool runs = p_.machines.any && (w_.running[object >> 6] >> (object & 63) & 1);
       const std::uint16_t converting = runs ? w_.converting_byte[object] : 0;
       refresh_object(p_, w_, object, header_.tick);
       const bool places =
-          (!faces || facing == w_.facing_byte[object]) && (!runs || converting == w_.converting_byte[object]);
-      if (!places || !same(object + 1)) refuse(object, "does not show what it is");
+          (!shows || facing == w_.facing_byte[object]) && (!runs || converting == w_.converting_byte[object]);
+      if (!places || !same(object + 1)) reject(object, "does not show what it is");
     }
   }
 
@@ -217,7 +217,7 @@ class StateCheck {
       const std::uint8_t* const row = rows_.obs + agent * most * kTokenBytes;
       if (used > most || std::any_of(row + used * kTokenBytes, row + most * kTokenBytes,
                                      [](std::uint8_t byte) { return byte != kNoToken; }))
-        refuse(agent, "sees something behind its " + std::to_string(used) + " tokens");
+        reject(agent, "sees something behind its " + std::to_string(used) + " tokens");
     }
   }
 

@@ -12,12 +12,12 @@ namespace {
 constexpr double kLargest = 1e18;  // more than any sum of credits, rewards or ticks comes to
 constexpr double kSlack = 1e-3;    // of bounds that float32 may round beyond
 
-[[noreturn]] void refuse(const std::string& what, std::int64_t got) {
+[[noreturn]] void reject(const std::string& what, std::int64_t got) {
   throw BadState(what + ", got " + std::to_string(got));
 }
 void expect_from(std::int64_t got, std::int64_t low, std::int64_t high, const char* what) {
   if (got < low || got > high)
-    refuse(std::string(what) + ": expected " + std::to_string(low) + " to " + std::to_string(high), got);
+    reject(std::string(what) + ": expected " + std::to_string(low) + " to " + std::to_string(high), got);
 }
 void expect_one(double got, double low, double high, const char* what) { expect_within(&got, 1, low, high, what); }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -110,8 +109,7 @@ def test_an_evaluation_takes_no_module_from_the_current_folder(
         while not (results := evaluator.poll()):
             time.sleep(0.05)
     assert not (tmp_path / "canary").exists()
-    assert "expected a" in results[0]["error"]
-    assert sys.path[0] != ""
+    assert "expected random, script:NAME or the folder" in results[0]["error"]
 
 
 def test_a_weight_that_pays_infinity_is_refused() -> None:

@@ -81,7 +81,8 @@ def one_of_each(converters: Converters, product: str, amount: int = 1, horizon: 
     key = ("one", product, amount, horizon)
     if key not in converters.schedules:
         converters.schedules[key] = _one_of_each(converters, product, amount, horizon)
-    return converters.schedules[key]
+    found: Schedule | None = converters.schedules[key]
+    return found
 
 
 def _one_of_each(converters: Converters, product: str, amount: int, horizon: int) -> Schedule | None:
@@ -187,7 +188,7 @@ def all_buildings(converters: Converters, product: str, amount: int = 1, horizon
     key = ("all", product, amount, longest)
     if key not in converters.schedules:
         converters.schedules[key] = _all_buildings(converters, product, amount, longest)
-    found = converters.schedules[key]
+    found: Schedule | None = converters.schedules[key]
     return found if found is not None and found.ready <= horizon else None
 
 
