@@ -51,7 +51,7 @@ def main() -> None:
             recorded.append(b + c)
     print(f"{given.episodes} episodes of {given.game}, {given.policy}: {sum(plain) / 2 / given.blocks:.3f} CPU s")
     found = paired_ratio(recorded, plain)
-    print(f"recording {given.replays} of them: x {found}")
+    print(f"recording {given.replays} of them: {found} of that")
 
 
 if __name__ == "__main__":

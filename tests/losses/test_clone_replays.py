@@ -145,7 +145,7 @@ def test_files_that_cannot_be_learned_from(folder: Path, tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_ten_episodes_become_a_clone(tmp_path: Path) -> None:
-    """The arena's script, ten episodes of it: the clone takes more than half of its hearts (21 of 24.8 when written)."""
+    """The arena's script, ten episodes of it: the clone takes more than half of its hearts (21 of 25)."""
     game = games.build("arena_basic_easy_shaped")
     asked = evaluate.ReplayOptions(None, tmp_path / "replays", 10)
     script = evaluate.evaluate(game, "script:arena", 10, 1, replay=asked).score.mean
