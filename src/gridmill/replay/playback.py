@@ -46,7 +46,8 @@ class Playback:
         """Play one tick."""
         if self.tick >= self.end:
             raise ReplayError(f"replay: it ends at tick {self.end}")
-        self.env.step(self.actions[self.tick].astype(np.int32))
+        self.env.actions[:] = self.actions[self.tick]
+        self.env.step()
         self.tick += 1
         self.ended = bool(self.env.terminals[0] or self.env.truncations[0])
         if self.ended and self.tick < self.end:
