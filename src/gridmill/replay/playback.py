@@ -5,14 +5,16 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from gridmill.env import Env
 from gridmill.games.make import make
 from gridmill.replay.blocks import ReplayError, line
-from gridmill.replay.tape import Keyframe, Replay
+
+if TYPE_CHECKING:  # a replay plays itself with what is here
+    from gridmill.replay.tape import Keyframe, Replay
 
 CHECK = 0xFFFF  # the bits of a hash or of a CRC that a check holds
 
@@ -44,7 +46,8 @@ class Playback:
         """Play one tick."""
         if self.tick >= self.end:
             raise ReplayError(f"replay: it ends at tick {self.end}")
-        self.env.step(self.actions[self.tick].astype(np.int32))
+        self.env.actions[:] = self.actions[self.tick]
+        self.env.step()
         self.tick += 1
         self.ended = bool(self.env.terminals[0] or self.env.truncations[0])
         if self.ended and self.tick < self.end:

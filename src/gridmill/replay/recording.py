@@ -107,7 +107,9 @@ def _played(bare: Replay, number: int, keyframes_every: int) -> Replay:
     bare = replace(bare, format=2)
     own = bare.branches[number]
     hashes, checks, frames = list[str](), list[int](), list[Keyframe]()
-    with Playback(bare, number) as playback:
+    # Masks are part of a keyframe and of nothing else here; without them a world is faster.
+    masks = bool(keyframes_every) and own.end - 1 >= keyframes_every
+    with Playback(bare, number, masks=masks) as playback:
         env = playback.env
         names = tuple(env.action_names) or tuple(map(str, range(env.num_actions)))
         wide = 1 if len(names) <= 256 else 2
