@@ -50,8 +50,8 @@ std::vector<float> Tensors::take(const std::string& name, const std::vector<std:
   const auto found = all_.find(name);
   if (found == all_.end()) fail_at("$.tensors", "expected a tensor `" + name + "`, got none");
   if (found->second.shape != shape)
-    fail_at("$.tensors", "expected `" + name + "` of shape " + text_of(shape) + ", got " +
-                             text_of(found->second.shape));
+    fail_at("$.tensors",
+            "expected `" + name + "` of shape " + text_of(shape) + ", got " + text_of(found->second.shape));
   return {found->second.data, found->second.data + found->second.count};
 }
 
