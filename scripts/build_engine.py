@@ -4,15 +4,15 @@
 
 What is compiled is every .cpp of native/ but Python's bindings and the kernels for one kind of CPU, several files at a
 time (headers take longer to read than most files), and of zig's own C++ library only what the module needs: the library
-as zig builds it cannot throw on this target. Objects are kept in build/wasm/ and compiled again when what they were made
-of changes.
+as zig builds it cannot throw on this target. Objects are kept in build/wasm/ and compiled again when what they were
+made of changes.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import gzip
-import hashlib
 import importlib.util
 import os
 import re
@@ -41,23 +41,34 @@ TARGET = [
 ]
 # Nothing for debuggers, which would take a third of the time, and sections of their own for what the linker may drop.
 SMALL = ["-g0", "-ffunction-sections", "-fdata-sections"]
-ENGINE = ["-std=c++20", "-DNDEBUG", f"-I{NATIVE}", "-ffp-contract=off", "-Wall", "-Wextra", "-Wshadow", "-Werror", *SMALL]
+ENGINE = [
+    "-std=c++20",
+    "-DNDEBUG",
+    f"-I{NATIVE}",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Werror",
+    *SMALL,
+]
 FEW = 9  # files in one unit
 
-# What a tick runs is worth the compiler's time; the rest (reading a game, drawing a map, showing a world) is most of it.
+# What reads a game runs once a game: small is enough. (The driver knows -O2 and -Os only: -O1 and -O3 become -O2.)
 READS = re.compile(r"/grid/([a-z]+/)?(compile[^/]*|config|references|program|schema|vocabulary)\.cpp$")
-RARE = re.compile(r"/(maps|scripts|corridor)/|/wasm/(?!network|encoders)")
 ALONE = re.compile(r"_portable\.cpp$")
 
+# Of the library: what the linker asks for.
 LIBCXX = (
-    "algorithm chrono error_category exception functional hash memory new new_handler new_helpers optional "
-    "stdexcept string system_error typeinfo variant vector verbose_abort"
-).split()
+    *("algorithm", "chrono", "error_category", "exception", "functional", "hash", "memory", "new", "new_handler"),
+    *("new_helpers", "optional", "stdexcept", "string", "system_error", "typeinfo", "variant", "vector"),
+    "verbose_abort",
+)
 LIBCXXABI = (
-    "abort_message cxa_aux_runtime cxa_default_handlers cxa_exception cxa_exception_storage cxa_guard cxa_handlers "
-    "cxa_personality cxa_vector cxa_virtual fallback_malloc private_typeinfo stdlib_exception stdlib_new_delete "
-    "stdlib_stdexcept stdlib_typeinfo"
-).split()
+    *("abort_message", "cxa_aux_runtime", "cxa_default_handlers", "cxa_exception", "cxa_exception_storage"),
+    *("cxa_guard", "cxa_handlers", "cxa_personality", "cxa_vector", "cxa_virtual", "fallback_malloc"),
+    *("private_typeinfo", "stdlib_exception", "stdlib_new_delete", "stdlib_stdexcept", "stdlib_typeinfo"),
+)
 TAG = "\t.globl\t__cpp_exception\n\t.tagtype\t__cpp_exception i32\n__cpp_exception:\n"
 
 
@@ -97,17 +108,16 @@ def engine_units(version: str) -> list[Unit]:
         for path in sources
         if ALONE.search(str(path))
     ]
-    rooms: dict[tuple[str, str], list[Path]] = {}
+    rooms: dict[str, list[Path]] = {}
     for path in sources:
         if not ALONE.search(str(path)):
-            reads = READS.search(str(path))
-            room = "-".join((*path.parent.relative_to(NATIVE).parts, *(["reading"] if reads else [])))
-            rooms.setdefault((room, "-O1" if reads or RARE.search(str(path)) else "-O2"), []).append(path)
-    for (room, level), files in rooms.items():
+            room = "-".join(path.parent.relative_to(NATIVE).parts)
+            rooms.setdefault(f"{room}-reading" if READS.search(str(path)) else room, []).append(path)
+    for room, files in rooms.items():
+        flags = (*ENGINE, "-Os" if room.endswith("-reading") else "-O2")
         parts = [files[i : i + FEW] for i in range(0, len(files), FEW)]
-        names = [f"{room}{level}-{i}" for i in range(len(parts))]
-        units += [Unit(name, joined(name, part), (*ENGINE, level)) for name, part in zip(names, parts, strict=True)]
-    return [*units, Unit("version", VERSION, (*ENGINE, "-O1", f'-DGRIDMILL_VERSION="{version}"'))]
+        units += [Unit(f"{room}-{i}", joined(f"{room}-{i}", part), flags) for i, part in enumerate(parts)]
+    return [*units, Unit("version", VERSION, (*ENGINE, "-O2", f'-DGRIDMILL_VERSION="{version}"'))]
 
 
 def library_units(lib: Path) -> list[Unit]:
@@ -116,7 +126,7 @@ def library_units(lib: Path) -> list[Unit]:
     folders += [lib / "libcxxabi" / "src", lib / "libunwind" / "include", lib / "libc" / "include"]
     flags = (
         "-std=c++23",
-        "-O1",
+        "-O2",
         *SMALL,
         "-DNDEBUG",
         "-w",
@@ -129,9 +139,11 @@ def library_units(lib: Path) -> list[Unit]:
     )
     units = [Unit(f"libcxx-{name}", lib / "libcxx" / "src" / f"{name}.cpp", flags) for name in LIBCXX]
     for name in LIBCXXABI:
-        silent = ("-DLIBCXXABI_SILENT_TERMINATE",) if name == "cxa_default_handlers" else ()  # no names of types to print
+        silent = (
+            ("-DLIBCXXABI_SILENT_TERMINATE",) if name == "cxa_default_handlers" else ()
+        )  # no names of types to print
         units.append(Unit(f"libcxxabi-{name}", lib / "libcxxabi" / "src" / f"{name}.cpp", (*flags, *silent)))
-    unwind = ("-std=c23", "-O1", *SMALL, "-w", "-D_LIBUNWIND_HIDE_SYMBOLS", f"-I{lib / 'libunwind' / 'include'}")
+    unwind = ("-std=c23", "-O2", *SMALL, "-w", "-D_LIBUNWIND_HIDE_SYMBOLS", f"-I{lib / 'libunwind' / 'include'}")
     units.append(Unit("unwind", lib / "libunwind" / "src" / "Unwind-wasm.c", unwind))
     return [*units, Unit("tag", written(BUILD / "tag.s", TAG), ())]
 
@@ -164,12 +176,12 @@ def compile_unit(compiler: Path, unit: Unit) -> str:
     return ""
 
 
-def link(compiler: Path, units: Sequence[Unit], library: bool) -> None:
+def link(compiler: Path, units: Sequence[Unit]) -> None:
+    """As C, so that zig's own C++ library stays out."""
     objects = [str(BUILD / f"{unit.name}.o") for unit in units]
     flags = ["-O2", "-s", "-mexec-model=reactor", "-Wl,--no-entry", "-Wl,-z,stack-size=1048576"]
-    kind = "cc" if library else "c++"
     made = BUILD / "engine.wasm"
-    command = [str(compiler), kind, *TARGET, *flags, *objects, "-o", str(made)]
+    command = [str(compiler), "cc", *TARGET, *flags, *objects, "-o", str(made)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"build_engine: linking failed: {done.stderr[-6000:]}")
@@ -190,20 +202,26 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     jobs = parser.parse_args().jobs
     began = time.monotonic()
-    BUILD.mkdir(parents=True, exist_ok=True)
     compiler = zig()
-    units = [*engine_units(version_text()), *library_units(compiler.parent / "lib")]
-    with ThreadPoolExecutor(jobs) as pool:
-        failures = [text for text in pool.map(lambda unit: compile_unit(compiler, unit), units) if text]
-    if failures:
-        sys.exit("build_engine: " + "\n".join(failures))
-    link(compiler, units, True)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with open(BUILD / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests in two processes may both find that it is missing
+        build(compiler, jobs)
     data = MODULE.read_bytes()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{MODULE.relative_to(ROOT)}: {len(data)} bytes, {len(gzip.compress(data, 9))} gzipped; "
         f"{time.monotonic() - began:.0f} s, {used.ru_utime + used.ru_stime:.0f} CPU-s"
     )
+
+
+def build(compiler: Path, jobs: int) -> None:
+    units = [*engine_units(version_text()), *library_units(compiler.parent / "lib")]
+    with ThreadPoolExecutor(jobs) as pool:
+        failures = [text for text in pool.map(lambda unit: compile_unit(compiler, unit), units) if text]
+    if failures:
+        sys.exit("build_engine: " + "\n".join(failures))
+    link(compiler, units)
 
 
 if __name__ == "__main__":

@@ -32,12 +32,12 @@ struct StateArray {
   }
 };
 
-// What the sizes of the arrays hang on. Arrays that a game has no use for are empty. 64 bits on every machine: a product
-// of them that does not fit an address is refused, not cut off.
+// What the sizes of the arrays hang on. Arrays that a game has no use for are empty. 64 bits on every machine: a
+// product of them that does not fit an address is refused, not cut off.
 struct StateSizes {
   std::uint64_t num_agents = 0, num_objects = 0, num_resources = 0, num_teams = 0, num_codes = 0, num_names = 0;
   std::uint64_t num_action_counters = 0, num_terms = 0, num_extra_stats = 0;
-  std::uint64_t height = 0, width = 0, num_cells = 0;    // cells of the padded grid
+  std::uint64_t height = 0, width = 0, num_cells = 0;  // cells of the padded grid
   std::uint32_t plane_rows = 0, num_strips = 0;        // of the occupancy bitmap
   std::uint32_t visited_words = 0, visited_tiles = 0;  // words of 8 x 8 cells, words per row of tiles
   std::uint64_t token_cache_bytes = 0;

@@ -174,8 +174,8 @@ class Attend final : public OfTokens {
         join_(tensors, "encoder.join", latents_ * hidden_, hidden_, true),
         found_(latents_ * hidden_) {
     if (hidden_ % heads_ != 0)
-      fail_at("$.config.hidden", "expected a multiple of heads = " + std::to_string(heads_) + ", got " +
-                                     std::to_string(hidden_));
+      fail_at("$.config.hidden",
+              "expected a multiple of heads = " + std::to_string(heads_) + ", got " + std::to_string(hidden_));
   }
 
   void run(const void* obs, float* out) override {
@@ -204,7 +204,8 @@ class Attend final : public OfTokens {
     value_.run(mixed_.data(), values_.data(), count);
     const std::size_t part = hidden_ / heads_;
     for (std::size_t latent = 0; latent < latents_; ++latent)
-      for (std::size_t head = 0; head < heads_; ++head) attend(count, latent * hidden_ + head * part, head * part, part);
+      for (std::size_t head = 0; head < heads_; ++head)
+        attend(count, latent * hidden_ + head * part, head * part, part);
   }
 
   // One head of one latent: a mean of values, weighted by how well their keys fit the query.
@@ -222,8 +223,7 @@ class Attend final : public OfTokens {
       total += weight;
     }
     for (std::size_t i = 0; i < count; ++i)
-      for (std::size_t k = 0; k < part; ++k)
-        found_[at + k] += weight_[i] / total * values_[i * hidden_ + column + k];
+      for (std::size_t k = 0; k < part; ++k) found_[at + k] += weight_[i] / total * values_[i * hidden_ + column + k];
   }
 
   std::size_t hidden_, heads_, latents_;

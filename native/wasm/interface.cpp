@@ -29,7 +29,8 @@ struct OpeningFields {
   static auto fields() {
     return std::tuple{field("kind", &Self::kind, "which engine plays it"),
                       field("name", &Self::name, "what saved states call the game"),
-                      field("seed", &Self::seed, "decimal digits"), field("masks", &Self::masks, "whether to have masks")};
+                      field("seed", &Self::seed, "decimal digits"),
+                      field("masks", &Self::masks, "whether to have masks")};
   }
 };
 
@@ -48,8 +49,8 @@ GRIDMILL_EXPORT(gridmill_version) std::int32_t gridmill_version() {
 
 // ---- worlds
 
-GRIDMILL_EXPORT(gridmill_open) std::int32_t gridmill_open(const char* how, std::size_t how_size, const char* tree,
-                                           std::size_t tree_size) {
+GRIDMILL_EXPORT(gridmill_open)
+std::int32_t gridmill_open(const char* how, std::size_t how_size, const char* tree, std::size_t tree_size) {
   return guarded(0, [&] {
     const auto fields = decode<OpeningFields>(parse_json(text(how, how_size)));
     const Opening opening{fields.kind, fields.name, seed_of(fields.seed), fields.masks};
@@ -130,7 +131,8 @@ GRIDMILL_EXPORT(gridmill_save) std::int32_t gridmill_save(std::int32_t world) {
   });
 }
 
-GRIDMILL_EXPORT(gridmill_restore) std::int32_t gridmill_restore(std::int32_t world, const char* data, std::size_t size) {
+GRIDMILL_EXPORT(gridmill_restore)
+std::int32_t gridmill_restore(std::int32_t world, const char* data, std::size_t size) {
   return guarded(-1, [&] {
     world_at(world).restore({data, size});
     return 0;
@@ -161,7 +163,8 @@ GRIDMILL_EXPORT(gridmill_script) std::int32_t gridmill_script(std::int32_t world
   return guarded(-1, [&] { return world_at(world).add_script({name, size}); });
 }
 
-GRIDMILL_EXPORT(gridmill_script_act) std::int32_t gridmill_script_act(std::int32_t world, std::int32_t script, std::uint32_t agent) {
+GRIDMILL_EXPORT(gridmill_script_act)
+std::int32_t gridmill_script_act(std::int32_t world, std::int32_t script, std::uint32_t agent) {
   return guarded(-1, [&] { return world_at(world).ask_script(script, agent); });
 }
 

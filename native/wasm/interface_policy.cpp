@@ -42,7 +42,6 @@ std::int32_t gridmill_policy_think(std::int32_t policy, std::int32_t world, std:
 GRIDMILL_EXPORT(gridmill_policy_act)
 std::int32_t gridmill_policy_act(std::int32_t policy, std::int32_t world, std::uint32_t agent, std::int32_t greedy,
                                  float temperature, std::uint64_t seed, std::uint64_t step) {
-  return guarded(-1, [&] {
-    return policy_at(policy).act(world_at(world), agent, {greedy != 0, temperature, seed, step});
-  });
+  return guarded(-1,
+                 [&] { return policy_at(policy).act(world_at(world), agent, {greedy != 0, temperature, seed, step}); });
 }

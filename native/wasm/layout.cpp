@@ -9,7 +9,7 @@
 namespace gridmill::wasm {
 namespace {
 
-constexpr double kEnumerated = 16;             // features with fewer values have a slot for each
+constexpr double kEnumerated = 16;              // features with fewer values have a slot for each
 constexpr const char* kSigned = "last_reward";  // 128 means zero
 constexpr std::size_t kMostSlots = 32'767;
 

@@ -1,5 +1,5 @@
-// What the C interface keeps between calls: open worlds and policies by number, and the one buffer that results are left
-// in. A call that fails leaves its one-line message there.
+// What the C interface keeps between calls: open worlds and policies by number, and the one buffer that results are
+// left in. A call that fails leaves its one-line message there.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The parts of a policy (src/gridmill/policy/) for one row at a time: tensors by name, dense layers, encoders and cores.
-// Bag, scan, LSTM, dense layers and the draw of an action are the portable kernels of learn/, so their numbers are those
-// of GRIDMILL_ISA=portable to the bit; `cnn`, `attend` and `gru`, which have no kernel, are written out here.
+// The parts of a policy (src/gridmill/policy/) for one row at a time: tensors by name, dense layers, encoders and
+// cores. Bag, scan, LSTM, dense layers and the draw of an action are the portable kernels of learn/, so their numbers
+// are those of GRIDMILL_ISA=portable to the bit; `cnn`, `attend` and `gru`, which have no kernel, are written out here.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace gridmill::wasm {
 
 struct Seen {
-  bool tokens = false;  // else vectors
+  bool tokens = false;                       // else vectors
   std::size_t num_agents = 0, obs_size = 0;  // obs_size: numbers of a row
   std::vector<std::string> actions;
   // Of tokens.

@@ -71,8 +71,8 @@ void Policy::begin(const World& world) {
 const Thought& Policy::think(const World& world, std::uint32_t agent) {
   if (world_ != world.id()) throw std::invalid_argument("begin(world) comes before the first question");
   if (agent >= agents_.size())
-    throw std::invalid_argument("agent " + std::to_string(agent) + " is not in [0, " +
-                                std::to_string(agents_.size()) + ")");
+    throw std::invalid_argument("agent " + std::to_string(agent) + " is not in [0, " + std::to_string(agents_.size()) +
+                                ")");
   Memory& own = agents_[agent];
   const Moment now = world.moment();
   if (own.when == now) return own.thought;
@@ -95,8 +95,7 @@ void Policy::run(const World& world, std::uint32_t agent, Memory& own) {
   heads_->run(x.data(), out.data());
   own.thought.value = out.back();
   own.thought.logits.clear();
-  for (const auto at : actions_)
-    own.thought.logits.push_back(at < 0 ? kForbidden : out[static_cast<std::size_t>(at)]);
+  for (const auto at : actions_) own.thought.logits.push_back(at < 0 ? kForbidden : out[static_cast<std::size_t>(at)]);
   allow(world, agent, own.thought);
 }
 
@@ -134,7 +133,8 @@ std::int32_t Policy::act(const World& world, std::uint32_t agent, const Choice& 
     const std::vector<float> shares = thought.shares(1.0f);
     return static_cast<std::int32_t>(std::max_element(shares.begin(), shares.end()) - shares.begin());
   }
-  if (!(choice.temperature > 0)) throw std::invalid_argument("temperature: expected more than 0; greedy takes the best");
+  if (!(choice.temperature > 0))
+    throw std::invalid_argument("temperature: expected more than 0; greedy takes the best");
   std::vector<float> logits = thought.logits;
   if (choice.temperature != 1.0f)
     for (float& logit : logits) logit /= choice.temperature;

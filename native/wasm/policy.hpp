@@ -50,7 +50,7 @@ class Policy {
   std::unique_ptr<Encoder> encoder_;
   std::vector<Dense> layers_;
   std::unique_ptr<Core> core_;
-  std::unique_ptr<Dense> heads_;  // actor and critic, whose number is the last
+  std::unique_ptr<Dense> heads_;       // actor and critic, whose number is the last
   std::vector<std::int32_t> actions_;  // where the world's actions are among the policy's; -1: nowhere
   bool all_known_ = true;              // they are the same
   std::uint64_t world_ = 0;            // the id of the one it plays; 0: none yet

@@ -20,9 +20,8 @@ namespace {
 Value features_of(const grid::Vocabulary& vocabulary) {
   Value::List list;
   for (const auto& feature : vocabulary.features)
-    list.push_back({Value::Dict{{"id", number(list.size())},
-                                {"name", {feature.name}},
-                                {"normalization", {feature.normalizer}}}});
+    list.push_back(
+        {Value::Dict{{"id", number(list.size())}, {"name", {feature.name}}, {"normalization", {feature.normalizer}}}});
   return {std::move(list)};
 }
 
@@ -52,9 +51,10 @@ void describe(const GridBatch& batch, Value::Dict& info) {
   info.push_back({"name", {program.config.name}});
   info.push_back({"height", number(program.height)});
   info.push_back({"width", number(program.width)});
-  info.push_back({"window", {Value::Dict{{"height", number(program.window.height)},
-                                         {"width", number(program.window.width)},
-                                         {"shape", {program.config.observation.window}}}}});
+  info.push_back({"window",
+                  {Value::Dict{{"height", number(program.window.height)},
+                               {"width", number(program.window.width)},
+                               {"shape", {program.config.observation.window}}}}});
   info.push_back({"features", features_of(vocabulary)});
   info.push_back({"objectTypes", list_of(types)});
   info.push_back({"resources", list_of(program.config.resources)});
@@ -88,9 +88,19 @@ std::vector<std::int32_t> objects(GridBatch& batch) {
   batch.look(0, [&](auto& tick) {
     const grid::World view(tick.program, tick.state);
     grid::each_object(tick.program, view, tick.header.tick, [&](const grid::SeenNumbers& seen) {
-      const std::int32_t fixed[] = {seen.object, seen.type,   seen.row,    seen.column,     seen.vibe, seen.collective,
-                                    seen.agent,  seen.group,  seen.facing, seen.frozen,     seen.converting,
-                                    seen.uses,   static_cast<std::int32_t>(seen.tags.size())};
+      const std::int32_t fixed[] = {seen.object,
+                                    seen.type,
+                                    seen.row,
+                                    seen.column,
+                                    seen.vibe,
+                                    seen.collective,
+                                    seen.agent,
+                                    seen.group,
+                                    seen.facing,
+                                    seen.frozen,
+                                    seen.converting,
+                                    seen.uses,
+                                    static_cast<std::int32_t>(seen.tags.size())};
       out.insert(out.end(), std::begin(fixed), std::end(fixed));
       out.insert(out.end(), seen.tags.begin(), seen.tags.end());
       out.push_back(static_cast<std::int32_t>(seen.inventory.size()));

@@ -9,8 +9,8 @@ using prospector::State;
 
 namespace {
 
-constexpr const char* kGoodNames[prospector::kGoods] = {"iron",          "nickel",   "water_ice", "pge",
-                                                        "rare_isotopes", "volatiles"};
+constexpr const char* kGoodNames[prospector::kGoods] = {"iron", "nickel",        "water_ice",
+                                                        "pge",  "rare_isotopes", "volatiles"};
 
 template <class T>
 Value by_good(const T* six) {
@@ -135,16 +135,18 @@ void inspect(ProspectorBatch& batch, Value::Dict& out) {
     }
     out.push_back({"ship", ship(s)});
     out.push_back({"cargo", by_good(s.cargo)});
-    out.push_back({"market", {Value::Dict{{"price", by_good(s.price)},
-                                          {"previous", by_good(s.prev_price)},
-                                          {"stock", by_good(s.stock)},
-                                          {"sales", by_good(s.sales)}}}});
+    out.push_back({"market",
+                   {Value::Dict{{"price", by_good(s.price)},
+                                {"previous", by_good(s.prev_price)},
+                                {"stock", by_good(s.stock)},
+                                {"sales", by_good(s.sales)}}}});
     out.push_back({"sectors", {std::move(sectors)}});
     out.push_back({"links", {std::move(links)}});
-    out.push_back({"lastStep", {Value::Dict{{"action", number(s.action)},
-                                            {"ticks", number(s.dt)},
-                                            {"invalid", {s.invalid != 0}},
-                                            {"reward", number(s.reward)}}}});
+    out.push_back({"lastStep",
+                   {Value::Dict{{"action", number(s.action)},
+                                {"ticks", number(s.dt)},
+                                {"invalid", {s.invalid != 0}},
+                                {"reward", number(s.reward)}}}});
   });
 }
 

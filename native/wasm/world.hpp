@@ -45,9 +45,9 @@ class World {
 
   virtual std::uint64_t hash() = 0;
   virtual WorldHeader header() = 0;
-  virtual bool ended() const = 0;                    // the last step ended the episode
-  virtual std::vector<double> stats() = 0;           // [agent][statistic], of this episode so far
-  virtual std::vector<double> ended_stats() = 0;     // the same of the last episode that ended; empty: none has
+  virtual bool ended() const = 0;                 // the last step ended the episode
+  virtual std::vector<double> stats() = 0;        // [agent][statistic], of this episode so far
+  virtual std::vector<double> ended_stats() = 0;  // the same of the last episode that ended; empty: none has
   virtual Bytes array(Array which) const = 0;
 
   virtual std::vector<std::string> script_names() const = 0;

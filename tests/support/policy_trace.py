@@ -1,4 +1,4 @@
-"""What policies with drawn weights do in Python: run with GRIDMILL_ISA=portable, cases as JSON on stdin, answers on stdout.
+"""What policies with drawn weights do in Python. Cases come as JSON on stdin, answers go to stdout.
 
 A case names a game, the settings of a network, how many steps and whether dense layers shall be the core's own
 (`exact`) instead of torch's, which Python prefers where the core has no fast products.

@@ -117,7 +117,10 @@ def test_what_does_not_fit_is_refused_in_one_line(both: dict[str, tuple[dict[str
     def changed(**parts: Any) -> dict[str, Any]:
         return job | {"head": head | parts}
 
-    shorter = [[name, [*shape[:-1], shape[-1] - 1]] if name == "actor.bias" else [name, shape] for name, shape in head["tensors"]]
+    shorter = [
+        [name, [*shape[:-1], shape[-1] - 1]] if name == "actor.bias" else [name, shape]
+        for name, shape in head["tensors"]
+    ]
     wrong = {
         "expected none, scan, lstm or gru in a page, got 'own.py:Core' - at `$.config.core`": changed(
             config=head["config"] | {"core": "own.py:Core"}

@@ -70,8 +70,9 @@ TEXTS = {
     '{"a": 1e999}': "expected a finite number, got one that is too large - at `$.a`",
     '{"a": 9223372036854775808}': "expected an int of at most 64 bits, got a larger one - at `$.a`",
     '{"a": 1, "a": 2}': "expected a key once, got `a` twice - at `$`",
-    '{"a": "\\ud800"}': "JSON: expected text that can be written as UTF-8, got a lone surrogate, got `\"` at byte 13 - at `$.a`",
-    '{"a": "\\x"}': "JSON: expected an escape of JSON behind a backslash, got `\"` at byte 9 - at `$.a`",
+    '{"a": "\\ud800"}': "JSON: expected text that can be written as UTF-8, got a lone surrogate, "
+    'got `"` at byte 13 - at `$.a`',
+    '{"a": "\\x"}': 'JSON: expected an escape of JSON behind a backslash, got `"` at byte 9 - at `$.a`',
     '{"a": "\n"}': "JSON: expected text without control characters, and its end, got `\\n` at byte 7 - at `$.a`",
     "[" * 100_000: "expected a config at most 64 levels deep, got more - at `$`",
     "true": "expected a dict, got true - at `$`",
@@ -86,7 +87,9 @@ def test_text_that_is_no_json_is_refused_where_it_breaks() -> None:
 def test_numbers_and_escapes_are_read_as_python_reads_them() -> None:
     """A tree as text plays as the tree; JSON.parse on the way would change large ints."""
     text = json.dumps(TOY.core_tree()).replace('"', ' "', 1).replace("toy", "t\\u006fy")
-    plain, spaced = ask(*({"do": "play", "open": opening(TOY, 0) | {"tree": t}, "steps": 1} for t in (TOY.core_tree(), text)))
+    plain, spaced = ask(
+        *({"do": "play", "open": opening(TOY, 0) | {"tree": t}, "steps": 1} for t in (TOY.core_tree(), text))
+    )
     assert plain == spaced
 
 
@@ -161,5 +164,5 @@ def test_without_a_module_the_message_says_how_to_get_one(tmp_path: Path, monkey
         engine.path()
     monkeypatch.setattr(engine, "BUILDER", Path(__file__))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(engine.EngineMissing, match="`pip install ziglang==0.17.0` and `make viewer` build it"):
+    with pytest.raises(engine.EngineMissing, match=r"`pip install ziglang==0\.17\.0` and `make viewer` build it"):
         engine.path()

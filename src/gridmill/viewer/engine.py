@@ -27,7 +27,9 @@ def path() -> Path:
         return MODULE
     state = "older than native/" if MODULE.exists() else "not there"
     if not BUILDER.exists():
-        raise EngineMissing(f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; install gridmill again")
+        raise EngineMissing(
+            f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; install gridmill again"
+        )
     if importlib.util.find_spec("ziglang") is None:
         raise EngineMissing(
             f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; "
@@ -37,7 +39,9 @@ def path() -> Path:
     done = subprocess.run([sys.executable, str(BUILDER)], capture_output=True, text=True)
     if done.returncode != 0 or not MODULE.exists():
         reason = (done.stderr.strip().splitlines() or ["no reason was given"])[0]
-        raise EngineMissing(f"viewer: the engine of pages could not be built: {reason[:300]}; `make viewer` shows all of it")
+        raise EngineMissing(
+            f"viewer: the engine of pages could not be built: {reason[:300]}; `make viewer` shows all of it"
+        )
     return MODULE
 
 
