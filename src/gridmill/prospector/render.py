@@ -99,16 +99,16 @@ def _draw_belt(canvas: Canvas, view: Mapping[str, Any], width: int, scale: int) 
         if sector["visited"] and number:
             canvas.disc(*at[number], radius * 0.45, mixed(colour, INK, 0.5))
     _draw_ship(canvas, at[here], scale)
-    row, column, size = canvas.height - 1.5 * scale, 2.0 * scale, _letters(scale)
+    foot, left, size = canvas.height - 3 * scale // 2, 2 * scale, _letters(scale)
     for kind, colour in KINDS.items():
-        canvas.disc(row, column, 0.6 * scale, colour)
-        column = canvas.text(int(row) - 3 * size, int(column + scale), kind, SOFT, size) + 1.5 * scale
-    canvas.text(int(row) - 3 * size, int(column), "numbers: ticks", SOFT, size)
+        canvas.disc(foot, left, 0.6 * scale, colour)
+        left = canvas.text(foot - 3 * size, left + scale, kind, SOFT, size) + 3 * scale // 2
+    canvas.text(foot - 3 * size, left, "numbers: ticks", SOFT, size)
 
 
 def _letters(scale: int) -> int:
     """The size of letters."""
-    return max(1, round(scale / 6))
+    return max(1, scale // 6)
 
 
 def _draw_ship(canvas: Canvas, at: tuple[float, float], scale: int) -> None:
