@@ -1,4 +1,4 @@
-"""Cloning from replays: what is learned from is what was played, by whom it should be, and one command makes a clone."""
+"""Cloning from replays: what is learned from is what was played, by whom it should be."""
 
 from __future__ import annotations
 
@@ -93,12 +93,14 @@ def clone(folder: Path, epochs: int = 4, **changes: Any) -> Run:
 
 
 @pytest.mark.parametrize("encoder", ["bag", "cnn", "attend"])
-def test_any_encoder_learns_from_them(folder: Path, encoder: str) -> None:
-    trainer = Trainer(clone(folder, policy__encoder=encoder, optimizer__learning_rate=0.01))
-    found = [trainer.epoch() for _ in range(12)]
+def test_any_encoder_learns_from_them(tmp_path: Path, encoder: str) -> None:
+    """Somebody who always does the same."""
+    replay.write(tmp_path / "a.replay", replay.record(berries(), 0, moves(20, 2, 0, 1) + 2, {"*": "human"}))
+    trainer = Trainer(clone(tmp_path, policy__encoder=encoder, optimizer__learning_rate=0.01, trainer__masks=False))
+    found = [trainer.epoch() for _ in range(4)]
     trainer.close()
-    assert found[-1]["loss/clone"] < 0.9 * found[0]["loss/clone"]
-    assert found[-1]["teacher/agreement"] > found[0]["teacher/agreement"]
+    assert found[-1]["loss/clone"] < 0.5 * found[0]["loss/clone"]
+    assert found[-1]["teacher/agreement"] > 0.99
     assert "loss/policy" not in found[0]
 
 

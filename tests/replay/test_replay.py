@@ -93,7 +93,7 @@ def test_how_many_can_be_saved(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected a folder for 1 to 2 episodes, got 3"):
         evaluate.evaluate("toy", "random", 2, 0, replay=ReplayOptions(None, tmp_path, 3))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gridmill.replay.record.MOST_LOG", 10_000)
+        patch.setattr("gridmill.replay.recording.MOST_LOG", 10_000)
         with pytest.raises(ReplayError, match="record fewer episodes"):
             evaluate.evaluate("toy", "random", 4, 0, replay=ReplayOptions(None, tmp_path, 2))
 

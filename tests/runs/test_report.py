@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gridmill import games
-from gridmill.evaluate import baseline_record
+from gridmill.evaluate.others import baseline_record
 from gridmill.run import Run
 from gridmill.runs.log import RunLog
 from gridmill.runs.report import page as report

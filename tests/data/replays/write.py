@@ -20,7 +20,9 @@ def main() -> None:
     for name in ("grid", "prospector"):
         old = replay.read(HERE.parent / "4590d82" / f"{name}.replay")
         first = old.branches[0]
-        tape = replay.record(old.game, old.seed, old.actions, first.who, old.played_by, name, ["best"], keyframes_every=100)
+        tape = replay.record(
+            old.game, old.seed, old.actions, first.who, old.played_by, name, ["best"], keyframes_every=100
+        )
         actions = np.random.default_rng(0).integers(0, 4, (5, tape.agents))
         tape = replay.fork(tape, 0, 30, actions, {"0": "human"}, "a fork")
         replay.write(HERE / f"{name}.replay", tape)

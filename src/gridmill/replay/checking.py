@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,7 +38,9 @@ class Finding:
         """The tick or ticks, in words."""
         if self.tick is None:
             return ""
-        return f"at tick {self.tick}" if self.since in (None, self.tick) else f"between tick {self.since} and {self.tick}"
+        return (
+            f"at tick {self.tick}" if self.since in (None, self.tick) else f"between tick {self.since} and {self.tick}"
+        )
 
 
 def check(tape: Replay) -> list[Finding]:
@@ -79,7 +81,7 @@ class _Comparison:
                 return said
         if branch.end in leaves:
             forks |= dict.fromkeys(leaves[branch.end], self.env.save([0]))
-        return Finding(self.number, branch.ticks, **self.done)
+        return self._found()
 
     def _ticks(self, leaves: dict[int, list[int]], forks: dict[int, bytes]) -> Iterator[Finding | None]:
         env, branch = self.env, self.branch
@@ -130,10 +132,14 @@ class _Comparison:
             self.done["hashes"] += 1
         return None
 
+    def _found(self) -> Finding:
+        done = self.done
+        return Finding(self.number, self.branch.ticks, done["hashes"], done["checks"], done["keyframes"])
+
     def _differs(self, what: str, tick: int, since: int | None = None) -> Finding:
         first = min(self.since, tick) if since is None else since
         tick = max(tick, self.branch.fork_tick) if tick < 0 else tick
-        return Finding(self.number, self.branch.ticks, **self.done, difference=what, tick=tick, since=max(first, 0))
+        return replace(self._found(), difference=what, tick=tick, since=max(first, 0))
 
 
 def expect_equal(tape: Replay) -> None:
