@@ -2,14 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(shell find native -name '*.[ch]pp') CMakeLists.txt
+NATIVE := $(shell find native -name '*.[ch]pp' -not -path 'native/wasm/*') CMakeLists.txt
+PAGE := $(shell find native/wasm -name '*.[ch]pp')
 NATIVE_TESTS := $(shell find tests/native -name '*.[ch]pp')
 PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: help demo test test-full test-portable test-aarch64 test-avx512 bench check docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
+.PHONY: help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +20,7 @@ help:
 	@echo "make test-portable  all every-change tests with the kernels for any CPU"
 	@echo "make test-aarch64   native tests and golden hashes for aarch64, under qemu"
 	@echo "make test-avx512    native tests with AVX-512 in an emulator; TEST=observe_ for some of them"
+	@echo "make viewer     the engine as a WebAssembly module, for pages (minutes, once)"
 	@echo "make bench      the commands behind docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, clang-tidy, longest files"
 	@echo "make docs       the documentation as a site in site/"
@@ -43,7 +45,7 @@ $(VENV)/.train: pyproject.toml $(VENV)/.base
 	$(BIN)/pip install --quiet --no-build-isolation -e ".[train]"
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml $(VENV)/.base
+$(VENV)/.dev: pyproject.toml $(VENV)/.base $(VENV)/.zig
 	$(BIN)/pip install --quiet --no-build-isolation -e ".[dev]"
 	@touch $@
 
@@ -62,6 +64,10 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.base
 	.venv-peers-train/bin/python bench/peers/build_puffer.py
 	@touch $@
 
+$(VENV)/.zig: pyproject.toml $(VENV)/.base
+	$(BIN)/pip install --quiet "ziglang==0.17.0"
+	@touch $@
+
 build: $(VENV)/.base
 peers: .venv-peers/.ready
 peers-train: .venv-peers-train/.ready
@@ -73,9 +79,9 @@ demo: $(VENV)/.train
 	$(BIN)/gridmill eval runs/demo --policy runs/demo --episodes 4
 	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
 
-# The native tests under ASan and UBSan are compiled while pip downloads; pytest runs them (row S1).
+# The native tests under ASan and UBSan and the module of pages are compiled while pip downloads; pytest runs them (row S1).
 test: $(BIN)/python
-	$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dev asan-build
+	$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dev asan-build viewer
 	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
 PARALLEL := -n 2 --dist loadgroup
 
@@ -91,6 +97,10 @@ test-portable: $(VENV)/.dev native-test
 
 test-aarch64: $(VENV)/.tools
 	scripts/test_aarch64.sh
+
+# The engine for pages; see src/gridmill/viewer/engine.py.
+viewer: $(VENV)/.zig
+	$(BIN)/python scripts/build_engine.py
 
 native-build asan-build tsan-build: %-build: $(VENV)/.tools
 	cmake --preset $(preset_$*) > /dev/null
@@ -121,7 +131,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check src tests scripts bench examples
 	$(BIN)/ruff format --check src tests scripts bench examples
 	$(BIN)/mypy
-	@$(BIN)/clang-format --dry-run --Werror $(filter %.hpp %.cpp,$(NATIVE)) $(NATIVE_TESTS)
+	@$(BIN)/clang-format --dry-run --Werror $(filter %.hpp %.cpp,$(NATIVE)) $(PAGE) $(NATIVE_TESTS)
 	@$(MAKE) --no-print-directory build/.tidy
 	@echo "longest files:"
 	@wc -l $(PACKAGE) $(filter %.hpp %.cpp,$(NATIVE)) | grep -v total | sort -rn | head -n 10
@@ -131,7 +141,7 @@ check: $(VENV)/.dev
 # files of the grid that read a game (those named in CMakeLists.txt), which take clang longest.
 TIDY := $(shell find native -name '*.cpp' -not -path 'native/bind/*' -not -name '*_avx*' | \
   grep -vE '/grid/([a-z]+/)?(compile[^/]*|config|references|program|schema|vocabulary)\.cpp$$')
-build/.tidy: .clang-tidy $(NATIVE) $(VENV)/.dev
+build/.tidy: .clang-tidy $(NATIVE) $(PAGE) $(VENV)/.dev
 	printf '%s\n' $(TIDY) | xargs -P 2 -I {} $(BIN)/clang-tidy --quiet {} -- -std=c++20 -Inative
 	@mkdir -p build
 	@touch $@
@@ -139,7 +149,7 @@ build/.tidy: .clang-tidy $(NATIVE) $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix src tests scripts bench examples
 	$(BIN)/ruff format src tests scripts bench examples
-	$(BIN)/clang-format -i $(filter %.hpp %.cpp,$(NATIVE)) $(NATIVE_TESTS)
+	$(BIN)/clang-format -i $(filter %.hpp %.cpp,$(NATIVE)) $(PAGE) $(NATIVE_TESTS)
 	$(BIN)/python -m nanobind.stubgen -q -m gridmill._native -o src/gridmill/_native.pyi
 
 docs: $(VENV)/.docs

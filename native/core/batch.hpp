@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "core/phases.hpp"
 #include "core/signal.hpp"
 #include "core/thread_pool.hpp"
+#include "core/threads.hpp"
 #include "core/worlds.hpp"
 
 namespace gridmill {
@@ -526,7 +526,7 @@ class Batch {
   bool ready_ = false, fresh_ = true;
   Job job_ = Job::step;  // what the lanes do when they are sent
   std::optional<WorldFault> fault_;
-  std::mutex fault_mutex_;
+  Mutex fault_mutex_;
   std::atomic<bool> busy_{false};
   std::uint32_t forks_;
   std::array<bool, kPhases> used_phases_{};  // by any game: a phase nobody uses needs no clock

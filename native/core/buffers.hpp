@@ -2,50 +2,13 @@
 // alive, so an array someone holds stays readable after the batch is closed.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <new>
-#include <utility>
+
+#include "core/memory.hpp"
 
 namespace gridmill {
-
-// Zeroed memory straight from the kernel: pages nobody touches (final_obs) cost nothing, and large blocks ask
-// for huge pages, because thousands of worlds stepped in turn would otherwise miss the TLB all the time.
-class Pages {
- public:
-  Pages() = default;
-  explicit Pages(std::size_t bytes) {
-    constexpr std::size_t kHuge = std::size_t{2} << 20;
-    const bool huge = bytes >= kHuge;
-    size_ = (bytes + kHuge + 4095) / 4096 * 4096;
-    void* p = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
-    mapped_ = static_cast<std::byte*>(p);
-    const auto misaligned = reinterpret_cast<std::uintptr_t>(mapped_) % kHuge;
-    data_ = mapped_ + (huge && misaligned ? kHuge - misaligned : 0);
-#ifdef MADV_HUGEPAGE
-    if (huge) madvise(data_, bytes / kHuge * kHuge, MADV_HUGEPAGE);  // a wish; without it everything still works
-#endif
-  }
-  ~Pages() {
-    if (mapped_) munmap(mapped_, size_);
-  }
-  Pages(Pages&& other) noexcept { *this = std::move(other); }
-  Pages& operator=(Pages&& other) noexcept {
-    std::swap(mapped_, other.mapped_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  std::byte* data() const { return data_; }
-
- private:
-  std::byte *mapped_ = nullptr, *data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 template <class Obs>
 class Buffers {

@@ -13,6 +13,13 @@ enum class Isa {
   avx512,       // with VBMI and VBMI2, as CPUs since Ice Lake and Zen 4: observation too
 };
 
+// Whether there is anything to choose: elsewhere only the portable kernels need to be there.
+#if defined(__x86_64__)
+constexpr bool kSeveralIsas = true;
+#else
+constexpr bool kSeveralIsas = false;
+#endif
+
 Isa isa_of_cpu();  // the most that this CPU and its operating system can
 Isa isa();         // what is in force: the same, unless capped
 const char* name_of(Isa isa);

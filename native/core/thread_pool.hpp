@@ -8,8 +8,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <thread>
 #include <vector>
+
+#include "core/threads.hpp"
 
 namespace gridmill {
 
@@ -46,7 +47,7 @@ class ThreadPool {
   const std::size_t workers_;
   const Work work_;
   std::deque<Lane> lanes_;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
   alignas(64) std::atomic<std::uint32_t> bell_{0};
   std::atomic<bool> stop_{false};
 };

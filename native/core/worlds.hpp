@@ -2,8 +2,6 @@
 // views of both that a tick needs; and the bytes of a saved world. Nothing here steps anything or knows of threads.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -12,6 +10,7 @@
 
 #include "core/buffers.hpp"
 #include "core/game.hpp"
+#include "core/memory.hpp"
 #include "core/scripted_rows.hpp"
 #include "core/signal.hpp"
 #include "core/snapshot.hpp"
@@ -281,7 +280,7 @@ class Worlds {
         Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks, with_signal) + script_bytes;
     const double per_world = static_cast<double>(block_bytes + shape.num_agents * per_row);
     const double need = static_cast<double>(count) * per_world;
-    const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+    const double have = memory_of_machine();
     if (need <= have) return;
     const auto mib = [](double bytes) {
       return std::to_string(static_cast<std::uint64_t>(bytes / 1'048'576)) + " MiB";

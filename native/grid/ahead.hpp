@@ -66,7 +66,7 @@ class Ahead {
     const auto left = static_cast<std::uint32_t>(p_.window.radius_columns);
     // The window may hang over the map's edge; asking for what lies before or behind it does no harm.
     const std::byte* line =
-        next_ + l.grid.offset + (std::ptrdiff_t{cell} - up - left) * static_cast<std::ptrdiff_t>(bytes);
+        next_ + l.grid.offset + (static_cast<std::ptrdiff_t>(cell) - up - left) * static_cast<std::ptrdiff_t>(bytes);
     for (std::uint32_t r = 0; r < rows; ++r, line += p_.stride * bytes) ask_for_line(line);
   }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "grid/vocabulary.hpp"
 
@@ -31,15 +32,16 @@ struct StateArray {
   }
 };
 
-// What the sizes of the arrays hang on. Arrays that a game has no use for are empty.
+// What the sizes of the arrays hang on. Arrays that a game has no use for are empty. 64 bits on every machine: a product
+// of them that does not fit an address is refused, not cut off.
 struct StateSizes {
-  std::size_t num_agents = 0, num_objects = 0, num_resources = 0, num_teams = 0, num_codes = 0, num_names = 0;
-  std::size_t num_action_counters = 0, num_terms = 0, num_extra_stats = 0;
-  std::size_t height = 0, width = 0, num_cells = 0;    // cells of the padded grid
+  std::uint64_t num_agents = 0, num_objects = 0, num_resources = 0, num_teams = 0, num_codes = 0, num_names = 0;
+  std::uint64_t num_action_counters = 0, num_terms = 0, num_extra_stats = 0;
+  std::uint64_t height = 0, width = 0, num_cells = 0;    // cells of the padded grid
   std::uint32_t plane_rows = 0, num_strips = 0;        // of the occupancy bitmap
   std::uint32_t visited_words = 0, visited_tiles = 0;  // words of 8 x 8 cells, words per row of tiles
-  std::size_t token_cache_bytes = 0;
-  std::size_t num_areas = 0, areas_of_type = 0, reach_words = 0;
+  std::uint64_t token_cache_bytes = 0;
+  std::uint64_t num_areas = 0, areas_of_type = 0, reach_words = 0;
   // Small numbers in few bytes: thousands of worlds are limited by memory, not by arithmetic.
   bool narrow_grid = false;             // codes fit 8 bits
   bool narrow_action_counters = false;  // counts of an episode fit 16 bits
@@ -55,20 +57,25 @@ struct Layout : StateSizes {
   // The next array; its element is that of whatever it is assigned to. Aligned to the size of an element.
   struct Next {
     Layout& layout;
-    std::size_t count;
+    std::uint64_t count;
     template <class T>
     operator StateArray<T>() const {
       return {layout.take(count, sizeof(T), sizeof(T))};
     }
   };
-  Next next(std::size_t count) { return {*this, count}; }
-  std::size_t take(std::size_t count, std::size_t size, std::size_t alignment) {
-    const std::size_t here = (end_ + alignment - 1) / alignment * alignment;
+  Next next(std::uint64_t count) { return {*this, count}; }
+  std::size_t take(std::uint64_t count, std::uint64_t size, std::uint64_t alignment) {
+    const std::uint64_t here = (end_ + alignment - 1) / alignment * alignment;
     end_ = here + count * size;
-    return here;
+    if (end_ > static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max()))
+      fail_at("$", "expected a world that this machine can address, got one of " + std::to_string(end_) + " bytes");
+    return static_cast<std::size_t>(here);
   }
-  std::size_t whole_lines() { return end_ = (end_ + 63) / 64 * 64; }
-  std::size_t end_ = 0;
+  std::size_t whole_lines() {
+    end_ = (end_ + 63) / 64 * 64;
+    return static_cast<std::size_t>(end_);
+  }
+  std::uint64_t end_ = 0;
 
  public:
   // What every tick touches, side by side and in few lines; Batch asks for it ahead.

@@ -114,11 +114,19 @@ void Grid::record(const T& tick, double* out) {
   }
 }
 
-Worker::Worker(ObserveOptions o)
-    : options(o),
-      fast(isa() >= Isa::avx512 ? observe_avx512
-           : isa() >= Isa::avx2 ? observe_avx2
-                                : observe_portable) {}
+namespace {
+
+ObserveFunction best_observe() {
+  if constexpr (kSeveralIsas) {
+    if (isa() >= Isa::avx512) return observe_avx512;
+    if (isa() >= Isa::avx2) return observe_avx2;
+  }
+  return observe_portable;
+}
+
+}  // namespace
+
+Worker::Worker(ObserveOptions o) : options(o), fast(best_observe()) {}
 
 void Worker::fit(const Program& p) {
   map.fit(p);

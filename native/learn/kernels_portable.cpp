@@ -6,6 +6,9 @@ namespace gridmill::learn {
 
 const Kernels kPortable{bag_forward, bag_backward, scan_forward, scan_backward, sample, ppo};
 
-const Kernels& best() { return isa() >= Isa::avx512_base ? kWide : kPortable; }
+const Kernels& best() {
+  if constexpr (kSeveralIsas) return isa() >= Isa::avx512_base ? kWide : kPortable;
+  else return kPortable;
+}
 
 }  // namespace gridmill::learn

@@ -12,6 +12,9 @@ namespace gridmill::learn {
 
 const Layers kPortableLayers{dense_forward, dense_backward, lstm_forward, lstm_backward};
 
-const Layers& best_layers() { return isa() >= Isa::avx512_base ? kWideLayers : kPortableLayers; }
+const Layers& best_layers() {
+  if constexpr (kSeveralIsas) return isa() >= Isa::avx512_base ? kWideLayers : kPortableLayers;
+  else return kPortableLayers;
+}
 
 }  // namespace gridmill::learn

@@ -154,8 +154,13 @@ def test_importing_gridmill_is_light() -> None:
 # ---- C++
 
 FOLDERS = {path.name for path in NATIVE.iterdir()}
-GAMES = FOLDERS - {"core", "learn", "bind"}
-ROOMS = {game: {"core", game} for game in GAMES} | {"core": {"core"}, "learn": {"core", "learn"}, "bind": FOLDERS}
+GAMES = FOLDERS - {"core", "learn", "bind", "wasm"}
+ROOMS = {game: {"core", game} for game in GAMES} | {
+    "core": {"core"},
+    "learn": {"core", "learn"},
+    "bind": FOLDERS - {"wasm"},
+    "wasm": FOLDERS - {"bind"},
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 

@@ -71,12 +71,13 @@ void write_dense(const Program& p, const std::uint8_t* rows, std::size_t num_row
 
 namespace {
 
-void look_at_object(const Program& p, const World& w, std::uint32_t object, std::uint32_t tick, SeenObject& seen) {
-  if (!p.vocabulary->vibes.empty()) seen.vibe = p.vocabulary->vibes[w.vibe[object]];
+void look_at_object(const Program& p, const World& w, std::uint32_t object, std::uint32_t tick, SeenNumbers& seen) {
+  seen.object = static_cast<int>(object);
+  if (!p.vocabulary->vibes.empty()) seen.vibe = w.vibe[object];
   for (std::uint32_t i = 0; i < p.num_resources; ++i)
-    if (const int held = w.held(object)[i]) seen.inventory.emplace_back(p.config.resources[i], held);
+    if (const int held = w.held(object)[i]) seen.inventory.emplace_back(static_cast<int>(i), held);
   if (const std::uint8_t team = w.collective_of(object); team != kNeutral)
-    seen.collective = p.vocabulary->teams[p.collectives.teams[team].batch_id];
+    seen.collective = p.collectives.teams[team].batch_id;
   const Type& type = p.types[w.type[object]];
   if (p.machines.any && (w.running[object / 64] >> (object % 64) & 1))
     seen.converting = static_cast<int>(w.done_at[object] - tick);
@@ -86,30 +87,58 @@ void look_at_object(const Program& p, const World& w, std::uint32_t object, std:
   if (object >= p.num_agents) return;
   seen.agent = static_cast<int>(object);
   seen.group = w.group[object];
-  seen.facing = kDirections[w.facing[object]].name;
+  seen.facing = w.facing[object];
   if (p.actions.can_freeze) seen.frozen = w.frozen[object];
+}
+
+SeenObject named(const Program& p, const SeenNumbers& numbers) {
+  const auto at = [](const auto& names, int number) { return names[static_cast<std::size_t>(number)]; };
+  SeenObject seen;
+  seen.type = at(p.types, numbers.type).name;
+  if (numbers.vibe >= 0) seen.vibe = at(p.vocabulary->vibes, numbers.vibe);
+  if (numbers.facing >= 0) seen.facing = kDirections[static_cast<std::size_t>(numbers.facing)].name;
+  seen.row = numbers.row;
+  seen.column = numbers.column;
+  seen.agent = numbers.agent;
+  seen.group = numbers.group;
+  seen.frozen = numbers.frozen;
+  seen.converting = numbers.converting;
+  if (numbers.uses >= 0) seen.uses = numbers.uses;
+  if (numbers.collective >= 0) seen.collective = at(p.vocabulary->teams, numbers.collective);
+  for (const int tag : numbers.tags) seen.tags.push_back(at(p.vocabulary->tags, tag));
+  for (const auto& [resource, amount] : numbers.inventory)
+    seen.inventory.emplace_back(at(p.config.resources, resource), amount);
+  return seen;
 }
 
 }  // namespace
 
+bool look_at_cell(const Program& p, const World& w, std::uint32_t row, std::uint32_t column, std::uint32_t tick,
+                  SeenNumbers& seen) {
+  const std::uint16_t code = w.code_at(w.cell_at(row, column));
+  if (code == kEmpty) return false;
+  std::vector<int> tags = std::move(seen.tags);
+  auto inventory = std::move(seen.inventory);
+  tags.clear();
+  inventory.clear();
+  seen = {};
+  seen.tags = std::move(tags);
+  seen.inventory = std::move(inventory);
+  seen.row = static_cast<int>(row);
+  seen.column = static_cast<int>(column);
+  seen.type = static_cast<int>(w.type_of(code));
+  const bool has_state = code <= p.num_objects;
+  if (has_state) look_at_object(p, w, code - 1u, tick, seen);
+  else if (!p.vocabulary->vibes.empty()) seen.vibe = 0;
+  const Type& type = p.types[static_cast<std::size_t>(seen.type)];
+  for (std::uint16_t tag = 0; tag < p.vocabulary->tags.size(); ++tag)
+    if (has_state ? w.has_tag(code - 1u, tag) : type.tag_set[tag]) seen.tags.push_back(tag);
+  return true;
+}
+
 std::vector<SeenObject> inspect_world(const Program& p, const World& w, std::uint32_t tick) {
   std::vector<SeenObject> objects;
-  for (std::uint32_t r = 0; r < p.height; ++r)
-    for (std::uint32_t c = 0; c < p.width; ++c) {
-      const std::uint16_t code = w.code_at(w.cell_at(r, c));
-      if (code == kEmpty) continue;
-      SeenObject seen;
-      seen.row = static_cast<int>(r);
-      seen.column = static_cast<int>(c);
-      const Type& type = p.types[w.type_of(code)];
-      seen.type = type.name;
-      const bool has_state = code <= p.num_objects;
-      if (has_state) look_at_object(p, w, code - 1u, tick, seen);
-      else if (!p.vocabulary->vibes.empty()) seen.vibe = p.vocabulary->vibes[0];
-      for (std::uint16_t tag = 0; tag < p.vocabulary->tags.size(); ++tag)
-        if (has_state ? w.has_tag(code - 1u, tag) : type.tag_set[tag]) seen.tags.push_back(p.vocabulary->tags[tag]);
-      objects.push_back(std::move(seen));
-    }
+  each_object(p, w, tick, [&](const SeenNumbers& seen) { objects.push_back(named(p, seen)); });
   return objects;
 }
 

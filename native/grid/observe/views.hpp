@@ -22,6 +22,30 @@ std::vector<NamedToken> describe_row(const Program& program, const std::uint8_t*
 std::vector<std::string> dense_channels(const Vocabulary& vocabulary);
 void write_dense(const Program& program, const std::uint8_t* rows, std::size_t num_rows, std::uint8_t* out);
 
+struct SeenNumbers;
+bool look_at_cell(const Program& program, const World& world, std::uint32_t row, std::uint32_t column,
+                  std::uint32_t tick, SeenNumbers& seen);  // false: there is nothing
+
+// An object by numbers: places in the names of the program (types, resources) and of the batch (vibes, collectives,
+// tags). One record serves for a whole world, so that looking at many objects does not ask for memory.
+struct SeenNumbers {
+  int object = -1;  // its number for as long as it is there; -1: terrain
+  int type = 0, row = 0, column = 0;
+  int vibe = -1, collective = -1;  // -1: none
+  int agent = -1, group = -1, facing = -1, frozen = 0;
+  int converting = 0, uses = -1;  // uses: -1 without a limit
+  std::vector<int> tags;
+  std::vector<std::pair<int, int>> inventory;  // resource, amount
+};
+
+template <class Visit>
+void each_object(const Program& program, const World& world, std::uint32_t tick, Visit visit) {
+  SeenNumbers seen;
+  for (std::uint32_t r = 0; r < program.height; ++r)
+    for (std::uint32_t c = 0; c < program.width; ++c)
+      if (look_at_cell(program, world, r, c, tick, seen)) visit(seen);
+}
+
 struct SeenObject {
   std::string type, vibe;
   std::string facing;  // agents

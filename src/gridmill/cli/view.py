@@ -1,0 +1,156 @@
+"""The commands for watching and playing: view, play."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from gridmill.env import GameConfig
+
+app = typer.Typer(rich_markup_mode=None)
+
+Export = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write one HTML file with everything inside; no server.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the world, of a game.")]
+Host = Annotated[str, typer.Option(help="Address to serve at.")]
+Port = Annotated[int, typer.Option(help="Port; 0 is any that is free.")]
+AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Let other machines in, who have the address.")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")]
+Others = Annotated[
+    str, typer.Option(metavar="WHO", help="script:NAME, random or noop.", show_default="the game's first script")
+]
+
+
+@app.command()
+def view(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE|RUN|GAME]", help="A replay, a run's folder or a game; or two replays."),
+    ] = None,
+    export: Export = None,
+    seed: Seed = 0,
+    others: Others = "",
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    allow_remote: AllowRemote = False,
+    no_browser: NoBrowser = False,
+) -> None:
+    """Watch replays in a page that plays them again, and take over anywhere."""
+    start, files, root = _opened(what or [], seed, others)
+    _shown(start, files, root, export, (host, port, allow_remote, no_browser))
+
+
+@app.command()
+def play(
+    game: Annotated[str, typer.Argument(help="A game's name, or path/to/file.py[:function].")],
+    agent: Annotated[int, typer.Option(help="The agent you play.")] = 0,
+    seed: Seed = 0,
+    others: Others = "",
+    terminal: Annotated[bool, typer.Option("--terminal", help="In this terminal, as text.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --terminal: where the replay goes.", show_default="GAME.replay"),
+    ] = None,
+    export: Export = None,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    allow_remote: AllowRemote = False,
+    no_browser: NoBrowser = False,
+) -> None:
+    """Play a game yourself; what you play is a replay."""
+    from gridmill import games
+    from gridmill.viewer.start import new_game
+
+    config = games.build(game)
+    start = new_game(config, seed, agent, others)
+    if terminal:
+        if export is not None:
+            raise ValueError("--terminal and --export do not go together")
+        _at_terminal(config, seed, agent, start["play"]["others"], save)
+        return
+    if save is not None:
+        raise ValueError("--save goes with --terminal; the page has a button for it")
+    _shown(start, {}, Path.cwd(), export, (host, port, allow_remote, no_browser))
+
+
+def _at_terminal(game: GameConfig, seed: int, agent: int, others: str, save: Path | None) -> None:
+    from gridmill import replay
+    from gridmill.viewer.terminal import Table, play_in_terminal
+
+    place = save or Path(f"{game.name}{replay.SUFFIX}")
+    if place.exists():
+        raise ValueError(f"expected a new file to save to, got `{place}`, which exists: use --save FILE")
+    table = Table(game, seed, agent, others)
+    played = play_in_terminal(table)
+    if played is None:
+        typer.echo("nothing was played")
+        return
+    replay.write(place, played)
+    typer.echo(f"played {len(table.actions)} ticks, reward {table.reward:.3f}; wrote {place}")
+
+
+def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], dict[str, Path], Path]:
+    """What the page begins with, its files by name, and the folder that a server shows."""
+    from gridmill import games, replay
+    from gridmill.viewer.start import new_game, replays_of
+
+    if len(what) > 2:
+        raise ValueError(f"expected at most two replays side by side, got {len(what)}")
+    paths = []
+    for name in what:
+        path = Path(name)
+        if path.is_dir():
+            found = replays_of(path)
+            if not found:
+                raise ValueError(
+                    f"no replays in `{name}`: `gridmill eval {name} --policy {name} --replay FILE` writes one"
+                )
+            path = found[0]
+        elif not path.is_file():
+            if len(what) > 1:
+                raise ValueError(f"expected two replays, got `{name}`")
+            return new_game(games.build(name), seed, None, others), {}, Path.cwd()
+        replay.read(path)  # whoever types a wrong name hears it here, not in a page
+        paths.append(path)
+    files = {f"open-{number}.replay": path for number, path in enumerate(paths)}
+    named = [{"name": path.name, "url": url} for url, path in files.items()]
+    root = Path(what[0]) if what and Path(what[0]).is_dir() else paths[0].parent if paths else Path.cwd()
+    return {"files": named}, files, root
+
+
+def _shown(
+    start: dict[str, Any],
+    files: dict[str, Path],
+    root: Path,
+    export: Path | None,
+    server: tuple[str, int, bool, bool],
+) -> None:
+    from gridmill.config.files import write_whole
+    from gridmill.viewer import engine
+    from gridmill.viewer.export import exported, page_files
+
+    module = engine.read()
+    if export is not None:
+        inside = [(entry["name"], files[entry["url"]].read_bytes()) for entry in start["files"]]
+        page = exported(start, module, inside).encode()
+        write_whole(export, page)
+        typer.echo(f"wrote {export} ({len(page) / 1000:.0f} kB)")
+        return
+    import webbrowser
+
+    from gridmill.viewer.serve import serve
+
+    host, port, allow_remote, no_browser = server
+    with serve(page_files(start, module, files), root, host=host, port=port, allow_remote=allow_remote) as running:
+        typer.echo(f"open {running.url}")
+        typer.echo("Ctrl-C ends it.")
+        if not no_browser:
+            webbrowser.open(running.url)
+        try:
+            running.wait()
+        except KeyboardInterrupt:
+            typer.echo("")

@@ -1,0 +1,56 @@
+"""The engine that pages run: where its WebAssembly module is, and how a checkout makes it.
+
+A wheel has the module inside. A checkout builds it (`make viewer`, or here at the first use) with the compiler of
+`pip install ziglang`, and again when native/ is newer: a page with another engine than Python would find differences
+where there are none.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+MODULE = Path(__file__).parent / "page" / "engine.wasm"
+CHECKOUT = Path(__file__).parents[3]
+BUILDER = CHECKOUT / "scripts" / "build_engine.py"
+
+
+class EngineMissing(RuntimeError):
+    """There is no module, and none can be made here: one line that says what would help."""
+
+
+def path() -> Path:
+    """The module, made first where it is missing or older than what it is made of."""
+    if not _stale():
+        return MODULE
+    state = "older than native/" if MODULE.exists() else "not there"
+    if not BUILDER.exists():
+        raise EngineMissing(f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; install gridmill again")
+    if importlib.util.find_spec("ziglang") is None:
+        raise EngineMissing(
+            f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; "
+            "`pip install ziglang==0.17.0` and `make viewer` build it"
+        )
+    print("viewer: the engine of pages is built first; it takes some minutes, once", file=sys.stderr)
+    done = subprocess.run([sys.executable, str(BUILDER)], capture_output=True, text=True)
+    if done.returncode != 0 or not MODULE.exists():
+        reason = (done.stderr.strip().splitlines() or ["no reason was given"])[0]
+        raise EngineMissing(f"viewer: the engine of pages could not be built: {reason[:300]}; `make viewer` shows all of it")
+    return MODULE
+
+
+def read() -> bytes:
+    """The module's bytes."""
+    return path().read_bytes()
+
+
+def _stale() -> bool:
+    if not MODULE.exists():
+        return True
+    sources = CHECKOUT / "native"
+    if not BUILDER.exists() or not sources.is_dir():  # installed: what it was made of is not here
+        return False
+    made = MODULE.stat().st_mtime
+    return any(file.stat().st_mtime > made for file in sources.rglob("*.?pp") if file.parent.name != "bind")

@@ -1,0 +1,89 @@
+"""A replay, or a game to play, as one HTML file: engine, script, style and data inside. It opens from disk or from a
+mail, asks nobody for anything, and its policy allows exactly its own scripts and style, by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import lzma
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gridmill.viewer.bundle import bundle
+
+PAGE = Path(__file__).with_name("page")
+SHEETS = ("style.css", "panels.css")
+MOST_FILES = 2  # side by side
+# The script is packed too. Unpacked it is an inline script like others: it runs because its hash is named.
+UNPACK = """(async () => {
+  const bytes = Uint8Array.from(atob(document.getElementById("data-script").textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(stream).text();
+  document.body.append(script);
+})();"""
+
+
+def page_files(start: Mapping[str, Any], engine: bytes | Path, files: Mapping[str, bytes | Path]) -> dict[str, Any]:
+    """What a server gives by name: the page, the engine, what to begin with, and files that are not under its root."""
+    own: dict[str, Any] = {
+        path.name: path for path in sorted(PAGE.iterdir()) if path.suffix in (".js", ".css", ".html")
+    }
+    return own | {"engine.wasm": engine, "start.json": json.dumps(start).encode()} | dict(files)
+
+
+def exported(start: Mapping[str, Any], engine: bytes, files: Sequence[tuple[str, bytes]] = ()) -> str:
+    """The page as one file. `start` may name a game to play; `files` are replays by name, two at most."""
+    if len(files) > MOST_FILES:
+        raise ValueError(f"expected at most {MOST_FILES} replays in one page, got {len(files)}")
+    script = bundle({path.name: path.read_text("utf-8") for path in PAGE.glob("*.js")}, "main.js")
+    style = "\n".join((PAGE / name).read_text("utf-8") for name in SHEETS)
+    named = [{"name": name, "inside": f"data-file-{number}"} for number, (name, _) in enumerate(files)]
+    islands = [
+        _island("data-start", "application/json", _json(dict(start) | {"files": named})),
+        _island("data-engine", "application/octet-stream", _text(_dense(engine)), len(engine)),
+        _island("data-script", "application/octet-stream", _text(gzip.compress(script.encode(), 9, mtime=0))),
+        *(
+            _island(f"data-file-{number}", "application/octet-stream", _text(data))
+            for number, (_, data) in enumerate(files)
+        ),
+    ]
+    policy = (
+        f"default-src 'none'; script-src '{_hash(UNPACK)}' '{_hash(script)}' 'wasm-unsafe-eval'; "
+        f"style-src '{_hash(style)}'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    text = (PAGE / "index.html").read_text("utf-8")
+    text = re.sub(r'<link rel="stylesheet"[^>]*>\n', "", text)
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n</head>'
+    text = text.replace("</head>", head)
+    tail = "\n".join([*islands, f"<script>{UNPACK}</script>"])
+    return text.replace('<script type="module" src="main.js"></script>', tail)
+
+
+def _island(name: str, kind: str, text: str, size: int = 0) -> str:
+    """Data that no browser runs: its type is no script's."""
+    return f'<script type="{kind}" id="{name}" data-size="{size}">{text}</script>'
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot end its element, whatever names are in it."""
+    return json.dumps(value).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _dense(data: bytes) -> bytes:
+    """LZMA, as page/lzma.js reads it: two thirds of gzip, at the price of a tenth of a second when the page opens."""
+    how = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}
+    return lzma.compress(data, format=lzma.FORMAT_ALONE, filters=[how])
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

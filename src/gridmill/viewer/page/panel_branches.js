@@ -1,0 +1,114 @@
+// Branches: the episode as it was recorded and everything that was played on from it, as a tree; how they compare.
+
+import {partingTick} from "./branch.js";
+import {css, el, figure, fill, fitted, plain} from "./dom.js";
+import {agentColour} from "./palette.js";
+import {titleOf} from "./players.js";
+
+export class BranchPanel {
+  constructor(app, commands) {
+    this.app = app;
+    this.commands = commands;
+    this.slow = true;
+    this.list = el("ul", {class: "branches", id: "branches"});
+    this.chart = el("canvas", {class: "chart", role: "img", "aria-label": "Reward so far, by branch"});
+    this.said = el("div", {id: "parting"});
+    this.all = el("select", {"aria-label": "Who plays all agents", id: "who-all"});
+    this.node = el("div", {},
+      el("p", {class: "soft"}, "Stop at any tick, choose an agent and take it over: what comes then is a fork. The recorded branch stays as it was."),
+      this.list, el("h3", {}, "Reward so far"), this.chart, this.said,
+      el("h3", {}, "Give everybody to"), el("div", {class: "row"}, this.all, el("button", {type: "button", class: "tool", id: "give-all", onclick: () => commands.giveAll(this.all.value)}, "Fork here")),
+      el("p", {}, el("button", {type: "button", class: "tool strong", onclick: () => commands.save(), id: "save-fork"}, "Save the file with its forks")));
+  }
+
+  rebuild() {
+    const {recording, track} = this.app;
+    const scripts = track.world.scripts.map((name) => `script:${name}`);
+    const names = [...scripts, ...(recording.policy?.canPlay ? ["policy"] : []), "random", "noop"];
+    fill(this.all, names.map((name) => el("option", {value: name}, titleOf(name))));
+    this.key = "";
+  }
+
+  update() {
+    const {app} = this;
+    const {recording, pane} = app;
+    const key = recording.branches.map((branch) => [branch.name, branch.ticks, pane.tracks.get(branch)?.ledger.end]).join() + recording.branches.indexOf(app.track.branch);
+    if (key !== this.key) {
+      this.key = key;
+      fill(this.list, recording.branches.map((branch, i) => this.row(branch, i)));
+      fill(this.said, this.compared());
+    }
+    this.draw();
+  }
+
+  row(branch, i) {
+    const {app, commands} = this;
+    const track = app.pane.tracks.get(branch);
+    const chip = el("i", {class: "chip"});
+    chip.style.background = agentColour(i);
+    let depth = 0;
+    for (let up = branch.parent; up; up = up.parent) depth += 1;
+    const who = Object.entries(branch.who).map(([agent, name]) => `${agent === "*" ? "all" : agent}: ${titleOf(name)}`).join(", ");
+    const reward = track ? figure(track.ledger.totalAt(branch.ticks - 1)) : branch.result?.reward !== undefined ? figure(branch.result.reward * branch.agents) : "–";
+    const shown = app.track.branch === branch;
+    const row = el("li", {class: shown ? "shown" : ""}, chip,
+      el("button", {type: "button", class: "grow name", "aria-pressed": String(shown), onclick: () => app.showBranch(branch)},
+        el("b", {}, plain(branch.name, 30)), el("span", {class: "soft"}, [branch.parent ? ` from ${figure(branch.forkTick)}` : "", ` to ${figure(branch.ticks)}`, branch.tags?.length ? ` · ${plain(branch.tags.join(", "), 30)}` : ""].join("")),
+        who && el("p", {class: "soft"}, plain(who, 90))),
+      el("span", {class: "figure"}, reward),
+      el("button", {type: "button", class: "tool", title: "Show it beside", "aria-label": `Show ${plain(branch.name, 30)} beside`, onclick: () => commands.beside(branch)}, "◫"));
+    row.style.marginLeft = `${Math.min(5, depth) * 14}px`;
+    return row;
+  }
+
+  /** Where the shown branch parts from the one it came from (or from the other pane's), and what that brought. */
+  compared() {
+    const {app} = this;
+    const mine = app.track.branch;
+    const other = app.panes.length > 1 ? app.panes[1 - app.active].track.branch : mine.parent;
+    if (!other || other === mine || other.agents !== mine.agents) return null;
+    const tick = partingTick(mine, other);
+    const end = Math.min(mine.ticks, other.ticks);
+    const theirs = app.panes.length > 1 ? app.panes[1 - app.active].track : app.pane.trackOf(other);
+    const [a, b] = [app.track.ledger.totalAt(end - 1), theirs.ledger.totalAt(end - 1)];
+    return el("p", {}, tick === null ? "They act alike as far as both go. " : ["They part at tick ", el("button", {type: "button", class: "tool", onclick: () => app.seek(tick)}, figure(tick)), ". "],
+      `At tick ${figure(end)}: ${figure(a)} here, ${figure(b)} in ${plain(other.name, 30)} (${a >= b ? "+" : "−"}${figure(Math.abs(a - b))}).`);
+  }
+
+  draw() {
+    const {context: c, width, height} = fitted(this.chart);
+    c.clearRect(0, 0, width, height);
+    const {recording, pane} = this.app;
+    const tracks = recording.branches.map((branch, i) => ({branch, i, track: pane.tracks.get(branch)})).filter(({track}) => track);
+    let [low, high, end] = [0, 1e-9, 1];
+    for (const {track} of tracks) {
+      end = Math.max(end, track.branch.ticks);
+      for (let k = 0; k <= 60; k += 1) {
+        const value = track.ledger.totalAt(Math.floor((track.ledger.end * k) / 60) - 1);
+        low = Math.min(low, value);
+        high = Math.max(high, value);
+      }
+    }
+    const x = (tick) => (tick / end) * (width - 6) + 3;
+    const y = (value) => height - 4 - ((value - low) / (high - low)) * (height - 20);
+    for (const {track, i, branch} of tracks) {
+      c.beginPath();
+      const from = Math.max(0, branch.forkTick - 1);
+      const points = Math.min(width, Math.max(2, track.ledger.end - from));
+      for (let k = 0; k <= points; k += 1) {
+        const tick = from + Math.floor(((track.ledger.end - from) * k) / points);
+        const [px, py] = [x(tick), y(track.ledger.totalAt(tick - 1))];
+        if (k) c.lineTo(px, py);
+        else c.moveTo(px, py);
+      }
+      c.strokeStyle = agentColour(i);
+      c.lineWidth = branch === this.app.track.branch ? 2.6 : 1.6;
+      c.stroke();
+    }
+    c.fillStyle = css("--soft");
+    c.font = "11px system-ui, sans-serif";
+    c.fillText(figure(high), 4, 11);
+    c.fillStyle = css("--ink");
+    c.fillRect(x(this.app.tick), 0, 1, height);
+  }
+}

@@ -1,0 +1,70 @@
+// The side of the page: five panels under tabs. Only the one that is open is kept up to date, some times a second.
+
+import {AgentPanel} from "./panel_agent.js";
+import {BranchPanel} from "./panel_branches.js";
+import {SeesPanel} from "./panel_sees.js";
+import {StatsPanel} from "./panel_stats.js";
+import {WorldPanel} from "./panel_world.js";
+import {el} from "./dom.js";
+
+const FAST = 33; // ms between two updates of a panel
+const SLOW = 150; // of one that costs more
+
+export class Sidebar {
+  constructor(app, commands) {
+    this.app = app;
+    this.panels = [
+      {name: "Agent", panel: new AgentPanel(app, commands)}, {name: "Sees", panel: new SeesPanel(app)}, {name: "World", panel: new WorldPanel(app, commands)},
+      {name: "Stats", panel: new StatsPanel(app)}, {name: "Branches", panel: new BranchPanel(app, commands)},
+    ];
+    this.tabs = this.panels.map(({name}, i) => el("button", {
+      type: "button", role: "tab", id: `tab-${i}`, "aria-controls": `panel-${i}`, onclick: () => this.open(i),
+      onkeydown: (event) => this.arrows(event, i),
+    }, name));
+    this.bodies = this.panels.map(({panel}, i) => el("div", {role: "tabpanel", class: "panel", id: `panel-${i}`, "aria-labelledby": `tab-${i}`, tabindex: 0}, panel.node));
+    this.node = el("aside", {class: "side", "aria-label": "Panels"}, el("div", {class: "tabs", role: "tablist"}, this.tabs), this.bodies);
+    for (const name of ["change", "branch", "panes"]) app.on(name, () => this.rebuild());
+    for (const name of ["tick", "select", "overlays", "redraw", "check", "play"]) app.on(name, () => (this.stale = true));
+    app.on("frame", (now) => this.frame(now));
+    this.open(2);
+  }
+
+  open(index) {
+    this.shown = index;
+    this.tabs.forEach((tab, i) => {
+      tab.setAttribute("aria-selected", String(i === index));
+      tab.tabIndex = i === index ? 0 : -1;
+    });
+    this.bodies.forEach((body, i) => (body.hidden = i !== index));
+    this.stale = true;
+    this.updated = 0;
+  }
+
+  arrows(event, i) {
+    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!by) return;
+    const next = (i + by + this.tabs.length) % this.tabs.length;
+    this.open(next);
+    this.tabs[next].focus();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  rebuild() {
+    if (!this.app.track) return;
+    for (const {panel} of this.panels) panel.rebuild();
+    this.stale = true;
+    this.updated = 0;
+  }
+
+  frame(now) {
+    const {track, pane} = this.app;
+    if (!track || !pane.seen || (!this.stale && track.done)) return;
+    const {panel} = this.panels[this.shown];
+    const wait = panel.slow ? SLOW : FAST;
+    if (now - (this.updated ?? 0) < (this.stale ? wait : 400)) return;
+    this.stale = false;
+    this.updated = now;
+    panel.update();
+  }
+}

@@ -1,0 +1,129 @@
+// What if: from the tick that is shown, the selected agent tries every action it could take, and everybody plays on for a
+// while. Bars say what each was worth. It runs beside the picture, in a world of its own, a few milliseconds per frame.
+
+import {el, figure, fill, plain, show} from "./dom.js";
+import {Players, titleOf} from "./players.js";
+
+const SLICE = 7; // ms of a frame
+
+export class WhatIf {
+  constructor(app, commands) {
+    this.app = app;
+    this.commands = commands;
+    this.by = el("select", {"aria-label": "Who plays on", id: "whatif-by"});
+    this.ticks = el("select", {"aria-label": "For how many ticks", id: "whatif-ticks"}, [10, 25, 50, 100, 200].map((n) => el("option", {value: n, selected: n === 50}, `${n} ticks`)));
+    this.button = el("button", {type: "button", class: "tool", id: "whatif", onclick: () => this.toggle()}, "Try every action");
+    this.list = el("ol", {class: "whatif"});
+    this.said = el("p", {class: "soft"});
+    this.node = el("div", {}, el("h3", {}, "What if"), el("div", {class: "row"}, this.button, this.by, this.ticks), this.said, this.list);
+    app.on("frame", () => this.work());
+    for (const name of ["tick", "branch", "panes", "select"]) app.on(name, () => this.stop());
+  }
+
+  rebuild() {
+    this.stop();
+    const {track, recording} = this.app;
+    const names = [...(recording.policy?.canPlay ? ["policy"] : []), ...track.world.scripts.map((name) => `script:${name}`), "random"];
+    fill(this.by, names.map((name) => el("option", {value: name}, `then ${titleOf(name)}`)));
+  }
+
+  toggle() {
+    if (this.job) this.stop();
+    else this.commands.guarded("what if", () => this.start());
+  }
+
+  async start() {
+    const {app} = this;
+    const {track} = app;
+    const agent = Math.max(0, app.selected);
+    app.pause();
+    const name = this.by.value;
+    const policy = name === "policy" ? await this.commands.makePolicy() : null;
+    const world = track.open();
+    world.restore(track.world.save());
+    const masks = world.masks(agent);
+    const actions = [...masks.keys()].filter((action) => masks[action]);
+    const tries = name.startsWith("script:") ? 1 : 6; // a script does the same again
+    this.job = {
+      world, agent, name, policy, tick: track.shownTick, from: world.save(), ticks: Number(this.ticks.value), tries, actions, sums: new Map(actions.map((action) => [action, []])),
+      queue: actions.flatMap((action) => Array.from({length: tries}, (_, i) => ({action, i}))), run: null, track,
+      players: new Players({branch: track.branch, world, info: track.info, recording: track.recording}),
+    };
+    if (policy) this.job.players.usePolicy(policy);
+    fill(this.button, "Stop");
+    this.show();
+  }
+
+  stop() {
+    if (!this.job) return;
+    this.job.players.close();
+    this.job.world.close();
+    this.job = null;
+    fill(this.button, "Try every action");
+  }
+
+  /** Some milliseconds of rollouts. */
+  work() {
+    const {job} = this;
+    if (!job) return;
+    const until = performance.now() + SLICE;
+    while (performance.now() < until) {
+      if (!job.run && !this.begin(job)) {
+        this.show();
+        this.stop();
+        return;
+      }
+      this.step(job);
+    }
+    this.show();
+  }
+
+  begin(job) {
+    const next = job.queue.shift();
+    if (!next) return false;
+    job.world.restore(job.from);
+    job.players.forget();
+    job.run = {...next, left: job.ticks, sum: 0, tick: job.tick};
+    return true;
+  }
+
+  /** One tick: in the first the agent does what is tried and the others what they did; then all play on. */
+  step(job) {
+    const {run, world, players, track, agent} = job;
+    const first = run.tick === job.tick;
+    const row = new Int32Array(track.info.numAgents);
+    for (let i = 0; i < row.length; i += 1) {
+      const recorded = first ? track.branch.action(run.tick, i) : -1;
+      row[i] = recorded >= 0 ? recorded : players.answer(job.name, i, run.tick + 7919 * run.i, world);
+    }
+    if (first) row[agent] = run.action;
+    world.step(row);
+    run.sum += world.rewards[agent];
+    run.tick += 1;
+    run.left -= 1;
+    if (run.left > 0 && !world.ended) return;
+    job.sums.get(run.action).push(run.sum);
+    job.run = null;
+  }
+
+  show() {
+    const {job} = this;
+    const rows = job.actions.map((action) => {
+      const sums = job.sums.get(action);
+      return {action, count: sums.length, mean: sums.reduce((a, b) => a + b, 0) / Math.max(1, sums.length)};
+    });
+    rows.sort((a, b) => b.mean - a.mean);
+    const [low, high] = [Math.min(0, ...rows.map((row) => row.mean)), Math.max(1e-9, ...rows.map((row) => row.mean))];
+    const did = job.track.branch.action(job.tick, job.agent);
+    fill(this.list, rows.slice(0, 24).map((row) => {
+      const bar = el("i");
+      bar.style.width = `${(100 * (row.mean - low)) / (high - low)}%`;
+      return el("li", {class: row.action === did ? "next" : ""}, el("span", {}, plain(job.track.info.actionNames[row.action], 28)), el("span", {class: "bar"}, bar), el("b", {}, row.count ? figure(row.mean) : "…"));
+    }));
+    const best = rows[0];
+    const own = rows.find((row) => row.action === did);
+    const open = job.queue.length + (job.run ? 1 : 0);
+    fill(this.said, open ? `${open} rollouts to go` : own ? `Reward of agent ${job.agent} in ${job.ticks} ticks. What it did is ${figure(Math.max(0, best.mean - own.mean))} below the best.` : `Reward of agent ${job.agent} in ${job.ticks} ticks.`);
+    show(this.said, true);
+  }
+}

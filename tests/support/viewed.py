@@ -1,0 +1,88 @@
+"""Replays for the viewer's tests, the pages that show them, and what the native engine says about a tick."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import chromium
+import numpy as np
+
+import gridmill
+from gridmill import games, replay
+from gridmill.env import GameConfig
+from gridmill.viewer import engine
+from gridmill.viewer.export import page_files
+from gridmill.viewer.serve import serve
+
+SEED = 11
+
+
+def tape_of(game: GameConfig, ticks: int, seed: int = SEED) -> replay.Replay:
+    """A replay in which everybody does what the masks allow, by chance."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    with gridmill.make(game, num_worlds=1, seed=seed, masks=True) as env:
+        env.reset()
+        for _ in range(ticks):
+            draws = rng.random(env.masks.shape) * env.masks
+            rows.append(draws.argmax(axis=1).astype(np.int32))
+            env.step(rows[-1])
+            if env.terminals[0] or env.truncations[0]:
+                break
+    return replay.record(game, seed, np.stack(rows), {"*": "random"}, name="recorded")
+
+
+def small_game(name: str) -> GameConfig:
+    return games.build(name)
+
+
+def truth(tape: replay.Replay, tick: int, branch: int = 0) -> dict[str, Any]:
+    """What the native engine shows at a tick of a grid game."""
+    with replay.Playback(tape, branch) as playback:
+        playback.seek(tick)
+        found: dict[str, Any] = playback.env.inspect(0)  # type: ignore[attr-defined]
+        return found
+
+
+@contextmanager
+def served(start: Mapping[str, Any], files: Mapping[str, bytes | Path], root: Path) -> Iterator[str]:
+    """The address of a page that begins with this."""
+    with serve(page_files(start, engine.read(), files), root) as running:
+        yield running.url
+
+
+@contextmanager
+def shown(running: Any, tape: replay.Replay, root: Path, **options: Any) -> Iterator[tuple[Any, chromium.Faults]]:
+    """A page that shows a replay."""
+    start = {"files": [{"name": "a.replay", "url": "a.replay"}]}
+    with (
+        served(start, {"a.replay": replay.encode(tape)}, root) as url,
+        chromium.page_of(running, url, **options) as (page, faults),
+    ):
+        yield page, faults
+
+
+def open_bytes(page: Any, data: bytes, name: str = "x.replay") -> None:
+    """Give a file to a page, as if it had been dropped; whatever is wrong with it becomes a card."""
+    page.evaluate(
+        """async ([text, name]) => {
+          const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+          await gridmill.commands.openFiles([new File([bytes], name)]);
+        }""",
+        [base64.b64encode(data).decode(), name],
+    )
+
+
+def seek(page: Any, tick: int) -> None:
+    """To a tick, and wait until its picture is there."""
+    page.evaluate("(tick) => gridmill.seek(tick)", tick)
+    page.wait_for_function("(tick) => gridmill.arrived && gridmill.pane.drawnTick === tick", arg=tick)
+
+
+def verified(page: Any) -> None:
+    page.wait_for_selector("#badge.verified, #badge.differs")
+    assert page.inner_text("#badge").strip() == "✓ verified"

@@ -1,0 +1,245 @@
+"""The viewer in a real browser: games are opened, scrubbed and followed, played by keyboard, forked, saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chromium
+import pytest
+import viewed
+from typer.testing import CliRunner
+
+from gridmill import cli, games, replay
+from gridmill.viewer import start
+
+GRIDS = ("toy", "arena", "navigation", "cogsguard_arena", "extractor_hub")
+
+
+@pytest.fixture(scope="module")
+def running(request: pytest.FixtureRequest) -> Iterator[Any]:
+    chromium.require(
+        fail="long" in str(request.config.getoption("-m")) and "not" not in str(request.config.getoption("-m"))
+    )
+    with chromium.browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def arena() -> replay.Replay:
+    return viewed.tape_of(games.arena(), 320)
+
+
+def test_a_replay_opens_and_is_verified(running: Any, tmp_path: Path) -> None:
+    tape = viewed.tape_of(games.arena(), 40)
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        viewed.verified(page)
+        viewed.seek(page, 25)
+        page.evaluate("() => gridmill.select(3)")
+        page.wait_for_selector("#agent-name:has-text('Agent 3')")
+        place = page.evaluate("() => { const t = gridmill.pane.scene.byAgent.get(3); return [t.row, t.col]; }")
+        there = next(t for t in viewed.truth(tape, 25)["objects"] if t["agent"] == 3)
+        assert place == [there["row"], there["column"]]
+        assert not faults
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_grid_game_is_scrubbed_and_an_agent_followed(running: Any, name: str, tmp_path: Path) -> None:
+    tape = viewed.tape_of(viewed.small_game(name), 260)
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        viewed.verified(page)
+        chromium.picture(page, f"{name}-open")
+        box = page.locator(".timeline").bounding_box()
+        page.mouse.click(box["x"] + box["width"] * 0.6, box["y"] + 20)
+        page.wait_for_function("() => gridmill.arrived && gridmill.pane.drawnTick === gridmill.tick")
+        assert 140 < page.evaluate("() => gridmill.tick") < 172
+        page.keyboard.press("n")
+        page.keyboard.press("f")
+        for tick in (37, 201, 120):
+            viewed.seek(page, tick)
+            expect_inventory(page, viewed.truth(tape, tick), 0)
+        page.wait_for_timeout(700)
+        chromium.picture(page, f"{name}-follow")
+        centre = page.evaluate(
+            "() => { const p = gridmill.pane; return [p.camera.x, p.camera.y, p.scene.byAgent.get(0)]; }"
+        )
+        assert abs(centre[0] - centre[2]["col"] - 0.5) < 1
+        assert abs(centre[1] - centre[2]["row"] - 0.5) < 1
+        page.keyboard.press("2")
+        page.wait_for_selector("#tokens tr")
+        page.wait_for_timeout(300)
+        chromium.picture(page, f"{name}-sees")
+        assert not faults
+
+
+def expect_inventory(page: Any, world: dict[str, Any], agent: int) -> None:
+    """What the panel says is what the native engine says."""
+    held = next(t for t in world["objects"] if t["agent"] == agent)["inventory"]
+    page.evaluate("() => { gridmill.commands.tab(0); }")
+    page.wait_for_function(
+        "(want) => { const found = {}; for (const li of document.querySelectorAll('#inventory li[data-name]'))"
+        " found[li.dataset.name] = Number(li.querySelector('b').textContent.replace(/\\D/g, ''));"
+        " return JSON.stringify(Object.entries(found).sort()) === want; }",
+        arg=json.dumps(sorted([name, amount] for name, amount in held.items()), separators=(",", ":")),
+    )
+
+
+@pytest.mark.long
+def test_prospector_shows_its_ship_and_market(running: Any, tmp_path: Path) -> None:
+    tape = viewed.tape_of(games.prospector(), 220)
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        viewed.verified(page)
+        viewed.seek(page, tape.branches[0].end // 2)
+        page.keyboard.press("1")
+        page.wait_for_selector(".gauge")
+        with replay.Playback(tape) as playback:
+            playback.seek(tape.branches[0].end // 2)
+            fuel = float(playback.env.obs[0][0]) * 1000
+        assert abs(page.evaluate("() => gridmill.pane.seen.ship.fuel") - fuel) < 0.01
+        chromium.picture(page, "prospector")
+        assert not faults
+
+
+@pytest.mark.long
+def test_a_corridor_opens(running: Any, tmp_path: Path) -> None:
+    with viewed.shown(running, viewed.tape_of(games.corridor(), 40), tmp_path) as (page, faults):
+        viewed.verified(page)
+        chromium.picture(page, "corridor")
+        assert not faults
+
+
+@pytest.mark.long
+def test_five_moves_by_keyboard(running: Any, tmp_path: Path) -> None:
+    begin = start.new_game(games.arena(), 5, 2, "")
+    with viewed.served(begin, {}, tmp_path) as url, chromium.page_of(running, url) as (page, faults):
+        for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight", " "):
+            page.keyboard.press(key)
+        names = page.evaluate(
+            "() => [0,1,2,3,4].map((t) => gridmill.track.info.actionNames[gridmill.track.branch.action(t, 2)])"
+        )
+        assert names == ["move_north", "move_west", "move_south", "move_east", "noop"]
+        assert page.evaluate("() => gridmill.tick") == 5
+        chromium.picture(page, "play")
+        tape = saved(page, tmp_path / "played.replay")
+        assert tape.who(0)[2] == "human"
+        assert tape.who(0)[3] == "script:arena"
+        assert all(finding.equal for finding in replay.check(tape))
+        assert not faults
+
+
+def saved(page: Any, place: Path) -> replay.Replay:
+    with page.expect_download() as waiting:
+        page.click("#save")
+    waiting.value.save_as(place)
+    return replay.read(place)
+
+
+@pytest.mark.long
+def test_a_fork_is_taken_saved_opened_and_checked(running: Any, arena: replay.Replay, tmp_path: Path) -> None:
+    with viewed.shown(running, arena, tmp_path) as (page, faults):
+        viewed.verified(page)
+        viewed.seek(page, 200)
+        page.evaluate("() => gridmill.select(4)")
+        page.keyboard.press("t")
+        for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "y", "x"):
+            page.keyboard.press(key)
+        assert page.evaluate("() => [gridmill.tick, gridmill.track.branch.forkTick]") == [205, 200]
+        page.select_option("#who", "script:arena")
+        page.evaluate("() => { for (let i = 0; i < 150; i++) gridmill.playOn(); }")
+        page.keyboard.press("5")
+        page.wait_for_selector("#parting:has-text('part at tick')")
+        chromium.picture(page, "fork")
+        tape = saved(page, tmp_path / "fork.replay")
+    assert not faults
+    first, second = tape.branches[1:]
+    assert (first.parent, first.fork_tick, first.ticks) == (0, 200, 5)
+    assert (second.parent, second.fork_tick, second.ticks) == (1, 205, 150)
+    names = tape.action_names
+    wanted = ["move_north", "move_north", "move_west", "move_northwest", "attack_nearest"]
+    assert [names[a] for a in first.actions[:, 4]] == wanted
+    assert (first.actions[:, :4] == arena.actions[200:205, :4]).all()
+    assert all(finding.equal for finding in replay.check(tape))
+    result = CliRunner().invoke(cli.app, ["replay", "check", str(tmp_path / "fork.replay")])
+    assert result.exit_code == 0, result.output
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        page.evaluate("() => gridmill.showBranch(gridmill.recording.branches[2])")
+        viewed.verified(page)
+        viewed.seek(page, 300)
+        page.evaluate("() => gridmill.select(4)")
+        expect_inventory(page, viewed.truth(tape, 300, 2), 4)
+        page.keyboard.press("c")
+        page.wait_for_timeout(600)
+        chromium.picture(page, "compare")
+        assert not faults
+
+
+@pytest.mark.long
+def test_a_changed_action_is_named_by_its_tick(running: Any, arena: replay.Replay, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    changed = arena.branches[0].actions.copy()
+    changed[137, 5] = (changed[137, 5] + 1) % 4
+    tape = replace(arena, branches=(replace(arena.branches[0], actions=changed),))
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        page.wait_for_selector("#badge.differs")
+        tick = page.evaluate("() => gridmill.track.check.tick")
+        assert 137 <= tick < 150  # the first state that differs: a blocked move changes nothing at once
+        assert not faults
+
+
+@pytest.mark.long
+def test_an_exported_page_opens_from_disk(running: Any, arena: replay.Replay, tmp_path: Path) -> None:
+    replay.write(tmp_path / "a.replay", arena)
+    page_file = tmp_path / "a.html"
+    result = CliRunner().invoke(cli.app, ["view", str(tmp_path / "a.replay"), "--export", str(page_file)])
+    assert result.exit_code == 0, result.output
+    asked: list[str] = []
+    with chromium.page_of(running, f"{page_file.as_uri()}#tick=100&agent=3") as (page, faults):
+        page.on("request", lambda request: asked.append(request.url))
+        viewed.verified(page)
+        assert page.evaluate("() => [gridmill.tick, gridmill.selected]") == [100, 3]
+        expect_inventory(page, viewed.truth(arena, 100), 3)
+        page.keyboard.press("t")
+        page.keyboard.press("ArrowUp")
+        tape = saved(page, tmp_path / "b.replay")
+        assert all(finding.equal for finding in replay.check(tape))
+        assert not faults
+    assert [url for url in asked if not url.startswith("blob:")] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_themes_phones_and_the_keyboard(running: Any, arena: replay.Replay, scheme: str, tmp_path: Path) -> None:
+    with viewed.shown(running, arena, tmp_path, color_scheme=scheme) as (page, faults):
+        viewed.verified(page)
+        before = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        page.keyboard.press("d")
+        assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") != before
+        page.keyboard.press("d")
+        page.keyboard.press("?")
+        page.wait_for_selector("dialog[open]")
+        chromium.picture(page, f"keys-{scheme}")
+        page.keyboard.press("Escape")
+        for overlay in "whr":
+            page.keyboard.press(overlay)
+        page.keyboard.press("n")
+        viewed.seek(page, 150)
+        chromium.picture(page, f"overlays-{scheme}")
+        names = page.evaluate(
+            "() => [...document.querySelectorAll('button, select, input')].filter((node) => !node.closest('[hidden]')"
+            " && !(node.textContent.trim() || node.ariaLabel || node.labels?.length)).map((node) => node.outerHTML)"
+        )
+        assert names == []
+        assert not faults
+    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+    with viewed.shown(running, arena, tmp_path, color_scheme=scheme, **phone) as (page, faults):
+        viewed.verified(page)
+        page.evaluate("() => gridmill.select(1)")
+        viewed.seek(page, 90)
+        wide = page.evaluate("() => document.documentElement.scrollWidth")
+        assert wide <= 390
+        chromium.picture(page, f"phone-{scheme}")
+        assert not faults

@@ -1,0 +1,177 @@
+"""What a page does with files that mean harm, and with very large ones: a card, text, and a tab that lives."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chromium
+import numpy as np
+import pytest
+import viewed
+
+from gridmill import games, replay
+from gridmill.grid import Scatter
+
+pytestmark = pytest.mark.long
+
+PAYLOADS = (
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)", "\"><svg onload=alert(1)>",
+    "</script><script>alert(1)</script>", "' onmouseover='alert(1)", "{{constructor.constructor('alert(1)')()}}",
+    "<iframe srcdoc='<script>alert(1)</script>'>", "\u202ereversed\u202c", "x" * 10_000, "\u0000\u0007bell",
+    "${alert(1)}", "`;alert(1);`", "<a href=javascript:alert(1)>x</a>", "&lt;script&gt;", "\ufeff\u200b\u2066x",
+    "../../etc/passwd", "<b>bold</b>",
+    "<style>*{display:none}</style>", "<base href=//example.com>",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Any]:
+    chromium.require(fail=True)
+    with chromium.browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def small() -> replay.Replay:
+    return viewed.tape_of(games.arena(num_agents=6), 60)
+
+
+def parts_of(data: bytes) -> tuple[dict[str, Any], bytes]:
+    _, head, body = data.split(b"\n", 2)
+    return json.loads(head), body
+
+
+def joined(head: dict[str, Any], body: bytes) -> bytes:
+    return b"gridmill-replay 2\n" + json.dumps(head).encode() + b"\n" + body
+
+
+@pytest.mark.F4
+def test_mutated_files_become_cards(running: Any, small: replay.Replay, tmp_path: Path) -> None:
+    good = replay.encode(small)
+    head_size = good.index(b"\n", 18)
+    rng = random.Random(4)
+    with viewed.shown(running, small, tmp_path) as (page, faults):
+        viewed.verified(page)
+        refused = 0
+        for _ in range(300):
+            data = bytearray(good[: len(good) if rng.random() < 0.9 else rng.randrange(len(good))])
+            for _ in range(rng.randint(1, 6)):
+                at = rng.randrange(len(data)) if rng.random() < 0.4 else rng.randrange(min(len(data), head_size))
+                data[at] = rng.choice((rng.randrange(256), ord("0") + rng.randrange(10), ord("-"), ord("9")))
+            before = page.locator(".notice.error").count()
+            viewed.open_bytes(page, bytes(data))
+            refused += page.locator(".notice.error").count() != before or before == 4
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+        assert refused > 100
+        page.evaluate("() => document.querySelectorAll('.notice').forEach((node) => node.remove())")
+        viewed.open_bytes(page, good)
+        viewed.verified(page)
+        assert [fault for fault in faults if fault.startswith(("error", "dialog"))] == []
+
+
+@pytest.mark.X2
+def test_hostile_names_are_text(running: Any, small: replay.Replay, tmp_path: Path) -> None:
+    head, body = parts_of(replay.encode(small))
+    with viewed.shown(running, small, tmp_path) as (page, faults):
+        for payload in PAYLOADS:
+            for place in ("names", "branch"):
+                mine = json.loads(json.dumps(head))
+                mine["policy"] = {"name": payload, "hash": payload}
+                mine["gridmill"] = mine["commit"] = payload
+                if place == "names":
+                    mine["names"] = {"game": payload}
+                    mine["action_names"] = [payload] * len(mine["action_names"])
+                branch = mine["branches"][0]
+                branch["name"], branch["tags"], branch["who"] = payload, [payload], {"*": payload, payload: payload}
+                viewed.open_bytes(page, joined(mine, body), f"{payload[:40]}.replay")
+                page.evaluate("() => gridmill.select(1)")
+                for tab in range(5):
+                    page.evaluate("(tab) => gridmill.commands.tab(tab)", tab)
+                    page.wait_for_timeout(20)
+        added = page.evaluate(
+            "() => [...document.querySelectorAll('img, iframe, base, style, object, embed, a, script')]"
+            ".filter((node) => !(node.tagName === 'SCRIPT' && node.src.endsWith('/main.js')))"
+            ".map((node) => node.tagName)"
+        )
+        assert added == []
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        chromium.picture(page, "hostile")
+        assert [fault for fault in faults if fault.startswith(("error", "dialog")) or "Content Security" in fault] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("format",), 3, "expected format 2"),
+        (("agents",), 10**15, "$.agents"),
+        (("agents",), -1, "$.agents"),
+        (("seed",), "9" * 40, "$.seed"),
+        (("branches", 0, "ticks"), 10**9, "$.branches[0].ticks"),
+        (("branches", 0, "actions", "raw"), 2**40, "raw"),
+        (("branches", 0, "hashes", "last"), "zz", "16 hex digits"),
+        (("core", "map"), {"kind": "none"}, "$.map"),
+        (("core",), [], "$.core"),
+        (("kind",), "chess", "chess"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(
+    running: Any, small: replay.Replay, path: tuple[Any, ...], value: Any, said: str, tmp_path: Path
+) -> None:
+    head, body = parts_of(replay.encode(small))
+    inner: Any = head
+    for part in path[:-1]:
+        inner = inner[part]
+    inner[path[-1]] = value
+    with viewed.shown(running, small, tmp_path) as (page, faults):
+        viewed.open_bytes(page, joined(head, body))
+        assert said in page.inner_text(".notice.error")
+        viewed.open_bytes(page, replay.encode(small))
+        viewed.verified(page)
+        assert [fault for fault in faults if fault.startswith("error")] == []
+
+
+@pytest.mark.L1
+def test_a_thousand_agents_and_ten_thousand_ticks(running: Any, tmp_path: Path) -> None:
+    """Row L1; actions are moves by chance, as fast to write as to read."""
+    size, agents, ticks = 200, 1000, 10_000
+    land = Scatter(height=size, width=size, objects={"wall": 2000, "block": 400}, border=1)
+    game = games.toy().replace("num_agents", agents).replace("max_steps", ticks).replace("map", land)
+    rng = np.random.default_rng(1)
+    actions = np.repeat(rng.integers(0, 5, (ticks // 10, agents)), 10, axis=0)
+    tape = replay.record(game, 1, actions, {"*": "random"})
+    data = replay.encode(tape)
+    began = time.monotonic()
+    start = {"files": [{"name": "big.replay", "url": "big.replay"}]}
+    with viewed.served(start, {"big.replay": data}, tmp_path) as url, chromium.page_of(running, url) as (page, faults):
+        page.wait_for_function("() => gridmill.pane?.drawnTick === 0")
+        opened = time.monotonic() - began
+        chromium.picture(page, "thousand")
+        page.wait_for_selector("#badge.verified", timeout=600_000)
+        jumps = [_jump(page, tick) for tick in (9000, 100, 5555, 7321, 12, 9990)]
+        page.evaluate("() => { gridmill.commands.follow(); }")
+        page.wait_for_timeout(1500)
+        chromium.picture(page, "thousand-close")
+        used = page.evaluate("() => performance.memory.usedJSHeapSize / 1e6")
+        wasm = page.evaluate("() => gridmill.engine._calls.memory.byteLength / 1e6")
+        print(
+            f"{len(data)} bytes, open {opened:.2f} s, jumps {[round(j) for j in jumps]} ms, {used:.0f} + {wasm:.0f} MB"
+        )
+        assert not faults
+    assert opened <= 3
+    assert used + wasm <= 500
+    assert sorted(jumps)[len(jumps) // 2] <= 50
+
+
+def _jump(page: Any, tick: int) -> float:
+    return float(
+        page.evaluate(
+            """(tick) => { const began = performance.now(); gridmill.pause(); gridmill.seek(tick);
+            while (!gridmill.track.seek(tick, 1000)); return performance.now() - began; }""",
+            tick,
+        )
+    )

@@ -1,0 +1,145 @@
+"""The page as files: no markup from strings, modules that the bundle knows, an exported page that allows itself."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import lzma
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from gridmill.viewer import bundle, export
+
+MODULES = sorted(export.PAGE.glob("*.js"))
+MARKUP = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc|\beval\(|"
+    r"new Function|setTimeout\(\s*[\"'`]|javascript:|setHTML"
+)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_no_text_becomes_markup_or_code(path: Path) -> None:
+    assert not MARKUP.search(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_a_module_says_what_it_is_for_and_is_short(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert text.startswith("// ")
+    assert text.count("\n") <= 500
+
+
+def test_the_page_loads_no_inline_script() -> None:
+    text = (export.PAGE / "index.html").read_text("utf-8")
+    assert re.findall(r"<script[^>]*>", text) == ['<script type="module" src="main.js">']
+    assert not re.search(r"\son\w+=|style=", text)
+
+
+def test_all_modules_become_one_script() -> None:
+    script = bundle.bundle({path.name: path.read_text("utf-8") for path in MODULES}, "main.js")
+    assert not re.search(r"^\s*(import|export)\s*[\w{*]", script, re.MULTILINE)
+    for path in MODULES:
+        assert f"const module_{path.stem} = " in script
+
+
+def test_a_bundle_keeps_the_order_and_the_names() -> None:
+    modules = {
+        "main.js": 'import {two as deux, Three} from "./a.js";\nconsole.log(deux, Three);\n',
+        "a.js": 'import {one} from "./b.js";\nexport const two = one + 1;\nexport class Three {}\n',
+        "b.js": "export const one = 1;\n",
+        "unused.js": "export const four = 4;\n",
+    }
+    script = bundle.bundle(modules, "main.js")
+    assert script.index("module_b = ") < script.index("module_a = ") < script.index("module_main = ")
+    assert "const {two: deux, Three} = module_a;" in script
+    assert "return {two, Three};" in script
+    assert "four" not in script
+
+
+@pytest.mark.parametrize(
+    ("modules", "said"),
+    [
+        ({"main.js": 'import {a} from "./gone.js";\n'}, "gone.js"),
+        ({"main.js": 'import {a} from "./b.js";\n', "b.js": 'import {c} from "./main.js";\n'}, "import each other"),
+        ({"main.js": 'import x from "./main2.js";\n', "main2.js": ""}, "in a form"),
+        ({"main.js": "export default 3;\n"}, "in a form"),
+    ],
+)
+def test_what_a_bundle_does_not_know_is_refused(modules: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        bundle.bundle(modules, "main.js")
+
+
+class Elements(HTMLParser):
+    """Scripts and styles of a page with their text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None], str]] = []
+        self.policy = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs), ""))
+        if dict(attrs).get("http-equiv") == "Content-Security-Policy":
+            self.policy = str(dict(attrs)["content"])
+
+    def handle_endtag(self, tag: str) -> None:
+        self.found.append(("", {}, ""))
+
+    def handle_data(self, data: str) -> None:
+        if self.found:
+            tag, attrs, text = self.found[-1]
+            self.found[-1] = (tag, attrs, text + data)
+
+
+def digest(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+@pytest.fixture(scope="module")
+def page() -> Elements:
+    names = ("a</script><script>alert(1)</script>.replay", '"><img src=x onerror=alert(1)>.replay')
+    text = export.exported({}, b"\0asm engine", [(name, b"replay") for name in names])
+    found = Elements()
+    found.feed(text)
+    return found
+
+
+def test_an_exported_page_allows_exactly_its_own_scripts(page: Elements) -> None:
+    run = [text for tag, attrs, text in page.found if tag == "script" and "type" not in attrs]
+    packed = next(text for _, attrs, text in page.found if attrs.get("id") == "data-script")
+    script = gzip.decompress(base64.b64decode(packed)).decode()
+    sources = dict(part.strip().split(" ", 1) for part in page.policy.split(";"))
+    assert run == [export.UNPACK]
+    assert sources["script-src"] == f"{digest(export.UNPACK)} {digest(script)} 'wasm-unsafe-eval'"
+    assert sources["style-src"] == digest(next(text for tag, _, text in page.found if tag == "style"))
+    assert sources["default-src"] == "'none'"
+    assert [attrs.get("src") or attrs["href"] for _, attrs, _ in page.found if {"src", "href"} & set(attrs)] == ["data:,"]
+
+
+def test_an_exported_page_holds_engine_and_files_as_data(page: Elements) -> None:
+    data = {
+        attrs["id"]: (attrs["type"], text) for tag, attrs, text in page.found if tag == "script" and "type" in attrs
+    }
+    assert lzma.decompress(base64.b64decode(data["data-engine"][1])) == b"\0asm engine"
+    assert base64.b64decode(data["data-file-1"][1]) == b"replay"
+    assert {kind for kind, _ in data.values()} == {"application/json", "application/octet-stream"}
+    assert "alert(1)" in data["data-start"][1]
+    assert "<" not in data["data-start"][1]
+
+
+def test_three_files_do_not_fit_in_a_page() -> None:
+    with pytest.raises(ValueError, match="at most 2"):
+        export.exported({}, b"", [("a", b"")] * 3)
+
+
+def test_a_served_page_has_all_its_files() -> None:
+    files = export.page_files({"files": []}, b"engine", {"open-0.replay": b"x"})
+    assert {"index.html", "main.js", "style.css", "panels.css", "engine.wasm", "start.json", "open-0.replay"} <= set(
+        files
+    )
+    assert files["start.json"] == b'{"files": []}'
