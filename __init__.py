@@ -1,1 +1,0 @@
-"""See and steer: the page that plays replays, and what serves it on this machine."""
