@@ -82,7 +82,7 @@ def mean_line(group: Group, key: str) -> Line | None:
 
 
 def _around(xs: Sequence[float], ys: Sequence[float], x: float, width: float) -> float:
-    """A curve's value at a place: the mean of what lies within half a bin, or a straight line between its neighbours."""
+    """A curve's value at a place: the mean of what lies within half a bin, or a line between its neighbours."""
     a, b = bisect_right(xs, x - width / 2), bisect_right(xs, x + width / 2)
     if some := ys[a:b]:
         return math.fsum(some) / len(some)
