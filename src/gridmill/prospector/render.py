@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridmill.config.text import hang
 from gridmill.env.picture import Canvas, Colour, Picture, mixed, refuse_huge, text_width
 from gridmill.prospector.actions import ACTION_NAMES, COMMODITIES
 
@@ -47,7 +48,7 @@ def ascii(env: ProspectorBatchEnv, world: int = 0) -> str:
     lines = [
         f"world {world}, tick {view['tick']}, episode {view['episode']}, seed {view['seed']}",
         f"sector {here} of {len(view['sectors'])}, {sector['kind']} with {sector['asteroids']} asteroids",
-        f"ways: {', '.join(ways)}",
+        *hang("ways: ", ", ".join(ways), 6),
         f"credits {ship['credits']:.0f}, time left {ship['time_remaining']:.0f}, last {_last(view)}",
         *(f"{name:>13} {_bar(ship[name] / most)} {ship[name]:.0f}" for name, most in TANKS.items()),
     ]
