@@ -65,7 +65,7 @@ def _measure(folders: list[Path]) -> None:
     """What random play and scripts get, for the first run of each game; the others are given the same figures."""
     from gridmill import evaluate as tool
     from gridmill.config.files import write_whole
-    from gridmill.evaluate.others import write_baselines
+    from gridmill.evaluate import others
     from gridmill.runs.report.folder import BASELINES
 
     known: dict[tuple[str, str], bytes] = {}
@@ -82,5 +82,5 @@ def _measure(folders: list[Path]) -> None:
                 write_whole(file, known[key])
             else:
                 typer.echo(f"playing {', '.join(tool.baselines(played))} for {file}")
-                write_baselines(file, played, EPISODES, played.seed)
+                others.write_baselines(file, played, EPISODES, played.seed)
         known.setdefault(key, file.read_bytes())

@@ -1,4 +1,4 @@
-"""What others get in the game of a run, for its report: baselines.json, made once and kept beside the run."""
+"""What others get in the game of a run: random play, scripts, and the most that can be had; for its report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gridmill.run import Run
 
 
 def baseline_record(run: Run, episodes: int, seed: int) -> dict[str, Any]:
-    """The game's baselines on the worlds that an evaluation with the same seed plays, and the most that can be had."""
+    """What others get in the game of a run, and the most that can be had: baselines.json, for its report.
+
+    Played on the worlds that an evaluation with the same seed plays.
+    """
     game = run.played_game
     results = [evaluate(run, policy, episodes, seed) for policy in baselines(run)]
     parts = as_record(results, seed)["results"]

@@ -33,7 +33,7 @@ OBJECT_COLOURS: Mapping[str, Colour] = {
     "altar": (190, 150, 214), "lasery": (206, 92, 92), "armory": (92, 118, 168), "chest": (196, 152, 72),
 }  # fmt: skip
 LETTERED = 16  # pixels of a cell from which on machines wear the first letter of their name
-LEGEND_LETTERS = 20  # the least room beside a world
+LEGEND_LETTERS = 24  # the least room beside a world
 INK: Colour = (64, 62, 58)
 SOFT: Colour = (128, 124, 114)
 _FINE = 4  # samples per pixel edge when a disc is drawn, so that its rim is smooth

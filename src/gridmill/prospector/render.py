@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridmill.config.text import hang
 from gridmill.env.picture import Canvas, Colour, Picture, mixed, refuse_huge, text_width
 from gridmill.prospector.actions import ACTION_NAMES, COMMODITIES
 
@@ -47,7 +48,7 @@ def ascii(env: ProspectorBatchEnv, world: int = 0) -> str:
     lines = [
         f"world {world}, tick {view['tick']}, episode {view['episode']}, seed {view['seed']}",
         f"sector {here} of {len(view['sectors'])}, {sector['kind']} with {sector['asteroids']} asteroids",
-        f"ways: {', '.join(ways)}",
+        *hang("ways: ", ", ".join(ways), 6),
         f"credits {ship['credits']:.0f}, time left {ship['time_remaining']:.0f}, last {_last(view)}",
         *(f"{name:>13} {_bar(ship[name] / most)} {ship[name]:.0f}" for name, most in TANKS.items()),
     ]
@@ -99,16 +100,16 @@ def _draw_belt(canvas: Canvas, view: Mapping[str, Any], width: int, scale: int) 
         if sector["visited"] and number:
             canvas.disc(*at[number], radius * 0.45, mixed(colour, INK, 0.5))
     _draw_ship(canvas, at[here], scale)
-    row, column, size = canvas.height - 1.5 * scale, 2.0 * scale, _letters(scale)
+    foot, left, size = canvas.height - 3 * scale // 2, 2 * scale, _letters(scale)
     for kind, colour in KINDS.items():
-        canvas.disc(row, column, 0.6 * scale, colour)
-        column = canvas.text(int(row) - 3 * size, int(column + scale), kind, SOFT, size) + 1.5 * scale
-    canvas.text(int(row) - 3 * size, int(column), "numbers: ticks", SOFT, size)
+        canvas.disc(foot, left, 0.6 * scale, colour)
+        left = canvas.text(foot - 3 * size, left + scale, kind, SOFT, size) + 3 * scale // 2
+    canvas.text(foot - 3 * size, left, "numbers: ticks", SOFT, size)
 
 
 def _letters(scale: int) -> int:
     """The size of letters."""
-    return max(1, round(scale / 6))
+    return max(1, scale // 6)
 
 
 def _draw_ship(canvas: Canvas, at: tuple[float, float], scale: int) -> None:

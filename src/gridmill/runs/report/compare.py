@@ -24,7 +24,7 @@ from gridmill.runs.report.folder import Folder, read
 from gridmill.runs.report.metrics import Metric
 from gridmill.runs.report.settings import value_text
 
-BINS = 60  # places along a curve where means over seeds are taken
+BINS = 40  # places along a curve where means over seeds are taken
 # Settings in which the runs of a group may differ: they change what is kept of a run, not what it learns.
 OWN = ("run", "seed", "checkpoint", "evaluation", "analysis", "monitor", "profiler", "track")
 MOST_DIFFERENCES = 40
@@ -82,10 +82,14 @@ def mean_line(group: Group, key: str) -> Line | None:
 
 
 def _around(xs: Sequence[float], ys: Sequence[float], x: float, width: float) -> float:
-    """A curve's value at a place: the mean of what lies within half a bin, or the newest before it."""
+    """A curve's value at a place: the mean of what lies within half a bin, or a line between its neighbours."""
     a, b = bisect_right(xs, x - width / 2), bisect_right(xs, x + width / 2)
-    some = ys[a:b]
-    return math.fsum(some) / len(some) if some else ys[max(0, b - 1)]
+    if some := ys[a:b]:
+        return math.fsum(some) / len(some)
+    if not 0 < b < len(xs):
+        return ys[0] if b == 0 else ys[-1]
+    share = (x - xs[b - 1]) / (xs[b] - xs[b - 1])
+    return ys[b - 1] + share * (ys[b] - ys[b - 1])
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float]:
@@ -191,7 +195,7 @@ def _score_row(name: str, runs: Sequence[Folder], colour: int | None) -> str:
     steps = [finite(run.epochs[-1].get("agent_steps")) or 0.0 for run in runs]
     speeds = [s for run in runs if (s := finite(run.epochs[-1].get("sps_mean", run.epochs[-1].get("sps")))) is not None]
     speed = f"{count(math.fsum(speeds) / len(speeds))}/s" if speeds else "-"
-    cells = [seeds, _mean_text(ends), _mean_text(evaluated), count(min(steps)), speed]
+    cells = [seeds, _mean_text(ends, len(runs)), _mean_text(evaluated, len(runs)), count(min(steps)), speed]
     kind = f' class="key c{colour}"' if colour is not None else ' class="inner"'
     state = "running" if any(run.running for run in runs) else ""
     return (
@@ -208,11 +212,14 @@ def _end(run: Folder) -> float | None:
     return math.fsum(late) / len(late)
 
 
-def _mean_text(values: Sequence[float]) -> str:
+def _mean_text(values: Sequence[float], runs: int) -> str:
+    """With its interval; and how many runs it is of, if not of all."""
     if not values:
         return "-"
     mean, half = _interval(values)
-    return f"{number(mean)} ± {number(half)}" if len(values) > 1 else number(mean)
+    if runs == 1:
+        return number(mean)
+    return f"{number(mean)} ± {number(half)}{'' if len(values) == runs else f' ({len(values)} of {runs})'}"
 
 
 def _differences(found: Sequence[Group]) -> str:

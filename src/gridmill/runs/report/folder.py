@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,11 @@ class Folder:
     settings: Mapping[str, Any]  # the run's tree
     epochs: Records
     evaluations: Records
-    baselines: Mapping[str, Any]  # what `gridmill.evaluate.others.baseline_record` made
+    baselines: Mapping[str, Any]  # what `gridmill.evaluate.others` made
     told: str  # the newest heading of log.txt
     replays: Sequence[str]  # names in replays/, newest last
     running: bool
+    _columns: dict[str, tuple[list[float], list[float]]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def game(self) -> Mapping[str, Any]:
@@ -49,10 +50,13 @@ class Folder:
         return ", ".join(said)
 
     def column(self, key: str) -> tuple[list[float], list[float]]:
-        """Agent steps and values of a metric, where it has one that can be drawn."""
+        """Agent steps and values of a metric, where it has one that can be drawn; looked for once."""
+        if key in self._columns:
+            return self._columns[key]
         pairs = [(finite(record.get("agent_steps")), finite(record.get(key))) for record in self.epochs]
         known = [(x, y) for x, y in pairs if x is not None and y is not None and abs(y) < 1e100]
-        return [x for x, _ in known], [y for _, y in known]
+        self._columns[key] = [x for x, _ in known], [y for _, y in known]
+        return self._columns[key]
 
 
 def read(path: Path) -> Folder:

@@ -67,7 +67,10 @@ export class Commands {
       const recording = newRecording(game, "new game");
       this.app.openIn(0, recording);
       if (play?.others) this.app.takeOver("*", play.others);
-      if (play && play.agent !== null && play.agent !== undefined) this.app.takeOver(play.agent, "human");
+      if (play && play.agent !== null && play.agent !== undefined) {
+        this.app.takeOver(play.agent, "human");
+        this.come();
+      }
     });
   }
 
@@ -154,6 +157,7 @@ export class Commands {
       app.pause();
       app.takeOver(agent, name);
       if (name === "policy") await this.loadPolicy();
+      if (name === "human") this.come();
       if (name === "human") this.cards.notice("You play. Arrows move, space waits, Enter finds an action, Esc gives back.");
       else this.cards.notice("A fork begins here: press play.");
     });
@@ -184,8 +188,17 @@ export class Commands {
     if (app.selected < 0) app.selectNext(1);
     app.following = !app.following;
     const {camera} = app.pane;
-    if (app.following && camera.scale < 26) camera.zoom(30 / camera.scale);
+    const place = app.pane.scene?.seen && app.pane.scene.agentPlace(app.selected);
+    if (app.following && camera.scale < 26) camera.centre(place?.x ?? camera.x, place?.y ?? camera.y, 30);
     app.select(app.selected);
+  }
+
+  /** Near the agent that one plays. */
+  come() {
+    const {app} = this;
+    app.following = false;
+    for (const pane of app.panes) pane.refit = false;
+    if (app.track.info.kind !== "prospector") this.follow();
   }
 
   palette() {

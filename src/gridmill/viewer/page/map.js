@@ -132,9 +132,7 @@ export class GridMap {
     const a = this.camera.toScreen(0, 0);
     const [w, h] = [this.info.width * size, this.info.height * size];
     c.fillStyle = css("--floor");
-    c.beginPath();
-    c.roundRect(a.x - 3, a.y - 3, w + 6, h + 6, 6);
-    c.fill();
+    c.fillRect(a.x, a.y, w, h);
     if (size < 7) return;
     c.strokeStyle = css("--gridline");
     c.lineWidth = 1;

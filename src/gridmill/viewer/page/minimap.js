@@ -26,7 +26,7 @@ export class Minimap {
     const b = camera.toWorld({x: camera.size.width, y: camera.size.height});
     const {width, height} = scene.bounds;
     const whole = a.x <= 0.5 && a.y <= 0.5 && b.x >= width - 0.5 && b.y >= height - 0.5;
-    this.canvas.hidden = whole || !scene.walls;
+    this.canvas.hidden = whole || camera.auto || !scene.walls;
     if (this.canvas.hidden) return;
     this.scale = Math.min(MOST / width, MOST / height, 8);
     this.canvas.style.width = `${width * this.scale}px`;

@@ -100,6 +100,7 @@ export class Pane {
         this.refit = false;
         this.camera.fit(scene.bounds, scene.focus);
       }
+      this.camera.bounds = scene.bounds;
       this.trail(shown);
     }
     this.follow(share);

@@ -98,7 +98,9 @@ export class SeesPanel {
     const y = (cell.row + (height - 1) / 2) * size;
     if (cell.agent !== undefined || cell.type === "agent") {
       const index = cell.agent ?? 0;
-      drawAgent(c, x + size / 2, y + size / 2, size, {colour: agentColour(index), frozen: cell.frozen, label: index, selected: cell.row === 0 && cell.col === 0 && agent >= 0});
+      const {scene} = this.app.pane;
+      const thing = scene.byAgent.get(index);
+      drawAgent(c, x + size / 2, y + size / 2, size, {colour: thing ? scene.colours.agent(thing) : agentColour(index), frozen: cell.frozen, label: index, selected: cell.row === 0 && cell.col === 0 && agent >= 0});
     } else if (cell.type === "wall") {
       c.fillStyle = css("--wall");
       c.fillRect(x, y, size + 0.5, size + 0.5);

@@ -39,12 +39,14 @@ export class TopBar {
     this.badge.hidden = false;
     this.badge.className = `badge ${track.check.state}`;
     this.badge.title = explained(track);
-    this.save.disabled = !recording.branches.some((branch) => branch.live && branch.own.length);
   }
 
   frame() {
-    const {track} = this.app;
-    if (!track || track.check.state !== "checking") return;
+    const {track, recording} = this.app;
+    if (!track) return;
+    const nothing = !recording.branches.some((branch) => branch.live && branch.own.length);
+    if (this.save.disabled !== nothing) this.save.disabled = nothing;
+    if (track.check.state !== "checking") return;
     const share = Math.floor((100 * track.ledger.end) / Math.max(1, track.branch.ticks));
     if (share !== this.share) fill(this.badge, `checking ${share} %`);
     this.share = share;
