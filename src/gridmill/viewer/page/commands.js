@@ -120,7 +120,7 @@ export class Commands {
     const {app} = this;
     if (!app.track) return;
     if (app.panes.length > 1) app.closePane(1);
-    else this.beside(app.track.branch.parent ?? app.track.branch);
+    else this.beside(app.recording.branches[0]);
   }
 
   beside(branch) {
