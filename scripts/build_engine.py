@@ -39,11 +39,14 @@ TARGET = [
     "-mcpu=generic+exception_handling+multivalue+reference_types+bulk_memory+simd128",
     "-fwasm-exceptions",
 ]
-ENGINE = ["-std=c++20", "-DNDEBUG", f"-I{NATIVE}", "-ffp-contract=off", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+# Nothing for debuggers, which would take a third of the time, and sections of their own for what the linker may drop.
+SMALL = ["-g0", "-ffunction-sections", "-fdata-sections"]
+ENGINE = ["-std=c++20", "-DNDEBUG", f"-I{NATIVE}", "-ffp-contract=off", "-Wall", "-Wextra", "-Wshadow", "-Werror", *SMALL]
 FEW = 9  # files in one unit
 
-# What reads a game runs once a game, and is most of what the compiler has to do.
+# What a tick runs is worth the compiler's time; the rest (reading a game, drawing a map, showing a world) is most of it.
 READS = re.compile(r"/grid/([a-z]+/)?(compile[^/]*|config|references|program|schema|vocabulary)\.cpp$")
+RARE = re.compile(r"/(maps|scripts|corridor)/|/wasm/(?!network|encoders)")
 ALONE = re.compile(r"_portable\.cpp$")
 
 LIBCXX = (
@@ -90,19 +93,20 @@ def engine_units(version: str) -> list[Unit]:
     sources = [path for path in sorted(NATIVE.rglob("*.cpp")) if path.relative_to(NATIVE).parts[0] != "bind"]
     sources = [path for path in sources if "_avx" not in path.name and path != VERSION]
     units = [
-        Unit(path.stem, path, (*ENGINE, "-O2", "-fno-math-errno", "-fno-trapping-math"))
+        Unit(f"{path.parent.name}-{path.stem}", path, (*ENGINE, "-O2", "-fno-math-errno", "-fno-trapping-math"))
         for path in sources
         if ALONE.search(str(path))
     ]
-    rooms: dict[str, list[Path]] = {}
+    rooms: dict[tuple[str, str], list[Path]] = {}
     for path in sources:
         if not ALONE.search(str(path)):
-            room = "-".join(path.parent.relative_to(NATIVE).parts)
-            rooms.setdefault(f"{room}-reading" if READS.search(str(path)) else room, []).append(path)
-    for room, files in rooms.items():
-        flags = (*ENGINE, "-O1" if room.endswith("-reading") else "-O2")
+            reads = READS.search(str(path))
+            room = "-".join((*path.parent.relative_to(NATIVE).parts, *(["reading"] if reads else [])))
+            rooms.setdefault((room, "-O1" if reads or RARE.search(str(path)) else "-O2"), []).append(path)
+    for (room, level), files in rooms.items():
         parts = [files[i : i + FEW] for i in range(0, len(files), FEW)]
-        units += [Unit(f"{room}-{i}", joined(f"{room}-{i}", part), flags) for i, part in enumerate(parts)]
+        names = [f"{room}{level}-{i}" for i in range(len(parts))]
+        units += [Unit(name, joined(name, part), (*ENGINE, level)) for name, part in zip(names, parts, strict=True)]
     return [*units, Unit("version", VERSION, (*ENGINE, "-O1", f'-DGRIDMILL_VERSION="{version}"'))]
 
 
@@ -113,6 +117,7 @@ def library_units(lib: Path) -> list[Unit]:
     flags = (
         "-std=c++23",
         "-O1",
+        *SMALL,
         "-DNDEBUG",
         "-w",
         "-D_LIBCPP_BUILDING_LIBRARY",
@@ -123,8 +128,10 @@ def library_units(lib: Path) -> list[Unit]:
         *(f"-I{folder}" for folder in folders[:5]),
     )
     units = [Unit(f"libcxx-{name}", lib / "libcxx" / "src" / f"{name}.cpp", flags) for name in LIBCXX]
-    units += [Unit(f"libcxxabi-{name}", lib / "libcxxabi" / "src" / f"{name}.cpp", flags) for name in LIBCXXABI]
-    unwind = ("-std=c23", "-O1", "-w", "-D_LIBUNWIND_HIDE_SYMBOLS", f"-I{lib / 'libunwind' / 'include'}")
+    for name in LIBCXXABI:
+        silent = ("-DLIBCXXABI_SILENT_TERMINATE",) if name == "cxa_default_handlers" else ()  # no names of types to print
+        units.append(Unit(f"libcxxabi-{name}", lib / "libcxxabi" / "src" / f"{name}.cpp", (*flags, *silent)))
+    unwind = ("-std=c23", "-O1", *SMALL, "-w", "-D_LIBUNWIND_HIDE_SYMBOLS", f"-I{lib / 'libunwind' / 'include'}")
     units.append(Unit("unwind", lib / "libunwind" / "src" / "Unwind-wasm.c", unwind))
     return [*units, Unit("tag", written(BUILD / "tag.s", TAG), ())]
 
@@ -159,7 +166,7 @@ def compile_unit(compiler: Path, unit: Unit) -> str:
 
 def link(compiler: Path, units: Sequence[Unit], library: bool) -> None:
     objects = [str(BUILD / f"{unit.name}.o") for unit in units]
-    flags = ["-O2", "-s", "-mexec-model=reactor", "-Wl,--no-entry", "-Wl,--stack-first", "-Wl,-z,stack-size=1048576"]
+    flags = ["-O2", "-s", "-mexec-model=reactor", "-Wl,--no-entry", "-Wl,-z,stack-size=1048576"]
     kind = "cc" if library else "c++"
     made = BUILD / "engine.wasm"
     command = [str(compiler), kind, *TARGET, *flags, *objects, "-o", str(made)]

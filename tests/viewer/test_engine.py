@@ -51,17 +51,21 @@ def test_a_thousand_ticks_equal_the_native_ones(name: str, seed: int) -> None:
 # ---- what a world says of itself
 
 
+ABSENT = ("agent", "collective", "converting", "vibe", "column")  # in the page left out where there is none, or renamed
+
+
 def python_objects(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Objects of Env.inspect in the words of the page: what is not there is left out."""
     objects = []
     for thing in seen:
-        kept = {key: value for key, value in thing.items() if key not in ("agent", "collective", "converting", "column")}
+        kept = {key: value for key, value in thing.items() if key not in ABSENT}
         kept["col"] = thing["column"]
         for key in ("agent", "collective"):
             if thing[key] is not None:
                 kept[key] = thing[key]
-        if thing["converting"]:
-            kept["converting"] = thing["converting"]
+        for key in ("converting", "vibe"):
+            if thing[key]:
+                kept[key] = thing[key]
         objects.append(kept)
     return objects
 

@@ -157,11 +157,11 @@ class World {
   // One tick. A world whose episode ended is reset at once: `ended` is true, `rewards`, `terminals`, `truncations` and
   // `finalObs` are of the step that ended it, and everything else shows the next episode.
   step(actions) {
+    this._live();
     const { numAgents } = this.info;
     if (actions?.length !== numAgents) {
       throw new EngineError(`actions: expected ${numAgents} numbers, got ${actions?.length ?? "none"}`);
     }
-    this._live();
     const { at } = this._arrays.actions;
     new Int32Array(this._calls.memory, at, numAgents).set(actions);
     this._ask("step");
