@@ -201,7 +201,9 @@ def test_show_writes_a_png(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     data = file.read_bytes()
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    assert struct.unpack(">II", data[16:24]) == (160, 160)
+    assert struct.unpack(">II", data[16:24]) == (320, 160)  # 40 cells of 4 pixels, and a legend
+    call("show", "toy", "--png", str(file), "--scale", "4", "--plain")
+    assert struct.unpack(">II", file.read_bytes()[16:24]) == (160, 160)
 
 
 def test_show_takes_a_game_from_a_file(tmp_path: Path) -> None:

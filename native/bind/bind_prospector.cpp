@@ -1,4 +1,5 @@
 // What only Prospector offers to Python: facts of the last step, one ship outside of a batch, its scripts.
+#include <algorithm>
 #include <memory>
 
 #include "bind/bind_batch.hpp"
@@ -39,6 +40,68 @@ nb::dict info_dict(const prospector::State& state) {
   return out;
 }
 
+constexpr const char* kGoodNames[] = {"iron", "nickel", "water_ice", "pge", "rare_isotopes", "volatiles"};
+
+nb::dict by_good(const float* values) {
+  nb::dict out;
+  for (int good = 0; good < prospector::kGoods; ++good) out[kGoodNames[good]] = static_cast<double>(values[good]);
+  return out;
+}
+
+nb::dict ship_dict(const prospector::State& s) {
+  nb::dict out;
+  out["sector"] = s.node;
+  out["fuel"] = s.fuel;
+  out["hull"] = s.hull;
+  out["heat"] = s.heat;
+  out["tool"] = s.tool;
+  out["alert"] = s.alert;
+  out["credits"] = s.credits;
+  out["total_spend"] = s.total_spend;
+  out["time_remaining"] = s.time_remaining;
+  out["repair_kits"] = s.repair_kits;
+  out["stabilizers"] = s.stabilizers;
+  out["decoys"] = s.decoys;
+  out["pirate_encounters"] = s.pirate_encounters;
+  return out;
+}
+
+// One world by name, for pictures: the whole belt, also what the ship has not seen.
+nb::dict seen_world(ProspectorBatch& batch, std::int64_t world) {
+  return batch.look(world, [](auto& tick) {
+    const prospector::State& s = prospector::Prospector::state(tick);
+    nb::dict out;
+    out["tick"] = tick.header.tick;
+    out["episode"] = tick.header.key.episode;
+    out["seed"] = tick.header.key.seed;
+    out["ship"] = ship_dict(s);
+    out["cargo"] = by_good(s.cargo);
+    out["price"] = by_good(s.price);
+    out["previous_price"] = by_good(s.prev_price);
+    nb::list sectors, links;
+    for (int node = 0; node < std::clamp(s.node_count, 0, prospector::kNodes); ++node) {
+      nb::dict sector;
+      sector["kind"] = s.type[node] == prospector::kStation   ? "station"
+                       : s.type[node] == prospector::kCluster ? "cluster"
+                                                              : "hazard";
+      sector["visited"] = s.place[node] != 0;
+      sector["asteroids"] = s.num_asteroids[node];
+      sector["hazard"] = s.hazard[node];
+      sector["pirates"] = s.pirates[node];
+      sectors.append(sector);
+      const prospector::Edges& edges = s.edges[node];
+      for (int slot = 0; slot < prospector::kSlots && edges.to[slot] >= 0; ++slot)
+        links.append(nb::make_tuple(node, static_cast<int>(edges.to[slot]), static_cast<int>(edges.time[slot])));
+    }
+    out["sectors"] = sectors;
+    out["links"] = links;
+    out["action"] = s.action;
+    out["invalid"] = s.invalid != 0;
+    out["reward"] = s.reward;
+    return out;
+  });
+}
+
 // One ship, one episode at a time.
 struct LoneProspector {
   prospector::Program program;
@@ -75,6 +138,7 @@ void bind_prospector_batch(Class&& cls) {
              });
          },
          nb::arg("dt"), nb::arg("invalid"), nb::arg("action"), "facts of the last step, written into the arrays")
+      .def("inspect", &seen_world, nb::arg("world"), "one world by name, for pictures")
       .def("rng_states", [](ProspectorBatch& b) {
         std::vector<std::uint64_t> states(b.options().num_worlds);
         for (std::size_t w = 0; w < states.size(); ++w)

@@ -67,9 +67,7 @@ NB_MODULE(_native, m) {
         nb::call_guard<nb::gil_scoped_release>());
   m.def(
       "seed_alone",
-      [](std::uint64_t seed, std::uint32_t world, std::uint32_t episode) {
-        return seed_alone({seed, world, episode});
-      },
+      [](std::uint64_t seed, std::uint32_t world, std::uint32_t episode) { return seed_alone({seed, world, episode}); },
       nb::arg("seed"), nb::arg("world"), nb::arg("episode"),
       "the seed with which a world alone draws in its first episode what an episode of a batch draws");
   m.def("build_info", [] {

@@ -49,6 +49,8 @@ class GridBatch:
 
     def restore(self, data: bytes, worlds: Sequence[int]) -> None: ...
 
+    def reseed(self, worlds: Sequence[int], seeds: Sequence[int]) -> None: ...
+
     def take_episodes(self) -> tuple: ...
 
     @property
@@ -159,6 +161,8 @@ class ProspectorBatch:
 
     def restore(self, data: bytes, worlds: Sequence[int]) -> None: ...
 
+    def reseed(self, worlds: Sequence[int], seeds: Sequence[int]) -> None: ...
+
     def take_episodes(self) -> tuple: ...
 
     @property
@@ -191,6 +195,9 @@ class ProspectorBatch:
 
     def step_info(self, dt: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], invalid: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], action: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """facts of the last step, written into the arrays"""
+
+    def inspect(self, world: int) -> dict:
+        """one world by name, for pictures"""
 
     def rng_states(self) -> NDArray[numpy.uint64]: ...
 
@@ -262,6 +269,8 @@ class CorridorBatch:
 
     def restore(self, data: bytes, worlds: Sequence[int]) -> None: ...
 
+    def reseed(self, worlds: Sequence[int], seeds: Sequence[int]) -> None: ...
+
     def take_episodes(self) -> tuple: ...
 
     @property
@@ -330,5 +339,10 @@ def allocations() -> int:
     """heap allocations made by the engine since it was loaded"""
 
 def memcpy_limit(rows: int, bytes: int, seconds: float) -> float: ...
+
+def seed_alone(seed: int, world: int, episode: int) -> int:
+    """
+    the seed with which a world alone draws in its first episode what an episode of a batch draws
+    """
 
 def build_info() -> dict: ...

@@ -268,7 +268,9 @@ def _columns(run: Run, env: Env) -> int:
     of_env = sum(a.nbytes // env.num_rows for a in arrays if isinstance(a, np.ndarray))  # a wrong name is told later
     of_replays = sum(loss.recorded() is not None for loss in run.losses.values())
     replayed = 2 * of_replays * (int(env.obs[0].nbytes) + env.num_actions + 9)  # twice: while they are put together
-    return int(of_env) + replayed + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
+    return (
+        int(of_env) + replayed + sum(4 * outputs.get(column.output, 1) for column in needs.values() if not column.env)
+    )
 
 
 def _policy_size(run: Run, spec: Spec) -> Size | None:

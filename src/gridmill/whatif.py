@@ -155,9 +155,10 @@ def _from_file(tape: Replay) -> Any:
     from gridmill.policy.player import of_record
 
     record = tape.played_by
-    assert record is not None and record.weights is not None
+    assert record is not None
+    assert record.weights is not None
     try:
-        return of_record(asdict(record) | {"weights": None}, record.tensors, record.weights.unpack())
+        return of_record(vars(record), record.tensors, record.weights.unpack())
     except (ValueError, TypeError, KeyError, RuntimeError) as reason:
         raise ReplayError(f"replay: its policy cannot be made: {' '.join(str(reason).split())[:200]}") from None
 
@@ -172,10 +173,9 @@ def _moment(playback: Playback, agent: int, **more: Any) -> _Moment:
 class _Random:
     """Any action."""
 
-    name, gamma = "random", None
-
     def __init__(self) -> None:
-        self.options: dict[str, Any] = {}
+        self.name, self.options = "random", dict[str, Any]()
+        self.gamma: float | None = None
 
     def watch(self, tape: Replay, branch: int, tick: int, agent: int) -> _Moment:
         with Playback(tape, branch) as playback:
@@ -196,10 +196,9 @@ class _Random:
 class _Script:
     """A script of the game: a teacher of the batch, so what it remembers is forked with the worlds."""
 
-    gamma = None
-
     def __init__(self, script: str) -> None:
         self.name, self.options = f"script:{script}", {"teacher": script}
+        self.gamma: float | None = None
 
     def watch(self, tape: Replay, branch: int, tick: int, agent: int) -> _Moment:
         with Playback(tape, branch, **self.options) as playback:
@@ -265,7 +264,7 @@ class _Trained:
         if self.player.reward_scale is None:
             return None
         thought = self.player.think(env.obs, self.memory, env.masks)
-        return self.player.reward_scale * thought.values.numpy().astype(np.float64)
+        return np.asarray(self.player.reward_scale * thought.values.numpy(), np.float64)
 
 
 # ---- rollouts
@@ -273,7 +272,7 @@ class _Trained:
 
 @dataclass(frozen=True)
 class _Returns:
-    """Of every rollout [actions, rollouts]: what was paid, and the same discounted with what the critic expects after."""
+    """Of every rollout [actions, rollouts]: what was paid; the same discounted, with what the critic expects after."""
 
     paid: Floats
     discounted: Floats
@@ -289,7 +288,9 @@ def _returns(
         _chunk(tape, moment, player, min(most, rollouts - first), horizon, [seed, first], threads, agent)
         for first in range(0, rollouts, most)
     ]
-    paid, discounted = (np.concatenate(each, axis=1) for each in zip(*((p.paid, p.discounted) for p in parts), strict=True))
+    paid, discounted = (
+        np.concatenate(each, axis=1) for each in zip(*((p.paid, p.discounted) for p in parts), strict=True)
+    )
     return _Returns(paid, discounted, max(part.ticks for part in parts))
 
 

@@ -21,9 +21,10 @@ from unittest import mock
 import pytest
 import torch
 from small_runs import needs_bf16
+from tapes import moves
 from tiny import berries, epochs_of, tiny
 
-from gridmill import games, losses
+from gridmill import games, losses, replay
 from gridmill.config import Config, user_code
 from gridmill.config.schedule import Progress
 from gridmill.env import GameConfig
@@ -71,6 +72,14 @@ def make_others() -> None:
 
 def kickstarted(run: Run) -> str:
     make_others()
+    return weights(run)
+
+
+def replayed(run: Run) -> str:
+    """Weights of a run that learns from replays in OTHERS, in which a person plays one of two agents."""
+    for seed, name in enumerate(("first", "second")):
+        if not (OTHERS / f"{name}.replay").exists():
+            replay.write(OTHERS / f"{name}.replay", replay.record(berries(), seed, moves(20, 2), {"0": "human"}))
     return weights(run)
 
 
@@ -245,6 +254,7 @@ TAUGHT: dict[str, Any] = {
     "trainer__batch_size": 384, "trainer__minibatch_size": 96, "trainer__max_microbatch": 48,
 }  # fmt: skip
 CLONE: dict[str, Any] = TAUGHT | {"losses__clone": Clone()}
+REPLAYS: dict[str, Any] = {"losses__clone": Clone(replays=str(OTHERS / "first.replay"))}
 KICKSTART: dict[str, Any] = {"losses__kickstart": Kickstart(teacher=str(OTHERS / "first"))}
 CONTRAST: dict[str, Any] = {"losses__contrastive": Contrastive(weight=1.0)}
 
@@ -288,6 +298,8 @@ TABLE: dict[str, Case] = {
     "losses.clone.begin": to(1.0, 1_000.0, **CLONE),
     "losses.clone.until": to(384.0, **CLONE),
     "losses.clone.lead": to(0.5, 1.0, **CLONE),
+    "losses.clone.replays": to(str(OTHERS / "*.replay"), see=replayed, **REPLAYS),
+    "losses.clone.who": to(("human",), see=replayed, **REPLAYS),
     "losses.kickstart.weight": to(0.5, 0.0, see=kickstarted, **KICKSTART),
     "losses.kickstart.begin": to(1.0, 1_000.0, see=kickstarted, **KICKSTART),
     "losses.kickstart.until": to(128.0, see=kickstarted, **KICKSTART),

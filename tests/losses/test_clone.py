@@ -262,7 +262,8 @@ def test_threads_and_lanes_draw_the_same_rows(monkeypatch: pytest.MonkeyPatch) -
     [
         (
             {"losses.clone": {}},
-            "expected a teacher to imitate, got none; name a script of the game: teacher=NAME - at `$.losses.clone`",
+            "expected a teacher or replays to imitate, got none; name a script of the game, teacher=NAME, or files, "
+            "losses.clone.replays=FILES - at `$.losses.clone`",
         ),
         (
             {"supervised_steps": 5},

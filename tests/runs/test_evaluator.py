@@ -90,7 +90,10 @@ def test_a_result_has_epoch_score_and_reward(tmp_path: Path, monkeypatch: pytest
         pid = pid_of(judge)
         (result,) = wait_for(judge.poll)
         nothing = {"mean": 0.0, "se": 0.0}
+        assert result.pop("stats").keys() >= {"reward", "length"}
         assert result == {"epoch": 9, "episodes": 3, "score": nothing, "reward": nothing}
+        found = json.loads((tmp_path / "baselines.json").read_text())  # played once, beside the first evaluation
+        assert found["policies"].keys() >= {"random"}
         assert not Path(f"/proc/{pid}").exists()  # waited for: no zombie
         assert judge.poll() == []
 

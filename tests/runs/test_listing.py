@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from gridmill import cli, games
 from gridmill.run import Run
-from gridmill.runs.listing import rows, text
+from gridmill.runs import listing
+from gridmill.runs.listing import SORTS, matching, ordered, rows, text
 from gridmill.runs.log import RunLog
 
 RUN = Run(recipe="toy", game=games.toy())
@@ -19,7 +20,7 @@ RUN = Run(recipe="toy", game=games.toy())
 def started(folder: Path, steps: int) -> RunLog:
     log = RunLog(folder, RUN, ["recipe: toy"], panel=False)
     if steps:
-        log.epoch({"epoch": 1, "agent_steps": steps, "total_timesteps": 1000, "score": 2.5})
+        log.epoch({"epoch": 1, "agent_steps": steps, "total_timesteps": 1000, "score": 2.5, "sps_mean": 5e4})
         log.epoch({"epoch": 2, "agent_steps": steps, "total_timesteps": 1000, "score": None})
     return log
 
@@ -27,6 +28,7 @@ def started(folder: Path, steps: int) -> RunLog:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     started(tmp_path / "done", 1000).close()
+    (tmp_path / "done" / "run.json").write_text(json.dumps({"run": RUN.replace("seed", 7).tree()}))
     started(tmp_path / "broken_off", 400).close("interrupted")
     started(tmp_path / "lost", 400)._log.close()  # as a killed process leaves it: no last word, no lock
     started(tmp_path / "young", 0)._log.close()
@@ -55,11 +57,12 @@ def test_states_and_figures(folder: Path) -> None:
 def test_the_table_fits_80_columns(folder: Path) -> None:
     started(folder / ("long-" * 20), 10).close()
     lines = text(rows(folder)).splitlines()
-    assert lines[0].split() == ["run", "state", "steps", "done", "score", "checkpoint", "age"]
+    assert lines[0].split() == ["run", "recipe", "seed", "state", "steps", "speed", "score", "age"]
     assert max(map(len, lines)) <= 80
     [done] = [line.split() for line in lines if line.startswith("done")]
-    assert done[:7] == ["done", "finished", "1", "k", "100", "%", "2.50"]
-    assert done[7] == "12"
+    assert done[:8] == ["done", "toy", "7", "finished", "1", "k", "50", "k/s"]
+    assert done[8] == "2.50"
+    assert any("died 40%" in line for line in lines)
 
 
 def test_the_command(folder: Path) -> None:
@@ -73,3 +76,39 @@ def test_the_command(folder: Path) -> None:
 
 def test_a_folder_without_runs(tmp_path: Path) -> None:
     assert text(rows(tmp_path)).splitlines()[1:] == []
+
+
+def test_filter_and_sort(folder: Path) -> None:
+    found = rows(folder)
+    assert [row.name for row in matching(found, ["finished"])] == ["done"]
+    assert [row.name for row in matching(found, ["TOY", "seed=7"])] == ["done"]
+    assert matching(found, ["toy", "died"]) == []  # all words count
+    assert [row.name for row in ordered(found, "steps")][:1] == ["done"]
+    assert [row.name for row in ordered(found, "name")] == ["broken_off", "done", "lost", "young"]
+    assert ordered(found, "score")[-1].name == "young"  # without a score comes last
+    for key in SORTS:
+        ordered(found, key)
+    told = CliRunner().invoke(cli.app, ["runs", "died", "--runs-dir", str(folder), "--sort", "speed"])
+    assert [line.split()[0] for line in told.stdout.splitlines()] == ["run", "lost"]
+    wrong = CliRunner().invoke(cli.app, ["runs", "--runs-dir", str(folder), "--sort", "luck"])
+    assert "expected one of age, name" in wrong.stderr
+
+
+def test_unreadable_runs_do_not_end_the_list(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "lost" / "metrics.jsonl").write_bytes(b"\xff\xfe\n" + b"[" * 100_000 + b'\n{"agent_steps": "x"}\n')
+    (folder / "young" / "run.json").write_text("[" * 100_000)
+    (folder / "done" / "run.json").unlink()
+    (folder / "done" / "run.json").symlink_to("run.json")
+    real = listing._state
+
+    def state(log: Path, *rest: object) -> str:
+        if log.parent.name == "broken_off":
+            raise PermissionError(13, "Permission denied", str(log))
+        return real(log, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(listing, "_state", state)
+    found = {row.name: row for row in rows(folder)}
+    assert found.keys() == {"done", "broken_off", "lost", "young"}
+    assert found["broken_off"].state == "unreadable"
+    assert (found["lost"].agent_steps, found["done"].recipe) == (0, None)
+    assert "broken_off: [Errno 13] Permission denied" in text(list(found.values()))

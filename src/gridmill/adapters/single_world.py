@@ -33,7 +33,7 @@ def build_game(game: GameConfig | str, sizes: Mapping[str, Any]) -> GameConfig:
 def check_render_mode(render_mode: str | None, game: GameConfig) -> None:
     if render_mode is not None and render_mode not in RENDER_MODES:
         raise ValueError(f"render_mode must be None or one of {list(RENDER_MODES)}, got {render_mode!r}")
-    if render_mode is not None and not game.has_map:
+    if render_mode is not None and not game.has_picture:
         raise ValueError(f"render_mode must be None for `{game.name}`, which has no picture, got {render_mode!r}")
 
 

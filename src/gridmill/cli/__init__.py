@@ -1,5 +1,5 @@
-"""The command line: what looks at games and runs is in `inspect`, training in `train`, replay files in `replays`,
-watching and playing in `view`, what measures in `speed`.
+"""The command line: games are in `inspect`, training in `train`, its runs in `runs`, pictures in `show`, replay
+files in `replays`, watching and playing in `view`, what measures in `speed`.
 
 Each command turns its options into plain values and calls what does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gridmill.cli import inspect, replays, speed, train, view
+from gridmill.cli import inspect, replays, runs, show, speed, train, view
 
 USER_ERROR = 2
 
@@ -53,6 +53,8 @@ app = typer.Typer(
 )
 app.add_typer(inspect.app)
 app.add_typer(train.app)
+app.add_typer(runs.app)  # runs, report
+app.add_typer(show.app)  # show, watch
 app.add_typer(replays.replay, name="replay")
 app.add_typer(view.app)
 app.add_typer(replays.app)  # whatif

@@ -1,10 +1,7 @@
-"""The commands that look at games, policies and runs: games, eval, explain, diff, show, doctor, runs."""
+"""The commands that look at games and policies: games, eval, explain, diff, doctor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,7 +80,7 @@ def evaluate(
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
         results = [tool.evaluate(_played(g), p, episodes, seed, g, kept, beside) for g in game for p in asked]
-        typer.echo(_as_json(tool.as_record(results, seed, beside)))
+        typer.echo(as_json(tool.as_record(results, seed, beside)))
         return
     from gridmill.workshop.statistics import count, table
 
@@ -150,7 +147,7 @@ def explain(
     if said is None:
         raise ValueError(f"expected a game that can be explained, got `{game}`")
     record, text = said
-    typer.echo(_as_json(record) if json else text)
+    typer.echo(as_json(record) if json else text)
 
 
 @app.command()
@@ -169,18 +166,12 @@ def diff(
     first, second = games.build(a), games.build(b)
     found = tool.differences(first, second)
     if json:
-        typer.echo(_as_json({"a": first.name, "b": second.name, "differences": found}))
+        typer.echo(as_json({"a": first.name, "b": second.name, "differences": found}))
     else:
         typer.echo(tool.text(found, first.name, second.name))
 
 
-def _with_a_map(game: Any, name: str) -> Any:
-    if not game.has_map:
-        raise ValueError(f"expected a game with a map, got `{name}`, which has none")
-    return game
-
-
-def _as_json(record: Any) -> str:
+def as_json(record: Any) -> str:
     """Records and mappings as one line of JSON."""
     import json
     from collections.abc import Mapping
@@ -194,56 +185,6 @@ def _as_json(record: Any) -> str:
         raise TypeError(f"expected a record, got {type(value).__name__}")
 
     return json.dumps(record, default=plain)
-
-
-@app.command()
-def show(
-    game: Annotated[str, typer.Argument(help="A game's name, path/to/file.py[:function], or a .replay file.")],
-    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture instead of text.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
-    steps: Annotated[int, typer.Option(help="Random steps to take first; of a replay, its own.")] = 0,
-    world: Annotated[int, typer.Option(help="Which world of the batch.")] = 0,
-    scale: Annotated[int, typer.Option(help="Pixels per cell of the picture.")] = 16,
-) -> None:
-    """Show a world, or a moment of a replay, as text or as a PNG file."""
-    for name, value, least in (("--steps", steps, 0), ("--world", world, 0), ("--scale", scale, 1)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
-    from gridmill.grid import render
-
-    with _shown(game, seed, steps, world) as env:
-        if png is None:
-            typer.echo(render.ascii(env, world))
-        else:
-            png.parent.mkdir(parents=True, exist_ok=True)
-            render.write_png(png, render.rgb(env, world, scale))
-            typer.echo(f"wrote {png}")
-
-
-@contextmanager
-def _shown(game: str, seed: int, steps: int, world: int) -> Iterator[Any]:
-    """An env at the moment that is asked for."""
-    import gridmill
-    from gridmill import replay
-
-    if replay.is_replay(Path(game)):
-        if seed or world:
-            raise ValueError("--seed and --world are for games; a replay has its own world")
-        tape = replay.read(Path(game))
-        _with_a_map(tape.game, game)
-        if steps >= len(tape.actions):
-            raise ValueError(f"--steps must be below {len(tape.actions)}, the ticks of the replay, got {steps}")
-        with closing(tape.play()) as moments:
-            yield next(islice(moments, steps, None))
-        return
-    import numpy as np
-
-    with gridmill.make(_with_a_map(gridmill.games.build(game), game), num_worlds=world + 1, seed=seed) as env:
-        env.reset()
-        rng = np.random.default_rng(seed)
-        for _ in range(steps):
-            env.step(rng.integers(0, env.num_actions, size=env.num_rows, dtype=np.int32))
-        yield env
 
 
 @app.command()
@@ -285,15 +226,3 @@ def _try_the_base() -> tuple[bool, str]:
             return True, f"toy steps, {env.num_rows} rows of {env.num_tokens} tokens"
     except Exception as reason:
         return False, f"{type(reason).__name__}: {reason}"
-
-
-@app.command()
-def runs(
-    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of runs.")] = Path("runs"),
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
-) -> None:
-    """List training runs: state, steps, score, newest checkpoint, age."""
-    from gridmill.runs import listing as tool
-
-    found = tool.rows(runs_dir)
-    typer.echo(_as_json({"runs": found}) if json else tool.text(found))

@@ -285,6 +285,10 @@ class Env:
         """A picture of one world: text for "ansi", an RGB array for "rgb_array"."""
         raise ValueError(f"{self._games[0].name} has no picture")
 
+    def picture(self, world: int = 0, scale: int = 8, legend: bool = True) -> Any:
+        """An RGB array [height, width, 3] of one world, with what its symbols mean; of one size for all its ticks."""
+        raise ValueError(f"{self._games[0].name} has no picture")
+
     @property
     def observation_validation(self) -> Any:
         """What shadow validation has found; None when it is off or the game has none."""

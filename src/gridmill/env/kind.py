@@ -60,7 +60,8 @@ class GameConfig(Config):
     beside: tuple[str, ...] = ("length",)  # statistics worth a line under score and reward
 
     obs_kind: ClassVar[Literal["tokens", "vector"]]
-    has_map: ClassVar[bool] = False  # whether its Env can `inspect` and draw a world
+    has_map: ClassVar[bool] = False  # whether its worlds are cells that its Env can `inspect`
+    has_picture: ClassVar[bool] = False  # whether its Env can draw a world
     has_validation: ClassVar[bool] = False  # whether its observations can be computed in a second, slow way
     gymnasium_entry: ClassVar[str] = ""  # an env of its own for Gymnasium, as `module:Class`
     not_compiled: ClassVar[tuple[str, ...]] = ("kind", "score", "beside")  # settings that the core is not told

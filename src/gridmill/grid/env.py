@@ -111,6 +111,11 @@ class GridEnv(Env):
 
         return render.ascii(self, world) if mode == "ansi" else render.rgb(self, world)
 
+    def picture(self, world: int = 0, scale: int = 8, legend: bool = True) -> Any:
+        from gridmill.grid import render
+
+        return render.rgb_with_legend(self, world, scale) if legend else render.rgb(self, world, scale)
+
     def worst_tokens(self, game: int = 0) -> int:
         """The most tokens that one agent of a game could see."""
         return int(self._batch.worst_tokens(game))

@@ -56,6 +56,7 @@ class Game(GameConfig):
 
     obs_kind = "tokens"
     has_map = True
+    has_picture = True
     has_validation = True
 
     @classmethod

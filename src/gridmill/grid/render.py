@@ -1,4 +1,4 @@
-"""Pictures of one world for people: plain text, RGB arrays, PNG files.
+"""Pictures of one world for people: plain text and RGB arrays, with a legend and what agents hold if wanted.
 
 Everything is drawn from `Env.inspect(world)`, so a picture shows names and cells, never tokens. The same state gives
 the same characters and the same bytes. Nothing here steps a world, opens a window or needs an imaging library.
@@ -6,25 +6,21 @@ the same characters and the same bytes. Nothing here steps a world, opens a wind
 
 from __future__ import annotations
 
-import os
-import struct
 import zlib
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gridmill.env.picture import Canvas, Colour, Picture, refuse_huge, text_width, write_png
 from gridmill.grid.directions import DIRECTIONS
 
 if TYPE_CHECKING:
     from gridmill.grid.env import GridEnv
 
-Colour = tuple[int, int, int]
-Picture = NDArray[np.uint8]  # [height, width, 3]
+__all__ = ["ascii", "rgb", "rgb_with_legend", "write_png"]
 
 FLOOR: Colour = (238, 233, 222)
 GRID_LINE: Colour = (228, 222, 209)
@@ -36,7 +32,10 @@ OBJECT_COLOURS: Mapping[str, Colour] = {
     "wall": (96, 104, 122), "block": (168, 132, 94), "mine": (150, 74, 62), "generator": (74, 138, 128),
     "altar": (190, 150, 214), "lasery": (206, 92, 92), "armory": (92, 118, 168), "chest": (196, 152, 72),
 }  # fmt: skip
-MAX_PICTURE_BYTES = 1 << 28
+LETTERED = 16  # pixels of a cell from which on machines wear the first letter of their name
+LEGEND_LETTERS = 24  # the least room beside a world
+INK: Colour = (64, 62, 58)
+SOFT: Colour = (128, 124, 114)
 _FINE = 4  # samples per pixel edge when a disc is drawn, so that its rim is smooth
 
 
@@ -71,39 +70,67 @@ def rgb(env: GridEnv, world: int = 0, scale: int = 8) -> Picture:
         raise ValueError(f"scale must be 1 to 256 pixels per cell, got {scale}")
     view = env.inspect(world)
     height, width = view["height"] * scale, view["width"] * scale
-    if height * width * 3 > MAX_PICTURE_BYTES:
-        raise ValueError(
-            f"a picture of {height} x {width} x 3 = {height * width * 3} bytes is over the limit of "
-            f"{MAX_PICTURE_BYTES}; use a scale below {scale}"
-        )
+    refuse_huge(height, width, scale)
     picture = np.tile(_floor_tile(scale), (view["height"], view["width"], 1))
-    groups = sorted({thing["group"] for thing in view["objects"] if thing["agent"] is not None})
+    groups = _groups(view)
     for thing in view["objects"]:
         top, left = thing["row"] * scale, thing["column"] * scale
-        if thing["agent"] is None:
-            tile = _object_tile(thing["type"], scale)
-        else:
-            kind = groups.index(thing["group"]) if len(groups) > 1 else int(thing["agent"])
-            tile = _agent_tile(AGENT_COLOURS[kind % len(AGENT_COLOURS)], thing["facing"], scale)
-        picture[top : top + scale, left : left + scale] = tile
+        picture[top : top + scale, left : left + scale] = _tile(thing, groups, scale)
     return picture
 
 
-def write_png(path: str | os.PathLike[str], array: Picture) -> None:
-    """Write an RGB array as a PNG file (ISO/IEC 15948: eight bits per channel, no interlacing)."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.uint8:
-        raise TypeError(f"array must be uint8 [h, w, 3], got {getattr(array, 'dtype', type(array).__name__)}")
-    if array.ndim != 3 or array.shape[2] != 3 or array.size == 0:
-        raise ValueError(f"array must be uint8 [h, w, 3], got shape {list(array.shape)}")
-    height, width, _ = array.shape
-    lines = np.zeros((height, 1 + width * 3), np.uint8)  # the leading 0 of each line: no filter
-    lines[:, 1:] = array.reshape(height, width * 3)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 6)), (b"IEND", b"")]
-    data = b"\x89PNG\r\n\x1a\n"
-    for name, body in chunks:
-        data += struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-    Path(path).write_bytes(data)
+def rgb_with_legend(env: GridEnv, world: int = 0, scale: int = 8) -> Picture:
+    """The world, and beside it what each symbol is and what agents hold; of one size for the life of the env."""
+    plain, view = rgb(env, world, scale), env.inspect(world)
+    kinds, groups = _kinds(view), _groups(view)
+    types = sorted({tag.removeprefix("type:") for tag in env.tags if tag.startswith("type:")} | set(kinds))
+    size = max(1, scale // 10)  # of letters
+    pitch = max(scale, 8 * size) + 3 * size
+    letters = max(LEGEND_LETTERS, *(len(name) + 5 for name in types))
+    height = max(plain.shape[0], pitch * (len(types) + len(groups) + 2))
+    width = plain.shape[1] + text_width("x" * letters, size) + scale + 12 * size
+    refuse_huge(height, width, scale)
+    canvas = Canvas(height, width, FLOOR)
+    canvas.paste(0, 0, plain)
+    left, top = plain.shape[1] + 6 * size, 4 * size
+    canvas.text(top, left, f"tick {view['tick']}", INK, size)
+    rows = [(example, f"{name} x{count}") for name, (example, count) in kinds.items()]
+    rows += [(thing, _held(thing)) for thing in view["objects"] if thing["agent"] is not None and _held(thing)]
+    for thing, line in rows:
+        top += pitch
+        if top + pitch > height:
+            canvas.text(height - 8 * size, left, "...", SOFT, size)
+            break
+        canvas.paste(top, left, _tile(thing, groups, scale))
+        canvas.text(top + (scale - 7 * size) // 2, left + scale + 3 * size, line[:letters], INK, size)
+    return canvas.pixels
+
+
+def _groups(view: Mapping[str, Any]) -> list[int]:
+    return sorted({thing["group"] for thing in view["objects"] if thing["agent"] is not None})
+
+
+def _tile(thing: Mapping[str, Any], groups: list[int], scale: int) -> Picture:
+    if thing["agent"] is None:
+        return _object_tile(thing["type"], scale)
+    kind = groups.index(thing["group"]) if len(groups) > 1 else int(thing["agent"])
+    return _agent_tile(AGENT_COLOURS[kind % len(AGENT_COLOURS)], thing["facing"], scale)
+
+
+def _kinds(view: Mapping[str, Any]) -> dict[str, tuple[Mapping[str, Any], int]]:
+    """Each type on the map with an example and how many there are; agents by group, if there are several."""
+    several = len(_groups(view)) > 1
+    counts: Counter[str] = Counter()
+    examples: dict[str, Mapping[str, Any]] = {}
+    for thing in view["objects"]:
+        name = thing["type"] if thing["agent"] is None or not several else f"agent {thing['group']}"
+        counts[name] += 1
+        examples.setdefault(name, thing)
+    return {name: (examples[name], counts[name]) for name in sorted(examples)}
+
+
+def _held(thing: Mapping[str, Any]) -> str:
+    return " ".join(f"{amount} {name}" for name, amount in thing["inventory"].items() if amount)
 
 
 def _symbols(env: GridEnv, view: Mapping[str, Any]) -> dict[str, str]:
@@ -150,7 +177,17 @@ def _object_tile(name: str, scale: int) -> Picture:
     if edge:
         box[:edge, :] = box[:, :edge] = _shade(colour, 28)
         box[-edge:, :] = box[:, -edge:] = _shade(colour, -34)
+    if scale >= LETTERED and name not in ("wall", "block"):
+        _letter(tile, name[:1], scale)
     return tile
+
+
+def _letter(tile: Picture, letter: str, scale: int) -> None:
+    """The first letter of a name in the middle of its box, light on the colour."""
+    size = (scale - 2 * (scale // 8)) // 10
+    canvas = Canvas(scale, scale, FLOOR)
+    canvas.pixels = tile
+    canvas.text((scale - 7 * size) // 2, (scale - 5 * size) // 2, letter, (255, 252, 244), size)
 
 
 @lru_cache(maxsize=256)

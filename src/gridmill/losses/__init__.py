@@ -110,7 +110,9 @@ class Loss(Config):
 
     def teaches(self) -> bool:
         """Whether it learns from another player: the env's teacher, an actor or one in replays."""
-        return self.recorded() is not None or any(column.actor or column.env == TEACHER for column in self.needs().values())
+        return self.recorded() is not None or any(
+            column.actor or column.env == TEACHER for column in self.needs().values()
+        )
 
     def leads(self, now: Progress) -> float:
         """The share of rows, from 0 to 1, in which it wants the env's teacher to act in the place of the policy."""

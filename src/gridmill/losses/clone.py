@@ -38,7 +38,9 @@ class Clone(Loss):
                 raise ConfigError("expected 0 with replays, where no teacher can act, got a share", "$.lead")
             return
         if self.who:
-            raise ConfigError("expected replays to choose from, got none; name some: losses.clone.replays=FILES", "$.who")
+            raise ConfigError(
+                "expected replays to choose from, got none; name some: losses.clone.replays=FILES", "$.who"
+            )
         if not run.teacher:
             raise ConfigError(
                 "expected a teacher or replays to imitate, got none; name a script of the game, teacher=NAME, "

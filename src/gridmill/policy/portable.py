@@ -93,7 +93,7 @@ def meaning(path: Path, run: Mapping[str, Any]) -> tuple[float | None, float | N
     if trainer["reward"] == "raw":
         return gamma, 1.0
     try:
-        with safe_open(path / checkpoint.TRAINER, framework="pt") as file:  # type: ignore[no-untyped-call]
+        with safe_open(path / checkpoint.TRAINER, framework="pt") as file:
             return gamma, deviation(file.get_tensor("reward.sums"))
     except (OSError, SafetensorError):
         return gamma, None

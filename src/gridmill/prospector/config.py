@@ -125,6 +125,7 @@ class ProspectorConfig(GameConfig):
     spend_again: Reward = 0.0  # 1: a credit spent counts twice, as in the statistic net_profit
 
     obs_kind = "vector"
+    has_picture = True
     gymnasium_entry = "gridmill.prospector.single:ProspectorEnv"
     not_compiled = (*GameConfig.not_compiled, "name", "num_agents")
 

@@ -44,6 +44,20 @@ class ProspectorBatchEnv(Env):
         info = self.step_info
         return {"ticks": info.dt.copy(), "invalid_actions": info.invalid.copy()}
 
+    def inspect(self, world: int = 0) -> dict[str, Any]:
+        """One world by name: the ship, its cargo, prices, every sector and every link, seen by the ship or not."""
+        return self._batch.inspect(world)
+
+    def render(self, world: int = 0, mode: str = "ansi") -> Any:
+        from gridmill.prospector import render
+
+        return render.ascii(self, world) if mode == "ansi" else render.rgb(self, world)
+
+    def picture(self, world: int = 0, scale: int = 8, legend: bool = True) -> Any:
+        from gridmill.prospector import render
+
+        return render.rgb(self, world, scale, legend)
+
     @property
     def rng_states(self) -> npt.NDArray[np.uint64]:
         """The state of each world's random stream."""

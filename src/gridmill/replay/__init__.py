@@ -6,10 +6,10 @@ A file has the game, the seed, the actions and hashes; the world follows. docs/r
 """
 
 from gridmill.replay.blocks import ReplayError, pack
-from gridmill.replay.check import Finding, check, expect_equal
+from gridmill.replay.checking import Finding, check, expect_equal
 from gridmill.replay.playback import Playback
 from gridmill.replay.reader import decode, is_replay, read
-from gridmill.replay.record import Recorder, annotated, fork, record
+from gridmill.replay.recording import Recorder, annotated, fork, record
 from gridmill.replay.tape import EVERY, SUFFIX, Branch, Keyframe, PolicyRecord, Replay
 from gridmill.replay.writer import encode, write
 

@@ -1,4 +1,4 @@
-"""The bytes of a replay file: its limits, its blocks packed and unpacked, its JSON read. docs/replays.md says what is where.
+"""The bytes of a replay file: limits, blocks packed and unpacked, JSON read. What is where: docs/replays.md.
 
 Files come from anywhere: every size is checked before memory is taken, and whatever is wrong is a ReplayError of one
 line.
@@ -76,16 +76,18 @@ def read_bytes(path: Path) -> bytes:
         raise ReplayError(f"replay: cannot read `{path}`: {reason.strerror}") from None
     except ValueError as reason:  # a NUL in the name
         raise ReplayError(f"replay: cannot read {str(path)!r:.200}: {reason}") from None
-    with os.fdopen(handle, "rb") as stream:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise ReplayError(f"replay: expected a plain file, got something else: `{path}`")
         if status.st_size > MOST_FILE:
             raise ReplayError(f"replay: expected at most {MOST_FILE} bytes, got {status.st_size} in `{path}`")
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as stream:
             return stream.read(MOST_FILE)
-        except OSError as reason:
-            raise ReplayError(f"replay: cannot read `{path}`: {reason.strerror}") from None
+    except OSError as reason:
+        raise ReplayError(f"replay: cannot read `{path}`: {reason.strerror}") from None
+    finally:
+        os.close(handle)
 
 
 # ---- JSON
@@ -93,6 +95,8 @@ def read_bytes(path: Path) -> bytes:
 
 def plain(text: bytes) -> Any:
     """JSON that is neither deep nor has more parts than an honest head."""
+    if text.count(b"[") + text.count(b"{") > 2 * MOST_PARTS:  # words may have some too; the parts are counted below
+        raise ReplayError(f"replay: expected at most {MOST_PARTS} parts in a head, got more")
     try:
         found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as reason:
@@ -150,7 +154,7 @@ class Part:
     def object(self) -> dict[str, Any]:
         if not isinstance(self.value, dict):
             self.fail("an object")
-        return self.value  # type: ignore[no-any-return]
+        return self.value
 
     def items(self, most: int) -> list[Part]:
         """The entries of a list."""
@@ -161,14 +165,14 @@ class Part:
     def number(self, low: int, high: int) -> int:
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not low <= self.value <= high:
             self.fail(f"a number in [{low}, {high}]")
-        return self.value  # type: ignore[no-any-return]
+        return self.value
 
     def text(self, most: int = 1 << 16) -> str:
         if not isinstance(self.value, str) or len(self.value) > most:
             self.fail(f"text of at most {most} characters")
-        return self.value  # type: ignore[no-any-return]
+        return self.value
 
     def flag(self) -> bool:
         if not isinstance(self.value, bool):
             self.fail("true or false")
-        return self.value  # type: ignore[no-any-return]
+        return self.value

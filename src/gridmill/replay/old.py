@@ -36,7 +36,9 @@ def decode(data: bytes) -> Replay:
         tree=head["game"].object(),
         seed=head["seed"].number(0, 2**64 - 1),
         action_names=(),
-        branches=(Branch("", None, 0, actions, ended=True, who={"*": _who(policy)}, hashes=hashes, last="", every=every),),
+        branches=(
+            Branch("", None, 0, actions, ended=True, who={"*": _who(policy)}, hashes=hashes, last="", every=every),
+        ),
         played_by=PolicyRecord(policy),
         format=1,
         version=head["gridmill"].text(),

@@ -133,7 +133,7 @@ def outcome(env: Env) -> str:
         return state_hash(env)
     found = 0
     for array in (env.rewards, env.terminals, env.truncations, env.final_obs):
-        found = zlib.crc32(np.ascontiguousarray(array), found)
+        found = zlib.crc32(np.ascontiguousarray(array).tobytes(), found)
     return f"{found:016x}"
 
 

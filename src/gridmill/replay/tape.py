@@ -16,7 +16,7 @@ from gridmill.replay.blocks import Packed, ReplayError, line
 
 EVERY = 100  # ticks between two hashes
 SUFFIX = ".replay"
-Actions = NDArray[np.uint8] | NDArray[np.uint16]
+Actions = NDArray[Any]  # uint8 or uint16
 
 
 @dataclass(frozen=True)

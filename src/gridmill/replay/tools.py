@@ -9,7 +9,7 @@ from typing import Any
 
 from gridmill.replay.blocks import ReplayError
 from gridmill.replay.reader import read
-from gridmill.replay.record import fork, record
+from gridmill.replay.recording import fork, record
 from gridmill.replay.tape import Branch, Replay
 from gridmill.replay.writer import write
 

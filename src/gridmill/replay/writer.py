@@ -100,9 +100,7 @@ def as_stored(actions: Any, wide: int) -> bytes:
 
 
 def _policy(record: PolicyRecord, blocks: _Blocks) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        name: getattr(record, name) for name in ("name", "hash", "masks", "gamma", "reward_scale")
-    }
+    found: dict[str, Any] = {name: getattr(record, name) for name in ("name", "hash", "masks", "gamma", "reward_scale")}
     if record.weights is not None:
         found |= {"config": record.config, "spec": record.spec}
         found |= {"tensors": [[name, list(shape)] for name, shape in record.tensors]}

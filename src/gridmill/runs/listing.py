@@ -1,20 +1,28 @@
-"""Runs: what stands in a folder of runs, newest first, from their files alone.
+"""Runs: what stands in a folder of runs, from their files alone; filtered, sorted, as a table.
 
 A run is `running` while its log is held by a living process, `finished` when it has taken all its steps, `stopped`
-when its log says how it ended, and `died` when it does not.
+when its log says how it ended, and `died` when it does not. One whose files cannot be read is listed as that.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from gridmill.config.text import ascii_only
+from gridmill.config.text import WIDTH, ascii_only
 from gridmill.runs.figures import count, duration, finite, number, percent
 from gridmill.runs.lines import is_being_written, read_records
 from gridmill.runs.log_lines import ENDED
+
+TITLES = ("run", "recipe", "seed", "state", "steps", "speed", "score", "age")
+LEFT = ("run", "recipe", "state")  # columns of words
+LEAST = 8  # characters of a name that are always shown
+MOST_SETTINGS = 16 << 20  # bytes of a run.json that is looked into
 
 
 @dataclass(frozen=True)
@@ -22,33 +30,99 @@ class RunRow:
     """One run; None where its files do not say."""
 
     name: str
-    state: str  # running | finished | stopped | died | empty
-    agent_steps: int
-    total_timesteps: int | None
-    score: float | None
-    checkpoint: str | None  # name of the newest whole one
+    state: str  # running | finished | stopped | died | empty | unreadable
     age: float  # seconds since its last sign of life
+    agent_steps: int = 0
+    total_timesteps: int | None = None
+    score: float | None = None
+    sps: float | None = None  # agent steps per second, mean of the run
+    checkpoint: str | None = None  # name of the newest whole one
+    recipe: str | None = None
+    seed: int | None = None
+    trouble: str | None = None  # why it cannot be read
 
 
 def rows(runs_dir: Path) -> list[RunRow]:
     """All runs of a folder, the one that wrote last first."""
     if not runs_dir.is_dir():
         raise FileNotFoundError(f"expected a folder of runs, got `{runs_dir}`; --runs-dir names another")
-    found = [_row(folder) for folder in runs_dir.iterdir() if (folder / "log.txt").is_file()]
-    return sorted(found, key=lambda row: (row.age, row.name))
+    found = [row for folder in runs_dir.iterdir() if (row := _read(folder)) is not None]
+    return ordered(found, "age")
+
+
+SORTS: dict[str, Callable[[RunRow], Any]] = {
+    "age": lambda row: row.age,
+    "name": lambda row: row.name,
+    "recipe": lambda row: (row.recipe or "", row.seed or 0),
+    "seed": lambda row: row.seed or 0,
+    "state": lambda row: row.state,
+    "score": lambda row: -(row.score if row.score is not None else -math.inf),
+    "speed": lambda row: -(row.sps or 0.0),
+    "steps": lambda row: -row.agent_steps,
+}
+
+
+def ordered(found: Sequence[RunRow], by: str) -> list[RunRow]:
+    """By one of SORTS: numbers of success from the highest down, age from the newest."""
+    if by not in SORTS:
+        raise ValueError(f"--sort: expected one of {', '.join(SORTS)}, got `{by}`")
+    return sorted(found, key=lambda row: (SORTS[by](row), row.name))
+
+
+def matching(found: Sequence[RunRow], words: Sequence[str]) -> list[RunRow]:
+    """Those that have every word in their name, recipe or state; `seed=3` is the seed."""
+    return [row for row in found if all(_matches(row, word) for word in words)]
+
+
+def _matches(row: RunRow, word: str) -> bool:
+    if word.startswith("seed="):
+        return str(row.seed) == word.removeprefix("seed=")
+    return any(word.lower() in text.lower() for text in (row.name, row.recipe or "", row.state))
 
 
 def text(found: Sequence[RunRow]) -> str:
-    """A table of at most 80 columns."""
-    wide = min(26, max(len(row.name) for row in found)) if found else 4
-    lines = [f"{'run':<{wide}} {'state':<8} {'steps':>7} {'done':>6} {'score':>8} {'checkpoint':>10}   age"]
-    for row in found:
-        name = row.name if len(row.name) <= wide else row.name[: wide - 2] + ".."
-        done = percent(row.agent_steps / row.total_timesteps) if row.total_timesteps else "-"
-        saved = (row.checkpoint or "-").removeprefix("epoch-").lstrip("0") or "0"
-        figures = f"{count(row.agent_steps):>7} {done:>6} {number(row.score):>8} {saved:>10}"
-        lines.append(f"{name:<{wide}} {row.state:<8} {figures}   {duration(row.age)}")
-    return ascii_only("\n".join(lines))
+    """A table of at most 80 columns; names give way."""
+    lines = [TITLES, *(_cells(row) for row in found)]
+    wide = [max(len(line[column]) for line in lines) for column in range(len(TITLES))]
+    over = sum(wide) + len(wide) - 1 - WIDTH
+    while over > 0 and max(wide[0], wide[1]) > LEAST:
+        longer = 0 if wide[0] >= wide[1] else 1
+        wide[longer] -= 1
+        over -= 1
+    shown = []
+    for line in lines:
+        cells = [
+            cell if len(cell) <= width else cell[: width - 2] + ".." for cell, width in zip(line, wide, strict=True)
+        ]
+        parts = [
+            cell.ljust(width) if title in LEFT else cell.rjust(width)
+            for title, cell, width in zip(TITLES, cells, wide, strict=True)
+        ]
+        shown.append(" ".join(parts).rstrip())
+    troubles = [f"{row.name}: {row.trouble}" for row in found if row.trouble]
+    return ascii_only("\n".join([*shown, *troubles]))
+
+
+def _cells(row: RunRow) -> tuple[str, ...]:
+    share = f" {percent(row.agent_steps / row.total_timesteps)}" if row.total_timesteps and row.agent_steps else ""
+    return (
+        row.name,
+        row.recipe or "-",
+        "-" if row.seed is None else str(row.seed),
+        row.state + ("" if row.state == "finished" else share.replace(" %", "%")),
+        count(row.agent_steps),
+        "-" if row.sps is None else f"{count(row.sps)}/s",
+        number(row.score),
+        duration(row.age),
+    )
+
+
+def _read(folder: Path) -> RunRow | None:
+    """A run, or None if the folder is none; whatever is wrong with its files, the list goes on."""
+    try:
+        return _row(folder) if (folder / "log.txt").is_file() else None
+    except (OSError, ValueError, TypeError, OverflowError) as reason:
+        return RunRow(folder.name, "unreadable", 0.0, trouble=" ".join(str(reason).split()) or type(reason).__name__)
 
 
 def _row(folder: Path) -> RunRow:
@@ -57,15 +131,32 @@ def _row(folder: Path) -> RunRow:
     steps = int(_newest(records, "agent_steps") or 0)
     total = _newest(records, "total_timesteps")
     touched = max(path.stat().st_mtime for path in (log, metrics) if path.exists())
+    settings = _settings(folder / "run.json")
+    recipe, seed = settings.get("recipe"), settings.get("seed")
     return RunRow(
         name=folder.name,
         state=_state(log, steps, total),
+        age=max(0.0, time.time() - touched),
         agent_steps=steps,
         total_timesteps=None if total is None else int(total),
         score=_newest(records, "score"),
+        sps=_newest(records, "sps_mean") or _newest(records, "sps"),
         checkpoint=_checkpoint(folder / "checkpoints"),
-        age=max(0.0, time.time() - touched),
+        recipe=recipe if isinstance(recipe, str) else None,
+        seed=seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
     )
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """The run in run.json; a file that says nothing is no reason to hide its run."""
+    try:
+        if path.stat().st_size > MOST_SETTINGS:
+            return {}
+        record = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    inner = record.get("run", record) if isinstance(record, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def _newest(records: Sequence[dict[str, object]], key: str) -> float | None:

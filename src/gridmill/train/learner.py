@@ -23,8 +23,8 @@ from gridmill.run import Run
 from gridmill.sizing import Sizes
 from gridmill.train.advantage import gae, vtrace
 from gridmill.train.experience import Experience, prioritised, shuffled
-from gridmill.train.recorded import RecordedSteps, Segments
 from gridmill.train.optimizer import Optimizer, add_up, clip_norm
+from gridmill.train.recorded import RecordedSteps, Segments
 from gridmill.train.reward_scale import RewardScale
 from gridmill.train.shared_advantage import VisibleAgents
 from gridmill.train.workers import WorkerPool
@@ -163,7 +163,7 @@ class Learner:
         size, found = self.sizes.minibatch_segments, {}
         for number, (name, segments) in enumerate(recorded.items()):
             rng = np.random.default_rng([self.run.seed, now.epochs, update_epoch, number + 1])
-            found[name] = segments.order(self.sizes.segments, rng).split(size)
+            found[name] = torch.split(segments.order(self.sizes.segments, rng), size)
         return found
 
     def _advantages(self, x: Experience, rewards: Tensor, now: Progress) -> None:
@@ -238,7 +238,7 @@ class Learner:
         return torch.cat((metrics[:-1], norm[None]))
 
     def _of_replays(self, objective: Objective, name: str, shown: Shown, places: Tensor, share: float) -> Result:
-        """A loss on steps of replays. Where a segment goes on from another, that one gives the state, without gradients."""
+        """A loss on steps of replays. A segment goes on from the one before it, which gives the state."""
         batch, before = shown.segments.minibatch(shown.chosen[places], self.device)
         state = torch.zeros(len(places), self.policy.state_size, device=self.device)
         with self.autocast():

@@ -1,5 +1,5 @@
-"""Steps of replays to learn from. Files are played again, some of them for each epoch: observations are never stored, so
-any encoder can learn from any file of its game, and memory is that of a rollout.
+"""Steps of replays to learn from. Files are played again, some of them for each epoch: observations are never stored,
+so any encoder can learn from any file of its game, and memory is that of a rollout.
 
 Which episodes an epoch has is a function of the seed and the epoch, so nothing of this is in a checkpoint. A segment is
 read with the one before it: from there the recurrent state comes.
@@ -76,7 +76,9 @@ class Segments:
 class RecordedSteps:
     """The episodes of some files; `epoch` plays as many of them again as an epoch has segments."""
 
-    def __init__(self, wanted: Recorded, spec: Spec, masks: bool, steps: int, segments: int, seed: int, where: str) -> None:
+    def __init__(
+        self, wanted: Recorded, spec: Spec, masks: bool, steps: int, segments: int, seed: int, where: str
+    ) -> None:
         self.spec, self.masks, self.steps, self.segments, self.seed = spec, masks, steps, segments, seed
         self.where = where
         files = sorted(glob(wanted.files, recursive=True))

@@ -112,7 +112,7 @@ def _report_policy() -> str:
     """The page of a run may run the report's own script, and has no other rights here."""
     from gridmill.runs.report.document import POLICY  # brings more along than the rest of this file needs
 
-    return f"{POLICY}; sandbox allow-scripts"
+    return f"{POLICY}; sandbox allow-scripts allow-downloads"
 
 
 def _plain(path: str) -> list[str]:

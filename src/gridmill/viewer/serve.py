@@ -122,7 +122,7 @@ class _Http(ThreadingHTTPServer):
         self.token, self.page_files, self.root = token, page_files, root
         self.room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__((host, port), _Handler)
-        bound = ipaddress.ip_address(self.server_address[0])
+        bound = ipaddress.ip_address(host)
         self.only_loopback = bound.is_loopback
 
     def process_request(self, request: Any, client_address: Any) -> None:

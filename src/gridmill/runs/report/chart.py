@@ -17,7 +17,7 @@ from gridmill.runs.figures import count, number
 
 MOST_POINTS = 180
 COLOURS = 8  # classes c0 to c7 of the style sheet
-CROWDED = 4.0  # a level so many times above all values is named at the edge instead of flattening them
+CROWDED = 2.5  # a level so many times above all values is named at the edge instead of flattening them
 ROW = 12.0  # pixels that a label needs
 
 
@@ -32,7 +32,7 @@ class Shape(NamedTuple):
     bottom: int = 36
 
 
-SMALL, WIDE = Shape(), Shape(width=740, height=320, right=14)
+SMALL, WIDE = Shape(), Shape(width=1120, height=330, right=14)
 
 
 class Point(NamedTuple):
@@ -106,12 +106,13 @@ def chart(
     """Series over agent steps; `points` are evaluations, drawn as dots with two standard errors."""
     drawn_lines = [(line, _parts(line)) for line in lines if line.xs]
     frame, rows = _frame([part for _, parts in drawn_lines for part in parts], points, levels, from_zero, shape)
-    drawn = [*_rows(rows, frame), *_steps(frame), *_titles(frame, y_title), *_levels(levels, frame)]
+    dashes, names = _levels(levels, frame)
+    drawn = [*_rows(rows, frame), *_steps(frame), *_titles(frame, y_title), *dashes]
     for line, parts in drawn_lines:
         drawn += _band(line, parts, frame)
     for line, parts in sorted(drawn_lines, key=lambda pair: not pair[0].faint):
         drawn.append(_line(line, parts, frame))
-    drawn += [_dot(point, frame) for point in points]
+    drawn += [_dot(point, frame) for point in points] + names
     facts = f'viewBox="0 0 {shape.width} {shape.height}" role="img" aria-label="{escape(label, quote=True)}"'
     return f'<svg {facts} data-frame="{frame.text()}">{"".join(drawn)}</svg>'
 
@@ -191,9 +192,9 @@ def _dot(p: Point, frame: _Frame) -> str:
     )
 
 
-def _levels(levels: Sequence[Level], frame: _Frame) -> list[str]:
-    """Dashed lines with names; one above the picture is named at its upper edge."""
-    s, found, taken = frame.shape, list[str](), list[float]()
+def _levels(levels: Sequence[Level], frame: _Frame) -> tuple[list[str], list[str]]:
+    """Dashed lines, and their names to lie above all; one above the picture is named at its upper edge."""
+    s, found, names, taken = frame.shape, list[str](), list[str](), list[float]()
     for level in sorted(levels, key=lambda level: -level.y):
         inside = frame.low <= level.y <= frame.high
         y = frame.y(level.y)
@@ -205,8 +206,8 @@ def _levels(levels: Sequence[Level], frame: _Frame) -> list[str]:
         taken.append(at)
         arrow = "" if inside else " ↑" if level.y > frame.high else " ↓"
         text = f"{level.name} {number(level.y)}{arrow}"
-        found.append(f'<text class="tick right" x="{s.width - s.right - 4}" y="{at:.1f}">{escape(text)}</text>')
-    return found
+        names.append(f'<text class="tick right named" x="{s.width - s.right - 4}" y="{at:.1f}">{escape(text)}</text>')
+    return found, names
 
 
 def _titles(frame: _Frame, y_title: str) -> list[str]:

@@ -32,7 +32,7 @@ def levels(folder: Folder, part: str) -> list[Level]:
     for name, result in _policies(folder).items():
         value = _mean(result, part)
         if value is not None:
-            found.append(Level(name.removeprefix("script:"), value[0]))
+            found.append(Level(name.replace(":", " "), value[0]))
     ceilings = folder.baselines.get("ceilings")
     most = finite(ceilings.get(part)) if isinstance(ceilings, Mapping) else None
     return [*found, Level("ceiling", most)] if most is not None else found
@@ -43,7 +43,11 @@ def section(folder: Folder) -> str:
     rows = []
     for record in folder.evaluations:
         for result in evaluation_results(record):
-            cells = [str(record.get("epoch", "-")), count(record.get("agent_steps")), str(result.get("game", "-"))]
+            cells = [
+                str(record.get("epoch", "-")),
+                count(record.get("agent_steps")),
+                str(result.get("game", "the policy")),
+            ]
             rows.append([*cells, *_figures(result), str(result.get("episodes", "-"))])
     others = [
         ["-", "-", name, *_figures(result), str(folder.baselines.get("episodes", "-"))]

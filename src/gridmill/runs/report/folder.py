@@ -25,7 +25,7 @@ class Folder:
     settings: Mapping[str, Any]  # the run's tree
     epochs: Records
     evaluations: Records
-    baselines: Mapping[str, Any]  # what `gridmill.evaluate.baseline_record` made
+    baselines: Mapping[str, Any]  # what `gridmill.evaluate.others` made
     told: str  # the newest heading of log.txt
     replays: Sequence[str]  # names in replays/, newest last
     running: bool

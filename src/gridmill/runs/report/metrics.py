@@ -1,7 +1,7 @@
 """Which metrics a report shows, in which order, under which names: first what the score is made of.
 
 The names come from the run's own game: its score, the statistics that it wants beside it, what it rewards and what is
-learned from. A curve that is 0 from beginning to end is said in a line instead of drawn.
+learned from. What never changes, and what another curve shows already, is said in a line instead of drawn.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gridmill.runs.figures import finite
+from gridmill.runs.figures import finite, number
 from gridmill.runs.report.folder import Folder
 
 PER_EPISODE, PER_STEP = "per agent and episode", "per agent step"
@@ -40,7 +40,9 @@ LEARNING = (
     Metric("clip_fraction", "clipped", "steps the clip held back", "share"),
     Metric("explained_variance", "explained variance", "1 = the critic foresees all", "share"),
     Metric("learning_rate", "learning rate", "", "step size"),
+    Metric("gradient_norm", "gradient norm", "before it is cut", "norm"),
 )
+ALSO_LEARNING = ("loss/", "gradient/", "weight/")  # how other metrics of learning begin
 MACHINE = (
     SPEED,
     Metric("memory/rss", "memory", "of the process", "bytes", from_zero=True),
@@ -74,11 +76,19 @@ def ingredients(folder: Folder) -> list[Metric]:
     return [*found, RETURN, REWARD, SIGNAL]
 
 
+def learning(folder: Folder) -> list[Metric]:
+    """The trainer's own, then the losses and statistics that this run has besides."""
+    fixed = {metric.key for metric in LEARNING}
+    more = [key for key in _known(folder) if key.startswith(ALSO_LEARNING) and key not in fixed]
+    return [*LEARNING, *(Metric(key, key.replace("/", " "), "", key.partition("/")[0]) for key in more)]
+
+
 def of_game(folder: Folder, shown: Sequence[Metric]) -> list[Metric]:
     """The game's other statistics: every number that is nothing else; what agents did comes last."""
     taken = {metric.key for metric in (*shown, *LEARNING, *MACHINE)} | OTHERS
     taken.add(folder.score_stat if any(metric.key == "score" for metric in shown) and _is_plain(folder) else "")
-    own = [key for key in _known(folder) if key not in taken and not key.startswith(("time/", CURRICULUM, "player/"))]
+    elsewhere = ("time/", CURRICULUM, "player/", *ALSO_LEARNING)
+    own = [key for key in _known(folder) if key not in taken and not key.startswith(elsewhere)]
     return [Metric(key, key, evaluation=key) for key in sorted(own, key=lambda key: (key.startswith("action."), key))]
 
 
@@ -92,16 +102,22 @@ def of_curriculum(folder: Folder) -> list[Metric]:
     return [Metric(key, key.removeprefix(CURRICULUM), "", "") for key in _known(folder) if key.startswith(CURRICULUM)]
 
 
-def moving(folder: Folder, metrics: Sequence[Metric]) -> tuple[list[Metric], list[str]]:
-    """Those that are ever anything but 0, and the names of the others."""
-    drawn, still = [], []
+def moving(folder: Folder, metrics: Sequence[Metric], shown: Sequence[Metric] = ()) -> tuple[list[Metric], list[str]]:
+    """Those with a curve of their own, and a few words on each of the others: constant, or the same as one `shown`."""
+    drawn, told = list[Metric](), list[str]()
+    seen = {tuple(folder.column(metric.key)[1]): metric.name for metric in reversed(shown)}
     for metric in metrics:
-        _, ys = folder.column(metric.key)
-        if any(ys):
-            drawn.append(metric)
-        elif ys:
-            still.append(metric.name)
-    return drawn, still
+        values = tuple(folder.column(metric.key)[1])
+        if len(values) > 1 and len(set(values)) > 1:
+            if values in seen:
+                told.append(f"{metric.name} is {seen[values]}")
+                continue
+            seen[values] = metric.name
+        elif not values or not any(values) or len(values) > 1:
+            told += [f"{metric.name} = {number(values[0])}"] if values else []
+            continue
+        drawn.append(metric)
+    return drawn, told
 
 
 def _is_plain(folder: Folder) -> bool:

@@ -24,11 +24,11 @@ SHOWN = 24  # charts of the game that are seen at once; the others are behind a 
 REFRESH = 60  # seconds after which the page of a running run loads itself again
 
 
-def write(path: Path, running: bool | None = None) -> Path:
+def write(path: Path, running: bool | None = None, out: Path | None = None) -> Path:
     """Make path/report.html from the folder's files; `running` if that is known, else a look at its log tells."""
     folder = read(path)
     alive = folder.running if running is None else running
-    target = path / "report.html"
+    target = out or path / "report.html"
     write_whole(target, _page(folder, alive).encode("utf-8", "backslashreplace"))
     return target
 
@@ -39,10 +39,10 @@ def _page(folder: Folder, running: bool) -> str:
     body = [
         f"<header><h1>{escape(folder.name)}{state}</h1><p>{escape(folder.subtitle())}</p></header>",
         _tiles(folder),
-        _section("Results", _figures(folder, [score], WIDE) + _figures(folder, made_of)),
+        _section("Results", _figures(folder, [score], WIDE) + _figures(folder, made_of), _key(folder)),
         evaluations.section(folder),
         _replays(folder),
-        _section("Learning", _figures(folder, metrics.LEARNING)),
+        _section("Learning", _figures(folder, metrics.learning(folder))),
         _section("Who plays beside it", _figures(folder, metrics.of_players(folder))),
         tasks.section(folder.path, _section("Tasks over time", _figures(folder, metrics.of_curriculum(folder)))),
         _of_game(folder, [score, *made_of]),
@@ -86,14 +86,25 @@ def _score_tile(folder: Folder) -> tuple[str, str]:
     return "-", "no episode ended"
 
 
-def _section(title: str, figures: str) -> str:
-    return f'<section><h2>{escape(title)}</h2><div class="charts">{figures}</div></section>' if figures else ""
+def _section(title: str, figures: str, key: str = "") -> str:
+    return f'<section><h2>{escape(title)}</h2>{key}<div class="charts">{figures}</div></section>' if figures else ""
+
+
+def _key(folder: Folder) -> str:
+    """What dots and dashed lines are, said once."""
+    said = ["lines: training, the mean over episodes that ended in an epoch"]
+    said += ["dots: evaluations with two standard errors"] if evaluations.points(folder, "score") else []
+    said += ["dashed: others in the same game, and the most that can be had"] if folder.baselines else []
+    return f'<p class="still">{"; ".join(said)}</p>'
 
 
 def _figures(folder: Folder, wanted: Sequence[Metric], shape: Shape = SMALL) -> str:
-    drawn, still = metrics.moving(folder, wanted)
-    zero = f'<p class="still">always 0: {escape(", ".join(still))}</p>' if still else ""
-    return "".join(_figure(folder, metric, shape) for metric in drawn) + zero
+    drawn, told = metrics.moving(folder, wanted)
+    return "".join(_figure(folder, metric, shape) for metric in drawn) + _told(told)
+
+
+def _told(words: Sequence[str]) -> str:
+    return f'<p class="still">not drawn: {escape(", ".join(words))}</p>' if words else ""
 
 
 def _figure(folder: Folder, metric: Metric, shape: Shape) -> str:
@@ -110,16 +121,15 @@ def _figure(folder: Folder, metric: Metric, shape: Shape) -> str:
         shape,
     )
     note = f"<small>{escape(metric.meaning)}</small>" if metric.meaning else ""
-    seen = '<small class="key">dots: evaluations, ± 2 standard errors</small>' if dots else ""
     wide = ' class="wide"' if shape is WIDE else ""
     return (
-        f"<figure{wide}><figcaption><b>{escape(metric.name)}</b> <span>{escape(number(ys[-1]))}</span>{note}{seen}"
+        f"<figure{wide}><figcaption><b>{escape(metric.name)}</b> <span>{escape(number(ys[-1]))}</span>{note}"
         f"</figcaption>{drawn}</figure>"
     )
 
 
 def _of_game(folder: Folder, shown: Sequence[Metric]) -> str:
-    drawn, still = metrics.moving(folder, metrics.of_game(folder, shown))
+    drawn, told = metrics.moving(folder, metrics.of_game(folder, shown), shown)
     if not drawn:
         return ""
     figures = [_figure(folder, metric, SMALL) for metric in drawn]
@@ -129,8 +139,9 @@ def _of_game(folder: Folder, shown: Sequence[Metric]) -> str:
         if rest
         else ""
     )
-    zero = f'<p class="still">always 0: {escape(", ".join(still))}</p>' if still else ""
-    return f'<section><h2>The game</h2><div class="charts">{"".join(figures[:SHOWN])}</div>{more}{zero}</section>'
+    return (
+        f'<section><h2>The game</h2><div class="charts">{"".join(figures[:SHOWN])}</div>{more}{_told(told)}</section>'
+    )
 
 
 def _replays(folder: Folder) -> str:

@@ -50,9 +50,16 @@ svg{display:block;width:100%;height:auto}
 .tip text{fill:var(--ink);font-size:11px}
 .live{font-size:13px;font-weight:600;color:var(--live);border:1px solid var(--live);border-radius:20px;padding:1px 10px;
 vertical-align:middle;margin-left:8px}
-.wide{grid-column:span 2}
+.wide{grid-column:1/-1}
+.named{paint-order:stroke;stroke:var(--card);stroke-width:3px;stroke-linejoin:round}
 .still{color:var(--soft);font-size:13px;grid-column:1/-1;margin:2px 0}
 a{color:var(--c0)}
+.keys{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:4px 20px;font-weight:600}
+.keys li:before,.scores td.key:before{content:"\\25CF\\00A0"}
+.scores td:first-child{text-align:left;padding-left:0}
+.scores td.key{font-weight:600}
+.scores td.inner{padding-left:18px;color:var(--soft)}
+.scores th:first-child{text-align:left;padding-left:0}
 ul{padding-left:20px;margin:6px 0}
 .dot{fill:var(--dot);stroke:var(--card);stroke-width:1}
 .error{stroke:var(--dot);stroke-width:1.5}
@@ -66,7 +73,7 @@ th{padding:3px 0}
 .bar{width:62%}
 .bar i{display:block;height:12px;min-width:1px;background:var(--bar);border-radius:2px}
 .plain th{text-align:right;padding-left:16px}
-.plain th:nth-child(3),.plain td:nth-child(3){text-align:left}
+.plain:not(.scores) th:nth-child(3),.plain:not(.scores) td:nth-child(3){text-align:left}
 pre{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:14px 16px;overflow-x:auto;
 font:13px/1.45 ui-monospace,monospace}
 .settings{columns:330px;column-gap:28px}
@@ -74,6 +81,5 @@ font:13px/1.45 ui-monospace,monospace}
 .settings tr,.settings+details tr{border-top:1px solid var(--rule)}
 caption{text-align:left;font-weight:600;padding-bottom:3px}
 summary{cursor:pointer;color:var(--soft)}
-@media (max-width:760px){.wide{grid-column:auto}}
 @media print{body{background:#fff}.settings table,figure,.tiles div{break-inside:avoid}}
 """

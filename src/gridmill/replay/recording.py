@@ -92,7 +92,9 @@ def fork(
 def _checked(actions: Any, agents: int) -> Actions:
     found = np.asarray(actions)
     if found.ndim != 2 or found.shape[1] != agents or not len(found) or not np.issubdtype(found.dtype, np.integer):
-        raise ReplayError(f"replay: expected actions as whole numbers [ticks, {agents}], got {found.dtype} {found.shape}")
+        raise ReplayError(
+            f"replay: expected actions as whole numbers [ticks, {agents}], got {found.dtype} {found.shape}"
+        )
     if int(found.min()) < 0 or int(found.max()) > 0xFFFF:
         raise ReplayError(f"replay: expected actions in [0, 65536), got {found.min()} to {found.max()}")
     if found.size * 2 > MOST_BLOCK:

@@ -1,0 +1,86 @@
+"""The commands that look at training runs: `gridmill runs | report`, a part of the command line in `cli`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gridmill.cli.inspect import as_json
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def runs(
+    word: Annotated[
+        list[str] | None, typer.Argument(help="Only runs with this in name, recipe or state; seed=N for a seed.")
+    ] = None,
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of runs.")] = Path("runs"),
+    sort: Annotated[str, typer.Option(help="age, name, recipe, seed, state, score, speed or steps.")] = "age",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
+) -> None:
+    """List training runs: recipe, seed, state, steps, speed, score, age."""
+    from gridmill.runs import listing as tool
+
+    found = tool.ordered(tool.matching(tool.rows(runs_dir), word or ()), sort)
+    typer.echo(as_json({"runs": found}) if json else tool.text(found))
+
+
+@app.command()
+def report(
+    run: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write it.", show_default="beside the run or runs")
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option(help="Play random and scripts first where a run has no such figures yet.")
+    ] = True,
+) -> None:
+    """Write the page of a run, or one that compares several.
+
+    Runs that differ only in their seed become a mean with its 95 % interval.
+    """
+    for folder in run:
+        if not (folder / "metrics.jsonl").is_file():
+            raise ValueError(f"expected the folder of a run, got `{folder}`, which has no metrics.jsonl")
+    if baselines:
+        _measure(run)
+    if len(run) == 1:
+        from gridmill.runs.report import page
+
+        written = page.write(run[0], out=out)
+    else:
+        from gridmill.runs.report import compare
+
+        written = compare.write(run, out or run[0].parent / "compare.html")
+    typer.echo(f"wrote {written}")
+
+
+EPISODES = 10  # what evaluation.episodes is unless said otherwise
+
+
+def _measure(folders: list[Path]) -> None:
+    """What random play and scripts get, for the first run of each game; the others are given the same figures."""
+    from gridmill import evaluate as tool
+    from gridmill.config.files import write_whole
+    from gridmill.evaluate import others
+    from gridmill.runs.report.folder import BASELINES
+
+    known: dict[tuple[str, str], bytes] = {}
+    for folder in folders:
+        file = folder / BASELINES
+        try:
+            played = tool.run_of(folder)
+        except ValueError as error:  # an older or damaged run.json: the page does without
+            typer.echo(f"no baselines: {error}", err=True)
+            continue
+        key = (played.played_game.fingerprint(), played.score)
+        if not file.exists():
+            if key in known:
+                write_whole(file, known[key])
+            else:
+                typer.echo(f"playing {', '.join(tool.baselines(played))} for {file}")
+                others.write_baselines(file, played, EPISODES, played.seed)
+        known.setdefault(key, file.read_bytes())

@@ -1,0 +1,132 @@
+"""The commands that show a game or a replay without a browser: `gridmill show | watch`: text, pictures, films."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(rich_markup_mode=None)
+RANDOM_TICKS = 300  # of a film of random play, unless --to says otherwise
+Shown = Annotated[str, typer.Argument(help="A game's name, path/to/file.py[:function], or a replay.")]
+First = Annotated[int, typer.Option("--from", help="The first tick of a film.")]
+To = Annotated[int | None, typer.Option(help="The tick before which it ends.", show_default="all")]
+Every = Annotated[int, typer.Option(help="One frame in so many ticks.")]
+Fps = Annotated[float, typer.Option(help="Frames a second.")]
+
+
+@app.command()
+def show(
+    game: Shown,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture instead of text.")] = None,
+    gif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a film (extra `video`).")] = None,
+    mp4: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a film (extra `video`).")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
+    steps: Annotated[int, typer.Option(help="Random steps to take first; of a replay, its own.")] = 0,
+    first: First = 0,
+    to: To = None,
+    every: Every = 1,
+    fps: Fps = 10.0,
+    world: Annotated[int, typer.Option(help="Which world of the batch.")] = 0,
+    scale: Annotated[int, typer.Option(help="Pixels per cell of a picture.")] = 16,
+    plain: Annotated[bool, typer.Option("--plain", help="No legend and no inventories beside it.")] = False,
+) -> None:
+    """Show a world, or a moment of a replay, as text, a PNG file or a film."""
+    _refuse_below({"--steps": (steps, 0), "--world": (world, 0), "--scale": (scale, 1)})
+    films = {ending: file for ending, file in ((".gif", gif), (".mp4", mp4)) if file is not None}
+    for ending, file in films.items():
+        if file.suffix.lower() != ending:
+            raise ValueError(f"--{ending[1:]}: expected a file whose name ends with {ending}, got `{file}`")
+    for file in films.values():
+        _film(file, _Source(game, seed, world), (first, to, every, fps), scale, not plain)
+    if films:
+        return
+    source = _Source(game, seed, world)
+    if source.ticks is not None and steps >= source.ticks:
+        raise ValueError(f"--steps must be below {source.ticks}, the ticks of the replay, got {steps}")
+    with closing(source.play()) as shown:
+        env = next(islice(shown, steps, None))
+        if png is None:
+            typer.echo(env.render(world, "ansi"))
+            return
+        from gridmill.env.picture import write_png
+
+        png.parent.mkdir(parents=True, exist_ok=True)
+        write_png(png, env.picture(world, scale, not plain))
+        typer.echo(f"wrote {png}")
+
+
+@app.command()
+def watch(
+    game: Shown,
+    seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
+    first: First = 0,
+    to: To = None,
+    every: Every = 1,
+    fps: Fps = 8.0,
+    agent: Annotated[int, typer.Option(help="The agent to follow where the world is larger than the terminal.")] = 0,
+) -> None:
+    """Watch a replay, or random play, in the terminal: space pauses, arrows step, q ends.
+
+    Without a terminal the frames are printed one after another.
+    """
+    from gridmill.viewer import watch as tool
+
+    source = _Source(game, seed, 0)
+    last = _end(source, first, to, every, fps)
+    colour = "NO_COLOR" not in os.environ
+    tool.watch(tool.Watch(source.play, last, fps, agent, first, colour), last, every)
+
+
+class _Source:
+    """What is shown: a replay, which has an end, or a game that is played at random."""
+
+    def __init__(self, game: str, seed: int, world: int) -> None:
+        from gridmill import games, replay
+
+        self.name, self.seed, self.world = game, seed, world
+        self.tape = replay.read(Path(game)) if replay.is_replay(Path(game)) else None
+        if self.tape is not None and (seed or world):
+            raise ValueError("--seed and --world are for games; a replay has its own world")
+        self.ticks = None if self.tape is None else len(self.tape.actions)
+        self.game: Any = games.build(game) if self.tape is None else self.tape.game
+        if not self.game.has_picture:
+            raise ValueError(f"expected a game with a picture, got `{game}`, which has none")
+
+    def play(self) -> Generator[Any, None, None]:
+        """The world before each tick."""
+        if self.tape is not None:
+            return self.tape.play()
+        from gridmill.viewer import film
+
+        return film.random_moments(self.game, self.seed, self.world)
+
+
+def _film(file: Path, source: _Source, span: tuple[int, int | None, int, float], scale: int, legend: bool) -> None:
+    from gridmill.viewer import film
+
+    first, to, every, fps = span
+    last = _end(source, first, to, every, fps)
+    count = film.write(file, film.frames(source.play(), first, last, every, scale, legend, source.world), fps)
+    typer.echo(f"wrote {file}: {count} frames, {file.stat().st_size // 1000} kB")
+
+
+def _end(source: _Source, first: int, to: int | None, every: int, fps: float) -> int:
+    """The tick before which a film ends."""
+    _refuse_below({"--from": (first, 0), "--every": (every, 1), "--fps": (fps, 1)})
+    most = source.ticks if source.ticks is not None else max(RANDOM_TICKS, to or 0)
+    last = most if to is None else to
+    if not first < last <= most:
+        raise ValueError(f"expected --from below --to and at most {most}, the ticks there are, got {first} and {last}")
+    return last
+
+
+def _refuse_below(given: dict[str, tuple[float, int]]) -> None:
+    for name, (value, lowest) in given.items():
+        if value < lowest:
+            raise ValueError(f"{name} must be at least {lowest}, got {value:g}")

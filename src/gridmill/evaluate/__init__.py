@@ -1,0 +1,240 @@
+"""Policies x games -> figures: `gridmill eval`. Torch comes along only with a checkpoint.
+
+An evaluation plays the first episode of as many worlds as episodes were asked for, so a figure can be had again from
+the game, the policy, the seed and the number of episodes. Each policy on each game has an env of its own. The standard
+error is over the means of worlds: agents of one world share its map and its machines, so they are no independent
+witnesses. Training runs it in a process of its own: `python -m gridmill.evaluate RUN --policy CHECKPOINT`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridmill import games
+from gridmill.env import Env, Episodes, GameConfig
+from gridmill.evaluate.players import Trained, is_trained, load_trained, named
+from gridmill.evaluate.replays import Episode, ReplayOptions, policy_record, recorded, save, watch
+from gridmill.games.make import make
+from gridmill.replay import Recorder
+from gridmill.run import Run
+
+__all__ = [
+    "Mean",
+    "ReplayOptions",
+    "Result",
+    "as_record",
+    "baselines",
+    "evaluate",
+    "is_trained",
+    "load_trained",
+    "policy_record",
+    "rows_of",
+    "run_of",
+    "watch",
+]
+
+WORLDS = 256  # played at a time
+Columns = dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over worlds with its standard error; the median beside it, since profits are skewed."""
+
+    mean: float
+    se: float
+    median: float
+    worlds: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """One policy on one game."""
+
+    game: str
+    policy: str
+    episodes: int
+    score_name: str
+    score: Mean
+    reward: Mean
+    stats: dict[str, Mean]
+    beside: tuple[str, ...]  # statistics a table shows under score and reward
+
+
+def evaluate(
+    game: str | GameConfig | Run,
+    policy: str,
+    episodes: int,
+    seed: int,
+    label: str = "",
+    replay: Path | ReplayOptions | None = None,
+    players: Mapping[str, float] | None = None,
+) -> Result:
+    """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score.
+
+    The first of them goes into the file `replay`, or those that its options say. `players` act in a share of the
+    agents, as in `make`; the figures are those of the others.
+    """
+    if episodes < 1:
+        raise ValueError(f"--episodes must be at least 1, got {episodes}")
+    kept = ReplayOptions(replay) if isinstance(replay, Path) else replay
+    if kept is not None and kept.count and (kept.folder is None or not 0 < kept.count <= episodes):
+        raise ValueError(f"replays: expected a folder for 1 to {episodes} episodes, got {kept.count} in {kept.folder}")
+    statistic = game.score if isinstance(game, Run) else ""
+    played = games.build(game) if isinstance(game, str) else game.played_game if isinstance(game, Run) else game
+    trained = load_trained(policy)
+    parts = list[_Played]()
+    for first, count in _chunks(episodes):
+        of_these = kept if kept is not None and (first == 0 or kept.count) else None
+        parts.append(_play(played, policy, trained, count, seed + first, statistic, players, of_these))
+    every = np.concatenate([part.scores for part in parts])
+    title = played.score_title(statistic)
+    if kept is not None:
+        save(kept, [episode for part in parts for episode in part.episodes], every, played, policy, title, trained)
+    scores = _mean(every)
+    stats = {name: _mean(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
+    return Result(
+        game=label or (game if isinstance(game, str) else played.name),
+        policy=policy,
+        episodes=episodes,
+        score_name=title,
+        score=scores,
+        reward=stats["reward"],
+        stats=stats,
+        beside=played.beside,
+    )
+
+
+def run_of(folder: Path) -> Run:
+    """The run whose folder or checkpoint this is, to play its game again."""
+    file = folder / "run.json"
+    try:
+        record = json.loads(file.read_text())
+    except (OSError, ValueError) as reason:
+        raise ValueError(f"expected a run or checkpoint folder, got `{folder}`: {reason}") from None
+    if not isinstance(record, dict) or "run" not in record:
+        raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
+    tree = Run.upgraded(record["run"])
+    if isinstance(tree, dict):
+        tree.pop("losses", None)  # nobody learns here, so no loss of the user's own is loaded
+    return Run.load(tree)
+
+
+def baselines(game: GameConfig | Run) -> list[str]:
+    """Policies to hold a trained one against: chance, and the best script there is."""
+    return list((game.played_game if isinstance(game, Run) else game).baselines())
+
+
+def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
+    for first in range(0, episodes, WORLDS):
+        yield first, min(WORLDS, episodes - first)
+
+
+@dataclass(frozen=True)
+class _Played:
+    """The first episode of each of some worlds."""
+
+    scores: NDArray[np.float64]
+    columns: Columns
+    episodes: list[Episode]  # those that were recorded
+
+
+def _play(
+    game: GameConfig,
+    policy: str,
+    trained: Trained | None,
+    worlds: int,
+    seed: int,
+    statistic: str,
+    players: Mapping[str, float] | None,
+    kept: ReplayOptions | None,
+) -> _Played:
+    """Score and statistics of the first episode of each world, means over the agents that the policy plays."""
+    masks = trained is not None and trained.masks
+    env: Env = make(game, num_worlds=worlds, seed=seed, masks=masks, players=players)
+    with env:
+        own = env.player_rows[: env.num_agents] == 0
+        if not own.any():
+            raise ValueError("players: expected shares that leave an agent for the policy, got all")
+        known = dict.fromkeys([*env.stat_names, "length"], np.zeros(0))
+        game.score_of(known, statistic)  # a wrong name is refused before anything is played
+        if trained is not None:
+            trained.bind(env, seed)
+        player = trained or named(policy, env, seed)
+        state, ended_first = None, list[Episodes]()
+        tape = None if kept is None else Recorder(env, kept.worlds())
+        missing = np.ones(worlds, np.bool_)
+        env.reset()
+        while missing.any():
+            actions, state = player.act(env.obs, state, env.masks)
+            env.step(actions)
+            if tape is not None:
+                tape.after(env)
+            ended = env.terminals | env.truncations
+            if not ended.any():
+                continue
+            state = player.reset(state, ended)
+            taken = env.take_episodes()
+            ended_first.append(taken.where(taken["episode"] == 0))
+            missing[ended_first[-1]["world"]] = False
+        everybody = Episodes.joined(ended_first)
+        saved = [] if tape is None else recorded(tape, everybody, env, policy, seed)
+        played, agents = everybody.where(own[everybody["agent"]]), int(own.sum())
+        found = {name: played.per_world(column, worlds, agents) for name, column in played.figures().items()}
+        return _Played(played.per_world(game.score_of(played, statistic), worlds, agents), found, saved)
+
+
+# ---- figures
+
+
+def _mean(values: NDArray[np.float64]) -> Mean:
+    """With a single world the spread is unknown, and the standard error said to be 0."""
+    spread = float(np.std(values, ddof=1)) if values.size > 1 else 0.0
+    se = spread / float(np.sqrt(values.size))
+    return Mean(float(np.mean(values)), se, float(np.median(values)), values.size)
+
+
+def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """Results of one game, a line per statistic and policy: statistic, policy, mean, standard error, median."""
+    lines = [(f"{results[0].score_name} (score)", [result.score for result in results])]
+    if results[0].score_name != "reward":
+        lines.append(("reward", [result.reward for result in results]))
+    for name in results[0].beside:
+        lines.append((name.replace("_", " "), [result.stats[name] for result in results]))
+    rows: list[tuple[str, ...]] = []
+    for title, figures in lines:
+        for result, found in zip(results, figures, strict=True):
+            se = f"{found.se:.2g}" if found.worlds > 1 else "-"
+            rows.append((title, result.policy, f"{found.mean:.4g}", se, f"{found.median:.4g}"))
+    return rows
+
+
+def as_record(results: Sequence[Result], seed: int, players: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """Plain data for --json; every statistic is in it, and who played beside the policies, if anybody did."""
+
+    def plain(found: Mean) -> dict[str, float]:
+        return {"mean": found.mean, "se": found.se}
+
+    return {
+        "version": 1,
+        "seed": seed,
+        **({"players": dict(players)} if players else {}),
+        "results": [
+            {
+                "game": result.game,
+                "policy": result.policy,
+                "episodes": result.episodes,
+                "score": plain(result.score),
+                "reward": plain(result.reward),
+                "stats": {name: plain(found) for name, found in result.stats.items()},
+            }
+            for result in results
+        ],
+    }

@@ -1,0 +1,162 @@
+"""Cloning from replays: what is learned from is what was played, by whom it should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_runs import small_run
+from tapes import moves
+from tiny import EPOCH, berries, difference, epochs_of, tiny
+
+from gridmill import evaluate, games, replay
+from gridmill.config import ConfigError
+from gridmill.games.make import make
+from gridmill.losses import Recorded
+from gridmill.losses.clone import Clone
+from gridmill.policy.spec import Spec
+from gridmill.run import Run, Value
+from gridmill.runs import resume, train
+from gridmill.train.recorded import RecordedSteps
+from gridmill.train.trainer import Trainer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three episodes of berries, one of them with a fork in which a person plays agent 1."""
+    found = tmp_path_factory.mktemp("replays")
+    for seed in range(3):
+        tape = replay.record(berries(), seed, moves(20, 2, seed), {"*": "script:x"})
+        if seed == 1:
+            tape = replay.fork(tape, 0, 12, moves(6, 2, 9), {"1": "human"})
+        replay.write(found / f"{seed}.replay", tape)
+    return found
+
+
+def steps(folder: Path, who: tuple[str, ...] = (), segments: int = 1000) -> RecordedSteps:
+    with make(berries(), num_worlds=1) as env:
+        spec = Spec.of(env)
+    return RecordedSteps(Recorded(str(folder / "*.replay"), who), spec, True, 8, segments, 0, "$")
+
+
+def test_segments_are_what_was_played(folder: Path) -> None:
+    """Every step of an episode once, in order, with its observation, mask and action; padding does not count."""
+    recorded = steps(folder)
+    recorded.episodes = recorded.episodes[:1]
+    found = recorded.epoch(0)
+    tape = replay.read(folder / "0.replay")
+    assert found.obs.shape[:2] == (3 * 2, 8)
+    seen = [(env.obs.copy(), np.asarray(env.masks).copy()) for env in tape.play()]
+    for tick in range(20):
+        for agent in range(2):
+            segment, at = 2 * (tick // 8) + agent, tick % 8
+            assert np.array_equal(found.obs[segment, at], seen[tick][0][agent])
+            assert found.masks is not None
+            assert np.array_equal(found.masks[segment, at], seen[tick][1][agent])
+            assert int(found.actions[segment, at]) == tape.actions[tick, agent]
+    assert found.counted.sum() == 40
+    assert found.starts.sum() == 2
+    assert found.before.tolist() == [0, 1, 0, 1, 2, 3]
+    batch, before = found.minibatch(torch.tensor([3, 0]), torch.device("cpu"))
+    assert batch.obs.shape[:2] == (8, 2)
+    assert torch.equal(before.obs[:, 0], found.obs[1])
+    assert torch.equal(before.obs[:, 1], found.obs[0])
+
+
+def test_whose_steps(folder: Path) -> None:
+    """Of a fork only its own ticks count; those before it only make the state."""
+    human = steps(folder, ("human",)).epoch(0)
+    assert human.counted.sum() == 6
+    assert human.used.tolist() == [1, 2]
+    assert steps(folder, ("script",)).epoch(0).counted.sum() == 3 * 40 + 6
+    assert steps(folder, ("script:x", "human")).epoch(0).counted.sum() == 3 * 40 + 12
+    with pytest.raises(ConfigError, match="expected steps of policy in 3 files, got none"):
+        steps(folder, ("policy",))
+
+
+def test_an_epoch_takes_no_more_than_a_rollout(folder: Path) -> None:
+    few = steps(folder, segments=4)
+    sizes = {len(few.epoch(number).used) for number in range(8)}
+    assert max(sizes) <= 6
+    assert torch.equal(few.epoch(3).obs, few.epoch(3).obs)
+    orders = {tuple(few.epoch(number).obs.flatten().tolist()[:400]) for number in range(8)}
+    assert len(orders) > 1
+    assert sorted(few.epoch(0).order(7, np.random.default_rng(0)).tolist())[0] == 0
+
+
+def clone(folder: Path, epochs: int = 4, **changes: Any) -> Run:
+    own = {"losses__clone": Clone(replays=str(folder / "*.replay")), "supervised_steps": 10**6}
+    return tiny(epochs, **own | changes)
+
+
+@pytest.mark.parametrize("encoder", ["bag", "cnn", "attend"])
+def test_any_encoder_learns_from_them(tmp_path: Path, encoder: str) -> None:
+    """Somebody who always does the same."""
+    replay.write(tmp_path / "a.replay", replay.record(berries(), 0, moves(20, 2, 0, 1) + 2, {"*": "human"}))
+    trainer = Trainer(clone(tmp_path, policy__encoder=encoder, optimizer__learning_rate=0.01, trainer__masks=False))
+    found = [trainer.epoch() for _ in range(4)]
+    trainer.close()
+    assert found[-1]["loss/clone"] < 0.5 * found[0]["loss/clone"]
+    assert found[-1]["teacher/agreement"] > 0.99
+    assert "loss/policy" not in found[0]
+
+
+def test_alone_it_needs_no_forward_of_the_rollout(folder: Path) -> None:
+    trainer = Trainer(clone(folder, losses={"clone": Clone(replays=str(folder / "0.replay"))}))
+    metrics = trainer.epoch()
+    trainer.close()
+    assert 0 < metrics["loss/clone"] < 5
+
+
+def test_a_resumed_run_is_equal_to_the_bit(folder: Path, tmp_path: Path) -> None:
+    changes = {"losses": {"value": Value(), "clone": Clone(replays=str(folder / "*.replay"))}, "checkpoint__epochs": 2}
+    whole = train(clone(folder, 4, **changes), tmp_path / "a", panel=False).folder
+    half = train(clone(folder, 2, **changes), tmp_path / "b", panel=False).folder
+    resume(half, [f"trainer.total_timesteps={4 * EPOCH}"], panel=False)
+    assert difference(whole, half) == 0.0
+    assert [r["loss/clone"] for r in epochs_of(whole)] == [r["loss/clone"] for r in epochs_of(half)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lead": 0.5, "replays": "x"}, "expected 0 with replays, where no teacher can act, got a share"),
+        ({"who": ("human",)}, "expected replays to choose from, got none"),
+    ],
+)
+def test_what_does_not_fit_together(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        tiny(2, losses__clone=changes)
+
+
+def test_files_that_cannot_be_learned_from(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"got none that are called '/none/.*at `\$.losses.clone.replays`"):
+        Trainer(tiny(2, losses__clone=Clone(replays="/none/*.replay")))
+    (tmp_path / "bad.replay").write_text("bad")
+    with pytest.raises(ConfigError, match="begins with"):
+        Trainer(tiny(2, losses__clone=Clone(replays=str(tmp_path / "*.replay"))))
+    run = small_run(games.arena_basic_easy_shaped(num_agents=6, max_steps=40))
+    with pytest.raises(ConfigError, match="got berries with other actions"):
+        Trainer(run.replace("losses.clone", {"replays": str(folder / "*.replay")}))
+
+
+@pytest.mark.long
+def test_ten_episodes_become_a_clone(tmp_path: Path) -> None:
+    """The arena's script, ten episodes of it: the clone takes at least a third of its hearts, chance a twentieth."""
+    game = games.build("arena_basic_easy_shaped")
+    asked = evaluate.ReplayOptions(None, tmp_path / "replays", 10)
+    script = evaluate.evaluate(game, "script:arena", 10, 1, replay=asked).score.mean
+    run = small_run(game).replace_all(
+        [
+            ("losses", {"clone": Clone(replays=str(tmp_path / "replays" / "*.replay"))}),
+            ("supervised_steps", 10**9),
+            ("trainer.total_timesteps", 1_500_000),
+        ]
+    )
+    folder = train(run, tmp_path, panel=False).folder
+    clone = evaluate.evaluate(game, str(folder), 10, 2).score.mean
+    chance = evaluate.evaluate(game, "random", 10, 2).score.mean
+    assert clone > max(script / 3, 3 * chance)
