@@ -12,7 +12,7 @@ from small_runs import small_run
 from tapes import moves
 from tiny import EPOCH, berries, difference, epochs_of, tiny
 
-from gridmill import evaluate, games, replay
+from gridmill import evaluate, games, recipes, replay
 from gridmill.config import ConfigError
 from gridmill.games.make import make
 from gridmill.losses import Recorded
@@ -145,18 +145,17 @@ def test_files_that_cannot_be_learned_from(folder: Path, tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_ten_episodes_become_a_clone(tmp_path: Path) -> None:
-    """The arena's script, ten episodes of it: the clone takes at least a third of its hearts, chance a twentieth."""
+    """The arena's script, ten episodes of it: the clone takes more than half of its hearts (21 of 24.8 when written)."""
     game = games.build("arena_basic_easy_shaped")
     asked = evaluate.ReplayOptions(None, tmp_path / "replays", 10)
     script = evaluate.evaluate(game, "script:arena", 10, 1, replay=asked).score.mean
-    run = small_run(game).replace_all(
+    run = recipes.build("arena_basic_easy_shaped").replace_all(
         [
-            ("losses", {"clone": Clone(replays=str(tmp_path / "replays" / "*.replay"))}),
+            ("losses.clone", {"replays": str(tmp_path / "replays" / "*.replay")}),
             ("supervised_steps", 10**9),
-            ("trainer.total_timesteps", 1_500_000),
+            ("trainer.total_timesteps", 2_000_000),
         ]
     )
     folder = train(run, tmp_path, panel=False).folder
     clone = evaluate.evaluate(game, str(folder), 10, 2).score.mean
-    chance = evaluate.evaluate(game, "random", 10, 2).score.mean
-    assert clone > max(script / 3, 3 * chance)
+    assert clone > script / 2

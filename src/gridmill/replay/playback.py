@@ -5,14 +5,16 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from gridmill.env import Env
 from gridmill.games.make import make
 from gridmill.replay.blocks import ReplayError, line
-from gridmill.replay.tape import Keyframe, Replay
+
+if TYPE_CHECKING:  # a replay plays itself with what is here
+    from gridmill.replay.tape import Keyframe, Replay
 
 CHECK = 0xFFFF  # the bits of a hash or of a CRC that a check holds
 
