@@ -40,6 +40,32 @@ def small_game(name: str) -> GameConfig:
     return games.build(name)
 
 
+def new_policy() -> replay.PolicyRecord:
+    """A policy of the arena that has learned nothing, weights and all."""
+    import hashlib
+
+    import torch
+
+    from gridmill.policy.config import PolicyConfig
+    from gridmill.policy.network import Policy
+    from gridmill.policy.spec import Spec
+
+    with gridmill.make(games.arena(), num_worlds=1) as env:
+        spec = Spec.of(env)
+    torch.manual_seed(1)
+    weights = Policy(PolicyConfig(), spec).state_dict()
+    data = b"".join(tensor.detach().numpy().astype("<f4").tobytes() for tensor in weights.values())
+    return replay.PolicyRecord(
+        "untrained",
+        hash=hashlib.sha256(data).hexdigest(),
+        masks=True,
+        config=PolicyConfig().tree(),
+        spec=spec.tree(),
+        tensors=tuple((name, tuple(tensor.shape)) for name, tensor in weights.items()),
+        weights=replay.pack(data),
+    )
+
+
 def truth(tape: replay.Replay, tick: int, branch: int = 0) -> dict[str, Any]:
     """What the native engine shows at a tick of a grid game."""
     with replay.Playback(tape, branch) as playback:

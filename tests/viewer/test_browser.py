@@ -177,6 +177,31 @@ def test_a_fork_is_taken_saved_opened_and_checked(running: Any, arena: replay.Re
 
 
 @pytest.mark.long
+def test_the_policy_of_a_file_plays_on(running: Any, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    with viewed.shown(running, replace(viewed.tape_of(games.arena(), 60), played_by=viewed.new_policy()), tmp_path) as (
+        page,
+        faults,
+    ):
+        viewed.seek(page, 40)
+        page.evaluate("() => gridmill.select(2)")
+        page.wait_for_selector("#who option[value=policy]", state="attached")
+        page.select_option("#who", "policy")
+        page.wait_for_function("() => gridmill.track.players.policy")
+        page.evaluate("() => { for (let i = 0; i < 10; i++) gridmill.playOn(); }")
+        page.evaluate("() => gridmill.commands.giveTo(3, 'human')")
+        page.wait_for_function("() => gridmill.track.players.policy && gridmill.track.players.human === 3")
+        page.keyboard.press("ArrowUp")
+        page.evaluate("() => { for (let i = 0; i < 10; i++) gridmill.playOn(); }")
+        tape = saved(page, tmp_path / "policy.replay")
+        assert tape.who(2)[2:4] == ["policy", "human"]
+        assert len(set(tape.branches[2].actions[:, 2].tolist())) > 1
+        assert all(finding.equal for finding in replay.check(tape))
+        assert not faults
+
+
+@pytest.mark.long
 def test_a_changed_action_is_named_by_its_tick(running: Any, arena: replay.Replay, tmp_path: Path) -> None:
     from dataclasses import replace
 

@@ -139,8 +139,8 @@ def test_what_cannot_be_is_refused_with_its_place(
 def test_a_thousand_agents_and_ten_thousand_ticks(running: Any, tmp_path: Path) -> None:
     """Row L1; actions are moves by chance, as fast to write as to read."""
     size, agents, ticks = 200, 1000, 10_000
-    land = Scatter(height=size, width=size, objects={"wall": 2000, "block": 400}, border=1)
-    game = games.toy().replace("num_agents", agents).replace("max_steps", ticks).replace("map", land)
+    land = Scatter(height=size, width=size, objects={"wall": 2000, "mine": 300, "generator": 150, "altar": 150})
+    game = games.arena().replace("num_agents", agents).replace("max_steps", ticks).replace("map", land)
     rng = np.random.default_rng(1)
     actions = np.repeat(rng.integers(0, 5, (ticks // 10, agents)), 10, axis=0)
     tape = replay.record(game, 1, actions, {"*": "random"})

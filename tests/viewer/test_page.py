@@ -30,7 +30,7 @@ def test_no_text_becomes_markup_or_code(path: Path) -> None:
 def test_a_module_says_what_it_is_for_and_is_short(path: Path) -> None:
     text = path.read_text("utf-8")
     assert text.startswith("// ")
-    assert text.count("\n") <= 500
+    assert text.count("\n") <= 600
 
 
 def test_the_page_loads_no_inline_script() -> None:
@@ -118,7 +118,9 @@ def test_an_exported_page_allows_exactly_its_own_scripts(page: Elements) -> None
     assert sources["script-src"] == f"{digest(export.UNPACK)} {digest(script)} 'wasm-unsafe-eval'"
     assert sources["style-src"] == digest(next(text for tag, _, text in page.found if tag == "style"))
     assert sources["default-src"] == "'none'"
-    assert [attrs.get("src") or attrs["href"] for _, attrs, _ in page.found if {"src", "href"} & set(attrs)] == ["data:,"]
+    assert [attrs.get("src") or attrs["href"] for _, attrs, _ in page.found if {"src", "href"} & set(attrs)] == [
+        "data:,"
+    ]
 
 
 def test_an_exported_page_holds_engine_and_files_as_data(page: Elements) -> None:

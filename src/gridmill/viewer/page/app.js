@@ -276,6 +276,8 @@ export class App {
       if (!pane.track) continue;
       if (!pane.frame(this.tick, this.phase, this.age, FRAME_MS / this.panes.length)) this.arrived = false;
     }
+    if (!this.begun) performance.mark("first-frame"); // for whoever measures
+    this.begun = true;
     this.emit("frame", now);
     for (const pane of this.panes) this.playAhead(pane);
   }

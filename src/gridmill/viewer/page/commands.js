@@ -11,7 +11,7 @@ export class Commands {
   constructor(app, cards) {
     this.app = app;
     this.cards = cards;
-    for (const name of ["open", "save", "compare", "theme", "help", "follow", "takeOver", "letGo", "give", "giveAll", "beside", "fit", "palette", "copyLink", "tab", "cardOpen"]) {
+    for (const name of ["open", "save", "compare", "theme", "help", "follow", "takeOver", "letGo", "give", "giveAll", "giveTo", "beside", "fit", "palette", "copyLink", "tab", "cardOpen"]) {
       this[name] = this[name].bind(this);
     }
   }
@@ -120,7 +120,7 @@ export class Commands {
     const {app} = this;
     if (!app.track) return;
     if (app.panes.length > 1) app.closePane(1);
-    else this.beside(app.track.branch.parent ?? app.track.branch);
+    else this.beside(app.recording.branches[0]);
   }
 
   beside(branch) {
@@ -156,7 +156,7 @@ export class Commands {
       if (name === "replay" && !app.track.branch.live) return;
       app.pause();
       app.takeOver(agent, name);
-      if (name === "policy") await this.loadPolicy();
+      if (Object.values(app.track.branch.who).includes("policy")) await this.loadPolicy();
       if (name === "human") this.come();
       if (name === "human") this.cards.notice("You play. Arrows move, space waits, Enter finds an action, Esc gives back.");
       else this.cards.notice("A fork begins here: press play.");
@@ -165,7 +165,8 @@ export class Commands {
 
   async loadPolicy() {
     const {app} = this;
-    app.track.players.usePolicy(await this.makePolicy());
+    const {players} = app.track;
+    if (!players.policy) players.usePolicy(await this.makePolicy());
     app.changed();
   }
 

@@ -60,7 +60,7 @@ export class Keys {
       return true;
     }
     if (event.key === "Escape") {
-      app.takeOver(app.track.players.human, app.track.branch.parent ? "replay" : "noop");
+      this.commands.giveTo(app.track.players.human, app.track.branch.parent ? "replay" : "noop");
       return true;
     }
     return false;

@@ -44,7 +44,7 @@ export class Ledger {
     if (this.cells) this.cells.push(world.ended && this.cells.length ? this.cells.row(this.cells.length - 1).slice() : world.cells());
     else this.addSeries(world);
     if (!world.ended && (tick + 1) % this.sampling === 0) this.look(world, tick);
-    if (world.ended) this.mark(tick, "end", -1, "episode ends");
+    if (world.ended) this.mark(tick + 1, "end", -1, "episode ends");
   }
 
   addSeries(world) {

@@ -17,7 +17,7 @@ export class AgentPanel {
     this.name = el("h2", {id: "agent-name"});
     this.sub = el("p", {class: "soft"});
     this.follow = el("button", {type: "button", class: "tool", id: "follow", onclick: () => commands.follow(), "aria-pressed": "false"}, "Follow");
-    this.who = el("select", {id: "who", "aria-label": "Who plays this agent", onchange: (event) => commands.give(event.target.value)});
+    this.who = el("select", {id: "who", "aria-label": "Who plays this agent", onchange: (event) => this.given(event.target)});
     this.take = el("button", {type: "button", class: "tool strong", id: "take", onclick: () => commands.takeOver()}, "Take over (T)");
     this.policyBox = el("div", {class: "row", hidden: true});
     this.did = el("p", {class: "did", id: "did"});
@@ -36,6 +36,12 @@ export class AgentPanel {
       el("h3", {class: "held-title"}, "Holds"), this.held, this.facts, el("h3", {}, "Actions now"), this.actions.node, this.whatIf.node);
     this.node = el("div", {}, this.none, this.body);
     this.buildPolicyBox();
+  }
+
+  /** The choice is made: the keyboard belongs to the game again. */
+  given(select) {
+    select.blur();
+    this.commands.give(select.value);
   }
 
   nav(label, by) {

@@ -61,11 +61,11 @@ export class BranchPanel {
     return row;
   }
 
-  /** Where the shown branch parts from the one it came from (or from the other pane's), and what that brought. */
+  /** Where the shown branch parts from what was recorded (or from the other pane's), and what that brought. */
   compared() {
     const {app} = this;
     const mine = app.track.branch;
-    const other = app.panes.length > 1 ? app.panes[1 - app.active].track.branch : mine.parent;
+    const other = app.panes.length > 1 ? app.panes[1 - app.active].track.branch : app.recording.branches[0];
     if (!other || other === mine || other.agents !== mine.agents) return null;
     const tick = partingTick(mine, other);
     const end = Math.min(mine.ticks, other.ticks);

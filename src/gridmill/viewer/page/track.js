@@ -4,6 +4,7 @@
 // whether the hashes are those of the file.
 
 import {Ledger} from "./ledger.js";
+import {pack, unpack} from "./runs.js";
 
 const KEYFRAME_BYTES = 140e6; // of saved states in memory, of one track
 const JUMP_MS = 14; // what replaying from one saved state to the next may take
@@ -23,7 +24,7 @@ export class Track {
     this.over = false; // the episode ended with the last action
     this.endedStats = null; // its statistics then
     this.ledger = new Ledger(this.info, recording.game, parent && parent.ledger, branch.forkTick, Math.max(256, branch.own.length));
-    this.frames = []; // saved states: {tick, bytes}, ascending
+    this.frames = []; // saved states: {tick, state, own}, ascending
     this.frameBytes = 0;
     this.thinned = 5; // ticks between two of them, at least
     this.stepMs = 0.3; // a running mean
@@ -62,20 +63,21 @@ export class Track {
 
   /** `own`: the engine was there; a state of the file is only believed until then. */
   keep(tick, bytes, own = true) {
+    const state = pack(bytes);
     const at = this.frames.findIndex((frame) => frame.tick >= tick);
     if (at >= 0 && this.frames[at].tick === tick) {
-      if (own) this.frames[at] = {tick, bytes, own};
+      if (own) this.frames[at] = {tick, state, own};
       return;
     }
-    this.frames.splice(at < 0 ? this.frames.length : at, 0, {tick, bytes, own});
-    this.frameBytes += bytes.length;
+    this.frames.splice(at < 0 ? this.frames.length : at, 0, {tick, state, own});
+    this.frameBytes += state.words.byteLength;
     if (this.frameBytes > KEYFRAME_BYTES && this.frames.length > 8) this.thin();
   }
 
   /** Every second saved state goes, and the gap doubles. */
   thin() {
     this.frames = this.frames.filter((frame, i) => i % 2 === 0);
-    this.frameBytes = this.frames.reduce((sum, frame) => sum + frame.bytes.length, 0);
+    this.frameBytes = this.frames.reduce((sum, frame) => sum + frame.state.words.byteLength, 0);
     this.thinned = Math.max(2 * this.thinned, 2 * this.gap);
   }
 
@@ -138,7 +140,7 @@ export class Track {
   restore(world, frame) {
     if (!frame) throw new Error("replay: no state to start from");
     try {
-      world.restore(frame.bytes);
+      world.restore(unpack(frame.state));
       return true;
     } catch (reason) {
       if (frame.own) throw reason;
@@ -205,7 +207,7 @@ export class Track {
     const frame = this.frameBefore(this.check.tick);
     if (!checks || !frame.own) return until;
     const world = this.open();
-    world.restore(frame.bytes);
+    world.restore(unpack(frame.state));
     let tick = frame.tick;
     for (; tick < until; tick += 1) {
       this.actions.set(this.branch.at(tick));

@@ -19,7 +19,10 @@ export class Transport {
     this.tick = el("input", {class: "tick", type: "text", inputmode: "numeric", "aria-label": "Tick", id: "tick", onchange: (event) => this.typed(event)});
     this.end = el("span", {class: "soft"});
     this.state = el("span", {class: "soft", role: "status", id: "state"});
-    this.speed = el("select", {"aria-label": "Speed in ticks per second", title: "Ticks per second ([ and ])", id: "speed", onchange: (event) => app.setSpeed(Number(event.target.value))},
+    this.speed = el("select", {"aria-label": "Speed in ticks per second", title: "Ticks per second ([ and ])", id: "speed", onchange: (event) => {
+      app.setSpeed(Number(event.target.value));
+      event.target.blur();
+    }},
       SPEEDS.map((speed) => el("option", {value: speed}, `${figure(speed)} ticks/s`)));
     this.node = el("div", {class: "transport"},
       button(PATHS.first, "To the beginning (Home)", () => app.seek(0)),
