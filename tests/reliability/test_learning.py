@@ -23,6 +23,7 @@ BERRIES = 5.0  # random play makes 1.97 (512 episodes)
 RECIPES = {  # steps of the run, or None for all of them, and the score
     "arena": (4_000_000, 0.7),  # random play makes 0.3
     "arena_basic_easy_shaped": (None, 15.0),  # 1.4
+    "arena_easy_moves": (8_000_000, 15.0),  # 1.4; the length of `make demo`
     "navigation": (4_000_000, 0.45),  # 0.17
     "prospector": (8_000_000, 1_000.0),  # 5
     "ci": (None, 4.0),  # 1.4
