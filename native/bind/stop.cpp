@@ -1,6 +1,7 @@
 // Leaving when told so twice. Python hears of a signal between two of its own instructions, so while a call of the core
 // runs, or any other that does not come back, nothing it could do about Ctrl-C happens. This listens below Python: the
-// first signal is passed on, the second is passed on too and ends the process a moment later, if nobody else does.
+// first signal is passed on, a second one of its kind is passed on too and ends the process a moment later, if nobody
+// else does.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ constexpr suseconds_t kGrace = 400'000;  // microseconds in which Python may lea
 
 // Read in signal handlers: plain memory, written while no handler of ours is installed, and lock-free numbers.
 struct sigaction g_before[NSIG];
-std::atomic<int> g_received{0}, g_exit_code{0};
+std::atomic<int> g_received[NSIG], g_exit_code{0};
 bool g_listening = false;
 
 void leave(int) { _exit(g_exit_code); }
@@ -31,7 +32,7 @@ void pass_on(int number, siginfo_t* info, void* context) {
 
 void on_signal(int number, siginfo_t* info, void* context) {
   const int kept = errno;
-  if (++g_received == 2) {
+  if (++g_received[number] == 2) {
     g_exit_code = 128 + number;
     struct sigaction alarm{};
     alarm.sa_handler = leave;
@@ -51,8 +52,8 @@ bool is_ours(const struct sigaction& action) {
 bool leave_on_second_signal(bool on) {
   const bool before = g_listening;
   g_listening = on;
-  g_received = 0;
   for (const int number : kSignals) {
+    g_received[number] = 0;
     struct sigaction now{};
     sigaction(number, nullptr, &now);
     if (is_ours(now)) {

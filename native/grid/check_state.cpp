@@ -110,7 +110,7 @@ class StateCheck {
   }
 
   void check_agent(std::uint32_t agent) const {
-    if (w_.facing[agent] >= std::size(kCompass)) reject(agent, "shows direction " + std::to_string(w_.facing[agent]));
+    if (w_.facing[agent] >= std::size(kCompass)) reject(agent, "faces direction " + std::to_string(w_.facing[agent]));
     if (w_.last_action[agent] >= p_.actions.entries.size())
       reject(agent, "did action " + std::to_string(w_.last_action[agent]));
     if (w_.spawn_row[agent] >= p_.height || w_.spawn_column[agent] >= p_.width)

@@ -24,6 +24,7 @@ from gridmill.grid import (
     Game,
     Inventory,
     Near,
+    Objects,
     ObjectType,
     Observation,
     RewardTerm,
@@ -45,12 +46,12 @@ def near(deep: int) -> Near:
     return Near(tag="type:box", radius=64, when=(near(deep - 1),) if deep > 1 else ())
 
 
-def boxes(rules: dict[str, Any], **fields: Any) -> Game:
+def boxes(rules: dict[str, Any], map: Scatter = BOXES, **fields: Any) -> Game:
     return Game(
         name="boxes",
         num_agents=4,
         objects={"wall": ObjectType(), "box": ObjectType(**rules)},
-        map=BOXES,
+        map=map,
         observation=DROP,
         **fields,
     )
@@ -86,8 +87,9 @@ def tags_that_set_off_tags() -> Game:
 
 
 def crowded(apart: int, clear: int) -> Game:
-    """Buildings without room: nothing is left for the agents, in any of a hundred draws."""
-    layers = (Buildings(draws=65_000, weights={"box": 1.0}, margin=0, apart=apart, clear=clear),)
+    """Buildings, and more objects behind them than there is room for: a hundred draws, all in vain."""
+    buildings = Buildings(draws=40_000, weights={"box": 1.0}, margin=0, apart=apart, clear=clear)
+    layers = (buildings, Objects(counts={"box": 20_000}))
     drawn = Canvas(height=150, width=150, layers=layers)
     return Game(name="crowded", num_agents=2, objects={"wall": ObjectType(), "box": ObjectType()}, map=drawn)
 
@@ -160,6 +162,7 @@ QUICK: dict[str, Callable[[], Game]] = {
     "2000 events in every tick": lambda: fallbacks(2_000, every=1),
     "6 layers of 8 machines": lambda: layered(6, 8),
     "3 layers of 20 machines": lambda: layered(3, 20),
+    "boxes without a way between them": lambda: boxes({}, map=Scatter(height=40, width=40, objects={"box": 500})),
 }
 
 

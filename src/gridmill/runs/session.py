@@ -350,7 +350,7 @@ class _Session:
 
 
 class _Signals:
-    """Ctrl-C and SIGTERM: the first ends the run after the running update, a second at once.
+    """Ctrl-C and SIGTERM: the first ends the run after the running update, a second of its kind at once.
 
     If Python does not get to its handler, because a call of the core does not come back, the core leaves in its place.
     """
@@ -359,6 +359,7 @@ class _Signals:
         self.session = session
         self.before: dict[int, Any] = {}
         self.listened = False
+        self.seen: set[int] = set()
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -367,8 +368,9 @@ class _Signals:
             self.listened = _native.leave_on_second_signal(True)
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        if self.session.signal:
+        if number in self.seen:
             os._exit(128 + number)
+        self.seen.add(number)
         self.session.signal = number
 
     def __exit__(self, *_: object) -> None:
