@@ -117,6 +117,7 @@ def test_a_resumed_run_is_equal_to_the_bit(folder: Path, tmp_path: Path) -> None
     half = train(clone(folder, 2, **changes), tmp_path / "b", panel=False).folder
     resume(half, [f"trainer.total_timesteps={4 * EPOCH}"], panel=False)
     assert difference(whole, half) == 0.0
+    assert evaluate.run_of(whole).game == berries()  # who only looks at a run needs neither its losses nor their files
     assert [r["loss/clone"] for r in epochs_of(whole)] == [r["loss/clone"] for r in epochs_of(half)]
 
 

@@ -94,6 +94,8 @@ def save(
 
 def policy_record(name: str, trained: Trained, weights: bool) -> replay.PolicyRecord:
     """What a file says of a trained policy; its weights only if they are wanted."""
+    if not hasattr(trained, "as_record"):  # a player of somebody's own
+        return replay.PolicyRecord(name)
     tree, data = trained.as_record()
     common = {key: tree[key] for key in ("hash", "masks", "gamma", "reward_scale")}
     if not weights:
