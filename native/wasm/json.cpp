@@ -119,7 +119,7 @@ class Parser {
       const std::uint32_t second = four_digits();
       if (second >= 0xDC00 && second <= 0xDFFF) return 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
     }
-    fail("expected text that can be written as UTF-8, got a lone surrogate");
+    fail("expected both halves of a surrogate pair");
   }
   std::uint32_t four_digits() {
     std::uint32_t code = 0;

@@ -70,8 +70,7 @@ TEXTS = {
     '{"a": 1e999}': "expected a finite number, got one that is too large - at `$.a`",
     '{"a": 9223372036854775808}': "expected an int of at most 64 bits, got a larger one - at `$.a`",
     '{"a": 1, "a": 2}': "expected a key once, got `a` twice - at `$`",
-    '{"a": "\\ud800"}': "JSON: expected text that can be written as UTF-8, got a lone surrogate, "
-    'got `"` at byte 13 - at `$.a`',
+    '{"a": "\\ud800"}': 'JSON: expected both halves of a surrogate pair, got `"` at byte 13 - at `$.a`',
     '{"a": "\\x"}': 'JSON: expected an escape of JSON behind a backslash, got `"` at byte 9 - at `$.a`',
     '{"a": "\n"}': "JSON: expected text without control characters, and its end, got `\\n` at byte 7 - at `$.a`",
     "[" * 100_000: "expected a config at most 64 levels deep, got more - at `$`",
