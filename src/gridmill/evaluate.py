@@ -111,7 +111,8 @@ def run_of(folder: Path) -> Run:
         raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
     tree = Run.upgraded(record["run"])
     if isinstance(tree, dict):
-        tree.pop("losses", None)  # nobody learns here, so no loss of the user's own is loaded
+        for learning in ("losses", "supervised_steps"):  # nobody learns here, so no loss of the user's own is loaded
+            tree.pop(learning, None)
     return Run.load(tree)
 
 
