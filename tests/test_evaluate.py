@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gridmill
-from gridmill import cli, games
+from gridmill import cli, games, recipes
 from gridmill import evaluate as tool
 from gridmill.evaluate import as_record, baselines, evaluate, rows_of
 from gridmill.run import Run
@@ -260,6 +260,14 @@ def test_a_folder_of_a_run_stands_for_its_game_and_score(tmp_path: Path) -> None
     assert "expected the record of a run, got none in" in broken.stderr
     (tmp_path / "run.json").write_text("{")
     assert "expected a run or checkpoint folder, got" in call(str(tmp_path)).stderr
+
+
+def test_a_run_that_imitates_first_can_be_evaluated(tmp_path: Path) -> None:
+    """Losses are not read, so what needs them is not asked for either."""
+    run = recipes.build("extractor_hub_supervised_to_ppo")
+    (tmp_path / "run.json").write_text(json.dumps({"run": run.tree()}))
+    assert run.supervised_steps > 0
+    assert tool.run_of(tmp_path).played_game == run.game
 
 
 def test_a_wrong_score_is_refused_before_anything_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
