@@ -134,6 +134,6 @@ def test_commands(file: Path, tmp_path: Path) -> None:
     alone = RUNNER.invoke(cli.app, ["eval", "toy", "--episodes", "1", "--replay-values"])
     assert (alone.exit_code, "go with --replay" in alone.output) == (2, True)
     ship = RUNNER.invoke(cli.app, ["show", str(recorded(tmp_path / "ship.replay", "prospector", "bot:shuttle"))])
-    assert (ship.exit_code, "cargo" in ship.output) == (0, True)
+    assert (ship.exit_code, "sector" in ship.output) == (0, True)
     flat = RUNNER.invoke(cli.app, ["show", str(recorded(tmp_path / "flat.replay", "corridor", "random"))])
     assert (flat.exit_code, "which has none" in flat.output) == (2, True)
