@@ -24,6 +24,7 @@ import numpy as np
 from gridmill import recipes
 from gridmill.curriculum import CurriculumConfig, Range, TaskSet
 from gridmill.evaluate import evaluate
+from gridmill.losses import Loss
 from gridmill.losses.contrastive import Contrastive
 from gridmill.losses.kickstart import Kickstart
 from gridmill.run import OptimizerConfig, Run, Schedule, TrainerConfig
@@ -104,7 +105,11 @@ def losses(seeds: range, folder: str) -> None:
     steps = base(0).trainer.total_timesteps
     print(f"the teacher has {teacher.score:.2f} berries after {teacher.agent_steps} agent-steps")
     pull = Kickstart(teacher=str(teacher.folder), value_weight=0.0, weight=Schedule(start=1.0, end=0.0, until=steps))
-    kinds = {"from scratch": {}, "kickstart": {"kickstart": pull}, "contrastive": {"contrastive": Contrastive()}}
+    kinds: dict[str, dict[str, Loss]] = {
+        "from scratch": {},
+        "kickstart": {"kickstart": pull},
+        "contrastive": {"contrastive": Contrastive()},
+    }
     plain: list[float] = []
     for name, more in kinds.items():
         found = [curve(base(seed).replace("losses", dict(base(seed).losses) | more)) for seed in seeds]
@@ -120,12 +125,13 @@ def losses(seeds: range, folder: str) -> None:
 def curriculum(seeds: range, folder: str) -> None:
     few = "map.objects.bush"
     sets = {"bushes": TaskSet(vary=(Range(path=few, low=1, high=MANY),), target=2.0)}
+    variants = CurriculumConfig(sets=sets, tasks=MANY)
     for choose in ("uniform", "learning_progress", "none"):
         scores = list[float]()
         for seed in seeds:
             run = base(seed).replace_all([("run", f"{choose}-{seed}"), (f"game.{few}", FEW)])
             if choose != "none":
-                run = run.replace("curriculum", CurriculumConfig(sets=sets, choose=choose, tasks=MANY))
+                run = run.replace("curriculum", variants.replace("choose", choose))
             result = train(run, folder, panel=False)
             scores.append(evaluate(run, str(result.folder), 128, 10_000).score.mean)
         print(f"{choose}: {told(scores)} ({', '.join(f'{score:.2f}' for score in scores)})", flush=True)
