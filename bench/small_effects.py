@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -125,13 +125,13 @@ def losses(seeds: range, folder: str) -> None:
 def curriculum(seeds: range, folder: str) -> None:
     few = "map.objects.bush"
     sets = {"bushes": TaskSet(vary=(Range(path=few, low=1, high=MANY),), target=2.0)}
-    kinds: tuple[Literal["uniform", "learning_progress", "none"], ...] = ("uniform", "learning_progress", "none")
-    for choose in kinds:
+    variants = CurriculumConfig(sets=sets, tasks=MANY)
+    for choose in ("uniform", "learning_progress", "none"):
         scores = list[float]()
         for seed in seeds:
             run = base(seed).replace_all([("run", f"{choose}-{seed}"), (f"game.{few}", FEW)])
             if choose != "none":
-                run = run.replace("curriculum", CurriculumConfig(sets=sets, choose=choose, tasks=MANY))
+                run = run.replace("curriculum", variants.replace("choose", choose))
             result = train(run, folder, panel=False)
             scores.append(evaluate(run, str(result.folder), 128, 10_000).score.mean)
         print(f"{choose}: {told(scores)} ({', '.join(f'{score:.2f}' for score in scores)})", flush=True)
