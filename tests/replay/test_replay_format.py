@@ -20,7 +20,7 @@ from gridmill.games.make import make
 from gridmill.replay import blocks
 from gridmill.replay.blocks import RATIO, Packed, ReplayError, pack
 from gridmill.replay.reader import decode, is_replay, read
-from gridmill.replay.tools import append_branch
+from gridmill.replay.tools import append_branch, merge
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "replays"
 OLD = DATA.parent / "4590d82"
@@ -80,6 +80,32 @@ def test_old_files_become_new_ones() -> None:
     tape = replay.record(old.game, old.seed, old.actions, old.branches[0].who, old.played_by)
     assert tape.branches[0].hashes == old.branches[0].hashes
     assert all(finding.equal for finding in replay.check(decode(replay.encode(tape))))
+
+
+@pytest.mark.parametrize("name", ["grid", "prospector"])
+def test_old_files_are_forked_and_merged(tmp_path: Path, name: str) -> None:
+    """What comes of a file of format 1 is one of format 2 that can be read; by itself the old one is not written."""
+    path = tmp_path / "old.replay"
+    path.write_bytes((OLD / f"{name}.replay").read_bytes())
+    old = read(path)
+    other = 1 - old.actions[3:5].clip(0, 1).astype(int)
+    with pytest.raises(ReplayError, match="of format 2 to write, got format 1"):
+        replay.encode(old)
+    merged = decode(replay.encode(merge([old])))
+    assert append_branch(path, 0, 3, other, {"*": "human"}) == 1
+    tape = read(path)
+    assert (tape.format, len(tape.branches), merged.format) == (2, 2, 2)
+    assert np.array_equal(tape.actions, old.actions)
+    assert tape.who(0) == old.who(0)
+    assert all(finding.equal for finding in (*replay.check(tape), *replay.check(merged)))
+    assert len(merge([old, tape]).branches) == 2
+
+
+def test_an_old_file_that_plays_otherwise_is_not_taken_over() -> None:
+    old = read(OLD / "grid.replay")
+    own = replace(old.branches[0], hashes=("0" * 16, *old.branches[0].hashes[1:]))
+    with pytest.raises(ReplayError, match="plays this file of format 1 differently"):
+        replay.fork(replace(old, branches=(own,)), 0, 3, old.actions[3:5], {})
 
 
 def test_keys_of_a_later_version_are_kept(data: bytes) -> None:

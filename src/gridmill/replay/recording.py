@@ -79,6 +79,7 @@ def fork(
     keyframes_every: int = KEYFRAMES_EVERY,
 ) -> Replay:
     """The same replay with one branch more: from a tick of another branch on, these actions [ticks, agents]."""
+    tape = upgraded(tape)
     above = tape.branch(parent)
     while above.parent is not None and 0 <= fork_tick < above.fork_tick:  # there it is a fork of what that forked from
         parent, above = above.parent, tape.branches[above.parent]
@@ -87,6 +88,17 @@ def fork(
         raise ReplayError(f"replay: expected a fork at a tick in [0, {last}] of branch {parent}, got {fork_tick}")
     more = Branch(name, parent, fork_tick, _checked(actions, tape.agents), False, who, (), "", tags=tuple(tags))
     return _played(replace(tape, branches=(*tape.branches, more)), len(tape.branches), keyframes_every)
+
+
+def upgraded(tape: Replay) -> Replay:
+    """A replay that can be written: one of format 1, which lacks what a file of today must say, is recorded anew."""
+    if tape.format != 1:
+        return tape
+    own = tape.branches[0]
+    again = record(tape.game, tape.seed, tape.actions, own.who, tape.played_by, own.name)
+    if again.branches[0].hashes != own.hashes and own.every == EVERY:
+        raise ReplayError("replay: this build plays this file of format 1 differently; it cannot be taken over")
+    return again
 
 
 def _checked(actions: Any, agents: int) -> Actions:

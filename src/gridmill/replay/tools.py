@@ -9,7 +9,7 @@ from typing import Any
 
 from gridmill.replay.blocks import ReplayError
 from gridmill.replay.reader import read
-from gridmill.replay.recording import fork, record
+from gridmill.replay.recording import fork, record, upgraded
 from gridmill.replay.tape import Branch, Replay
 from gridmill.replay.writer import write
 
@@ -89,6 +89,7 @@ def merge(tapes: Sequence[Replay]) -> Replay:
     """Replays of one game and seed as one tree: what they have in common is there once."""
     if not tapes:
         raise ReplayError("replay: expected replays to merge, got none")
+    tapes = [upgraded(tape) for tape in tapes]
     whole = tapes[0]
     for number, other in enumerate(tapes[1:], 1):
         if (other.game.fingerprint(), other.seed) != (whole.game.fingerprint(), whole.seed):

@@ -23,6 +23,8 @@ def write(path: Path, tape: Replay) -> None:
 
 def encode(tape: Replay) -> bytes:
     """The bytes of a file; blocks that were read are taken over as they are."""
+    if tape.format != 2:
+        raise ReplayError(f"replay: expected a replay of format 2 to write, got format {tape.format}; record it anew")
     game, blocks = tape.game, _Blocks()
     head = {
         "format": 2,
