@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from gridmill.games.make import make
 from gridmill.replay import blocks
 from gridmill.replay.blocks import RATIO, Packed, ReplayError, pack
 from gridmill.replay.reader import decode, is_replay, read
+from gridmill.replay.tape import Keyframe, Replay
 from gridmill.replay.tools import append_branch, merge
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "replays"
@@ -313,6 +315,36 @@ def test_a_person_plays_on_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(ReplayError, match=r"whole numbers \[ticks, 2\]"):
         append_branch(path, 0, 3, moves(5, 3), {})
     assert len(read(path).branches) == 4
+
+
+def without(place: int, **changes: Any) -> Replay:
+    tape = small(60, forks=1, keyframes_every=0)
+    changed_branch = replace(tape.branches[place], **changes)
+    return replace(tape, branches=(*tape.branches[:place], changed_branch, *tape.branches[place + 1 :]))
+
+
+@pytest.mark.parametrize(
+    ("tape", "said"),
+    [
+        (lambda: replace(small(60, 0), branches=small(60, 0).branches * 1025), "a list of at most 1024"),
+        (lambda: without(1, keyframes=(Keyframe(50, Packed(b"", 300)),)), "at most 200 times"),
+        (lambda: without(1, keyframes=(Keyframe(1, pack(b"x")),)), "a number in"),
+        (lambda: without(0, tags=("x",) * 101), "a list of at most 100"),
+        (lambda: without(0, result={"score": float("nan")}), "cannot be written as JSON"),
+        (lambda: without(0, result={"score": float("inf")}), "cannot be written as JSON"),
+        (lambda: without(0, result={"score": np.float32(1)}), "cannot be written as JSON"),
+        (lambda: without(0, more={"later": [[]] * 100_001}), "at most 100000 parts"),
+    ],
+)
+def test_what_nobody_could_read_is_not_written(tmp_path: Path, tape: Callable[[], Replay], said: str) -> None:
+    """The caps of readers are those of the writer, and the file that was there stays."""
+    path = tmp_path / "a.replay"
+    path.write_bytes(b"as it was")
+    with pytest.raises(ReplayError, match=said) as refused:
+        replay.write(path, tape())
+    assert "\n" not in str(refused.value)
+    assert path.read_bytes() == b"as it was"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.replay"]
 
 
 def test_a_world_alone_plays_what_a_world_of_a_batch_plays() -> None:

@@ -12,13 +12,19 @@ from typing import Any
 import numpy as np
 
 from gridmill.config.files import write_whole
-from gridmill.replay.blocks import MAGIC, MOST_FILE, MOST_HEAD, Packed, ReplayError, pack
+from gridmill.replay.blocks import MAGIC, MOST_FILE, MOST_HEAD, Packed, ReplayError, line, pack
+from gridmill.replay.reader import decode
 from gridmill.replay.tape import Branch, PolicyRecord, Replay
 
 
 def write(path: Path, tape: Replay) -> None:
-    """The file, whole or not at all."""
-    write_whole(path, encode(tape))
+    """The file, whole or not at all; what no reader would take is not written."""
+    data = encode(tape)
+    try:
+        decode(data)
+    except ReplayError as reason:
+        raise ReplayError(f"replay: not written, since nobody could read it: {reason}") from None
+    write_whole(path, data)
 
 
 def encode(tape: Replay) -> bytes:
@@ -44,7 +50,10 @@ def encode(tape: Replay) -> bytes:
         "branches": [_branch(branch, blocks, _wide(tape)) for branch in tape.branches],
         **tape.more,
     }
-    text = json.dumps(head, separators=(",", ":"), allow_nan=False).encode()
+    try:
+        text = json.dumps(head, separators=(",", ":"), allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError) as reason:  # NaN, or what is no JSON
+        raise ReplayError(f"replay: its head cannot be written as JSON: {line(reason)}") from None
     if len(text) >= MOST_HEAD:
         raise ReplayError(f"replay: expected a head of less than {MOST_HEAD} bytes, got {len(text)}")
     data = b"".join([MAGIC, text, b"\n", *blocks.parts])
