@@ -133,6 +133,15 @@ def test_what_does_not_fit_together(changes: dict[str, Any], said: str) -> None:
         tiny(2, losses__clone=changes)
 
 
+def test_agents_of_many_branches_are_not_listed_one_by_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all agents of a branch are meant, or none is, keys say so; a small file may have very many."""
+    monkeypatch.delattr(replay.Replay, "who")
+    found = steps(folder).episodes
+    assert len(found) == 4
+    assert all(episode.agents.tolist() == [0, 1] for episode in found)
+    assert [(e.branch, e.agents.tolist()) for e in steps(folder, ("human",)).episodes] == [(1, [1])]
+
+
 def test_files_that_cannot_be_learned_from(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"got none that are called '/none/.*at `\$.losses.clone.replays`"):
         Trainer(tiny(2, losses__clone=Clone(replays="/none/*.replay")))

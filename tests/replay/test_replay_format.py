@@ -22,7 +22,7 @@ from gridmill.replay import blocks
 from gridmill.replay.blocks import RATIO, Packed, ReplayError, pack
 from gridmill.replay.reader import decode, is_replay, read
 from gridmill.replay.tape import Keyframe, Replay
-from gridmill.replay.tools import append_branch, merge
+from gridmill.replay.tools import append_branch, info, merge
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "replays"
 OLD = DATA.parent / "4590d82"
@@ -345,6 +345,39 @@ def test_what_nobody_could_read_is_not_written(tmp_path: Path, tape: Callable[[]
     assert "\n" not in str(refused.value)
     assert path.read_bytes() == b"as it was"
     assert [file.name for file in tmp_path.iterdir()] == ["a.replay"]
+
+
+# ---- who played
+
+
+def chained(count: int, agents: int, first: dict[str, str], then: dict[str, str]) -> Replay:
+    """Branches that each fork from the one before; nobody can play it."""
+    tape = small(60, forks=0)
+    own = replace(tape.branches[0], actions=np.zeros((1, agents), np.uint8), ended=False, who=first)
+    rest = [replace(own, parent=number, who=then) for number in range(count - 1)]
+    return replace(tape, branches=(own, *rest))
+
+
+def test_a_chain_of_branches_says_who_played() -> None:
+    tape = chained(1024, 3, {"*": "script:x", "1": "random"}, {})
+    assert tape.who(1023) == ["script:x", "random", "script:x"]
+    assert info(tape)["branches"][1023]["who"] == {"script:x": 2, "random": 1}
+    last = replace(tape.branches[1023], who={"2": "human", "1": "", "7": "nobody", "02": "nobody"})
+    tape = replace(tape, branches=(*tape.branches[:1023], last))
+    assert tape.who(1023) == ["script:x", "random", "human"]
+    assert info(tape)["branches"][1023]["who"] == {"script:x": 1, "random": 1, "human": 1}
+    assert chained(3, 2, {"0": "human"}, {}).who(2) == ["human", ""]
+
+
+@pytest.mark.X5
+def test_agents_are_counted_by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file may have 65 535 agents in each of 1024 branches, or as many names: no page of all of them."""
+    monkeypatch.delattr(Replay, "who")
+    found = info(chained(1024, 65_535, {"*": "policy"}, {"3": "human"}))["branches"]
+    assert all(branch["who"] == {"policy": 65_534, "human": 1} for branch in found[1:])
+    found = info(chained(2, 1000, {str(agent): f"script:{agent}" for agent in range(1000)}, {}))["branches"]
+    assert len(found[1]["who"]) == 17
+    assert found[1]["who"]["others"] == 984
 
 
 def test_a_world_alone_plays_what_a_world_of_a_batch_plays() -> None:

@@ -57,9 +57,20 @@ class Branch:
         """The tick after the last one."""
         return self.fork_tick + len(self.actions)
 
+    @cached_property
+    def named(self) -> dict[str, str]:
+        """`who` without what names nobody."""
+        agents = self.actions.shape[1]
+        return {key: name for key, name in self.who.items() if name and (key == "*" or _is_agent(key, agents))}
+
     def hash_ticks(self) -> range:
         """The ticks that `hashes` are of."""
         return range(-(-self.fork_tick // self.every) * self.every, self.end, self.every)
+
+
+def _is_agent(key: str, agents: int) -> bool:
+    """Whether a key of `who` is the number of an agent, as `str` writes it."""
+    return len(key) <= 5 and key.isascii() and key.isdigit() and int(key) < agents and key == str(int(key))
 
 
 @dataclass(frozen=True)
@@ -136,11 +147,25 @@ class Replay:
 
     def who(self, branch: int = 0) -> list[str]:
         """Who acted for each agent in the branch's own ticks."""
-        here: Branch = self.branch(branch)
-        found = [here.who.get(str(agent), here.who.get("*", "")) for agent in range(self.agents)]
-        if here.parent is None or all(found):
-            return found
-        return [own or above for own, above in zip(found, self.who(here.parent), strict=True)]
+        named = self.who_by_key(branch)
+        rest = named.get("*", "")
+        return [named.get(str(agent), rest) for agent in range(self.agents)]
+
+    def who_by_key(self, branch: int = 0) -> dict[str, str]:
+        """The same as a file says it: by an agent's number, and `*` for all others.
+
+        A file of a few kilobytes may have many agents in many branches: whoever asks for each of them counts keys.
+        """
+        here, chain = self.branch(branch), list[Mapping[str, str]]()
+        while True:
+            chain.append(here.named)
+            if here.parent is None or "*" in chain[-1] or len(chain[-1]) >= self.agents:
+                break
+            here = self.branches[here.parent]
+        found = dict[str, str]()
+        for who in reversed(chain):
+            found.update(who)
+        return found
 
     def play(self, branch: int = 0) -> Generator[Env, None, None]:
         """The world before each of its ticks; what it shows is valid until the next one is asked for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from gridmill.replay.reader import read
 from gridmill.replay.recording import fork, record, upgraded
 from gridmill.replay.tape import Branch, Replay
 from gridmill.replay.writer import write
+
+MOST_NAMES = 16  # of players that a page names; the others are counted
 
 
 def info(tape: Replay) -> dict[str, Any]:
@@ -32,20 +35,32 @@ def info(tape: Replay) -> dict[str, Any]:
 
 
 def _branch_info(tape: Replay, number: int) -> dict[str, Any]:
-    branch, who = tape.branches[number], tape.who(number)
+    branch = tape.branches[number]
     return {
         "name": branch.name,
         "parent": branch.parent,
         "fork_tick": branch.fork_tick,
         "ticks": branch.ticks,
         "ended": branch.ended,
-        "who": {name: who.count(name) for name in dict.fromkeys(who)},
+        "who": _counted(tape, number),
         "keyframes": len(branch.keyframes),
         "checks": branch.checks is not None,
         "values": branch.values is not None,
         "result": dict(branch.result),
         "tags": list(branch.tags),
     }
+
+
+def _counted(tape: Replay, number: int) -> dict[str, int]:
+    """How many agents each player has, those with the most first."""
+    named = tape.who_by_key(number)
+    rest = named.pop("*", "")
+    counts = Counter(named.values())
+    if len(named) < tape.agents:
+        counts[rest] += tape.agents - len(named)
+    most = dict(counts.most_common(MOST_NAMES))
+    others = tape.agents - sum(most.values())
+    return most | ({"others": others} if others else {})
 
 
 def text(found: dict[str, Any]) -> list[str]:

@@ -95,12 +95,18 @@ class RecordedSteps:
             tape = read(Path(file))
         except ReplayError as error:
             raise ConfigError(str(error), self.where) from None
-        found = []
+        found, everybody = [], np.arange(tape.agents)
         for branch in range(len(tape.branches)):
-            who = tape.who(branch)
-            agents = [a for a, name in enumerate(who) if not wanted.who or _is(name, wanted.who)]
-            if agents:
-                found.append(Episode(tape, branch, np.array(agents, np.int64)))
+            # By what the file says, not agent by agent: it may have many of them in many branches.
+            named = tape.who_by_key(branch)
+            meant = {key: not wanted.who or _is(name, wanted.who) for key, name in {"*": "", **named}.items()}
+            agents = everybody
+            if len(set(meant.values())) > 1:
+                agents = everybody[[meant.get(str(agent), meant["*"]) for agent in range(tape.agents)]]
+            elif not meant["*"]:
+                continue
+            if len(agents):
+                found.append(Episode(tape, branch, agents))
         return found
 
     def _expect_the_same_words(self) -> None:
