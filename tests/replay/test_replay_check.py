@@ -16,6 +16,7 @@ from gridmill import cli, games, replay
 from gridmill.prospector.actions import ACTION_NAMES
 from gridmill.replay import tools
 from gridmill.replay.blocks import pack
+from gridmill.replay.playback import Playback, state_hash
 from gridmill.replay.tape import Branch, Keyframe, Replay
 
 RUNNER = CliRunner()
@@ -109,6 +110,27 @@ def test_a_keyframe_that_lies_is_found_and_not_played(tape: Replay) -> None:
             playback.seek(130)
             honest.seek(130)
             assert np.array_equal(playback.env.state_hash(), honest.env.state_hash())
+
+
+@pytest.mark.X5
+def test_thousands_of_keyframes_that_lie_are_not_all_tried(tape: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a few of no use the ticks are played, which is what keyframes should save."""
+    lies = tuple(Keyframe(1 + number // 100, pack(b"nothing")) for number in range(10_000))
+    tried = list[int]()
+    restore = Playback._restore
+
+    def counted(playback: Playback, frame: Keyframe) -> bool:
+        tried.append(frame.tick)
+        return restore(playback, frame)
+
+    monkeypatch.setattr(Playback, "_restore", counted)
+    with Playback(with_branch(tape, 0, keyframes=lies)) as playback, Playback(tape) as honest:
+        for tick in (130, 20, 110):
+            playback.seek(tick)
+            assert len(tried) == 4
+        monkeypatch.undo()
+        honest.seek(110)
+        assert state_hash(playback.env) == state_hash(honest.env)
 
 
 def test_seeking_is_playing(tape: Replay) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # a replay plays itself with what is here
     from gridmill.replay.tape import Keyframe, Replay
 
 CHECK = 0xFFFF  # the bits of a hash or of a CRC that a check holds
+MOST_FAILURES = 4  # keyframes of no use, after which no other is tried
 
 
 class Playback:
@@ -35,6 +36,7 @@ class Playback:
         self.ended = False  # whether the last step ended the episode: then the world is a new one
         self._hashes: dict[int, str] = {}
         self._frames: list[Keyframe] = []
+        self._failures = 0  # keyframes that were tried and could not be believed
         for part, until in self.path:
             said = zip(part.hash_ticks(), part.hashes, strict=False)  # one that is being recorded has none yet
             self._hashes |= {t: text for t, text in said if t < until}
@@ -65,14 +67,18 @@ class Playback:
 
     def _by_keyframe(self, tick: int) -> bool:
         """Take the last keyframe up to a tick, if there is one that saves steps and can be believed."""
-        place = bisect_right(self._frames, tick, key=lambda frame: frame.tick)
-        frame = self._frames[place - 1] if place else None
-        if frame is None or (frame.tick <= self.tick <= tick and not self.ended):
-            return False
-        if not self._restore(frame):
+        while self._frames:
+            place = bisect_right(self._frames, tick, key=lambda frame: frame.tick)
+            frame = self._frames[place - 1] if place else None
+            if frame is None or (frame.tick <= self.tick <= tick and not self.ended):
+                return False
+            if self._restore(frame):
+                return True
             del self._frames[place - 1]  # not asked again
-            return self._by_keyframe(tick)
-        return True
+            self._failures += 1
+            if self._failures == MOST_FAILURES:  # a file that lies: to try them all would take longer than to play
+                self._frames.clear()
+        return False
 
     def _restore(self, frame: Keyframe) -> bool:
         try:
