@@ -47,6 +47,16 @@ def test_reseeded_worlds_part_and_equal_seeds_do_not() -> None:
                 env.reseed([4], [1])
 
 
+def test_names_of_strangers_are_escaped() -> None:
+    tape = replay.record(games.corridor(length=4, max_steps=4), 0, [[2], [2], [0], [2]], {"*": "human"})
+    found = what_if(tape, tick=2, agent=0, policy="random", rollouts=2)
+    evil = "\x1b[2J\ud800" + "x" * 300
+    outcomes = tuple(replace(outcome, name=evil) for outcome in found.outcomes)
+    shown = lines(replace(found, game=evil, policy=evil, outcomes=outcomes))
+    assert all(line.isprintable() and len(line) < 600 for line in shown)
+    assert any("\\x1b[2J\\ud800" in line for line in shown)
+
+
 def test_a_game_whose_returns_are_known() -> None:
     """One cell before the end of the corridor: right is worth 1 at once, left and waiting later or never."""
     game = games.corridor(length=4, max_steps=4)

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import evaluate
+from gridmill.config.text import printable
 from gridmill.env import Env
 from gridmill.games.make import make
 from gridmill.replay import Playback, Replay, ReplayError
+from gridmill.replay.blocks import line
 
 WORLDS = 1024  # at a time
 MOST_TICKS = 100_000  # of a rollout in a game without an end
@@ -160,7 +162,7 @@ def _from_file(tape: Replay) -> Any:
     try:
         return of_record(vars(record), record.tensors, record.weights.unpack())
     except (ValueError, TypeError, KeyError, RuntimeError) as reason:
-        raise ReplayError(f"replay: its policy cannot be made: {' '.join(str(reason).split())[:200]}") from None
+        raise ReplayError(f"replay: its policy cannot be made: {line(reason)}") from None
 
 
 def _moment(playback: Playback, agent: int, **more: Any) -> _Moment:
@@ -401,7 +403,7 @@ def _summed(
 def lines(found: WhatIf) -> list[str]:
     """What came of it for people, in 80 columns."""
     head = [
-        f"{found.game}: agent {found.agent} at tick {found.tick}; {found.policy}"[:80],
+        printable(f"{printable(found.game, 80)}: agent {found.agent} at tick {found.tick}; {found.policy}", 80),
         f"{found.rollouts} rollouts of each action, {found.ticks} ticks at most; returns of the agent",
         "",
         f"  {'action':<22}{'chance':>8}{'mean':>10}{'std. error':>12}{'5 %':>8}{'median':>9}{'95 %':>9}",
@@ -409,16 +411,14 @@ def lines(found: WhatIf) -> list[str]:
     rows = []
     for one in sorted(found.outcomes, key=lambda outcome: -outcome.mean):
         mark = "*" if one.action == found.recorded else " "
-        name = one.name if one.possible else f"{one.name} (fails)"
+        name = printable(one.name if one.possible else f"{one.name} (fails)")
         chance = "-" if one.chance is None else f"{100 * one.chance:.1f} %"
         low, _, middle, _, high = (f"{q:.4g}" for q in one.quantiles)
         rows.append(f"{mark} {name[:22]:<22}{chance:>8}{one.mean:>10.4g}{one.se:>12.2g}{low:>8}{middle:>9}{high:>9}")
     end = [""]
     if found.recorded is not None and found.regret is not None:
-        end.append(
-            f"* taken: {found.outcomes[found.recorded].name}, regret {found.regret:.4g} +- {found.regret_se:.2g} "
-            f"against {found.outcomes[found.best].name}"
-        )
+        taken, best = (printable(found.outcomes[action].name) for action in (found.recorded, found.best))
+        end.append(f"* taken: {taken}, regret {found.regret:.4g} +- {found.regret_se:.2g} against {best}")
     if found.critic_error is not None:
         end.append(
             f"critic {found.value:.4g}, mean discounted return {found.expected:.4g} (gamma {found.gamma:g}): "

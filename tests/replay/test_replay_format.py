@@ -17,12 +17,13 @@ from tapes import joined, moves, parts, small
 from tiny import berries
 
 from gridmill import games, replay
+from gridmill.config.text import printable
 from gridmill.games.make import make
 from gridmill.replay import blocks
 from gridmill.replay.blocks import RATIO, Packed, ReplayError, pack
 from gridmill.replay.reader import decode, is_replay, read
 from gridmill.replay.tape import Keyframe, Replay
-from gridmill.replay.tools import append_branch, info, merge
+from gridmill.replay.tools import append_branch, info, merge, text
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "replays"
 OLD = DATA.parent / "4590d82"
@@ -238,6 +239,39 @@ def test_a_changed_head_is_refused_in_one_line(data: bytes, said: str) -> None:
 def test_hostile_json(text: bytes, said: str) -> None:
     with pytest.raises(ReplayError, match=said):
         decode(blocks.MAGIC + text + b"\n")
+
+
+EVIL = "\x1b]0;mine\x07\r\n\u202e\ud800\x9b2J" + "x" * 1000
+
+
+def harmless(shown: str) -> bool:
+    return shown.isprintable() and shown.encode() != b""
+
+
+@pytest.mark.X5
+def test_words_of_strangers_do_nothing_to_a_terminal(data: bytes, tmp_path: Path) -> None:
+    """Names are shown with escapes and cut, in the page about a file and in what is wrong with it."""
+    assert printable("caf\u00e9 \u732b") == "caf\u00e9 \u732b"
+    assert printable("\x1b[2J\ud800\n") == "\\x1b[2J\\ud800\\n"
+    assert len(printable(EVIL)) == 200
+    head, body = parts(data)
+    head |= {"gridmill": EVIL, "commit": EVIL, "kind": EVIL, "game": head["game"] | {"name": EVIL}}
+    head["policy"]["name"] = EVIL
+    head["branches"][0] |= {"name": EVIL, "tags": [EVIL], "who": {"*": EVIL}}
+    head["branches"][0]["result"]["score_name"] = EVIL
+    path = tmp_path / "evil.replay"
+    path.write_bytes(joined(head, body))
+    lines = text(info(read(path)))
+    assert all(harmless(shown) and len(shown) < 500 for shown in lines)
+    assert any("\\x1b]0;mine\\x07\\r\\n\\u202e\\ud800\\x9b2J" in shown for shown in lines)
+    with pytest.raises(ReplayError) as refused:
+        read(path).game  # noqa: B018
+    assert harmless(str(refused.value))
+    for wrong in ({"names": {EVIL: 1}}, {"names": {EVIL: None}}, {"policy": EVIL}, {"seed": EVIL}):
+        with pytest.raises(ReplayError) as refused:
+            decode(joined(head | wrong, body))
+        assert harmless(str(refused.value))
+        assert len(str(refused.value)) < 400
 
 
 @pytest.mark.X5

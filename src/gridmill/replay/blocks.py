@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from gridmill.config.text import printable
+
 MAGIC = b"gridmill-replay 2\n"
 MOST_FILE = 64 << 20
 MOST_HEAD = 2 << 20
@@ -126,7 +128,7 @@ def _no_number(name: str) -> NoReturn:
 
 def line(reason: BaseException) -> str:
     """An error as one short line."""
-    return " ".join(str(reason).split())[:200] or type(reason).__name__
+    return printable(" ".join(str(reason).split())) or type(reason).__name__
 
 
 @dataclass(frozen=True)
@@ -137,13 +139,14 @@ class Part:
     path: str = "$"
 
     def fail(self, expected: str) -> NoReturn:
-        raise ReplayError(f"replay: expected {expected}, got {str(self.value)[:40]!r} - at `{self.path}`")
+        raise ReplayError(f"replay: expected {expected}, got {str(self.value)[:40]!r} - at `{printable(self.path)}`")
 
     def __getitem__(self, name: str) -> Part:
         """An entry that must be there."""
         found = self.get(name)
         if found is None:
-            raise ReplayError(f"replay: expected `{name}`, got nothing - at `{self.path}`")
+            said, where = printable(name, 60), printable(self.path)
+            raise ReplayError(f"replay: expected `{said}`, got nothing - at `{where}`")
         return found
 
     def get(self, name: str) -> Part | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.text import printable
 from gridmill.replay.blocks import ReplayError
 from gridmill.replay.reader import read
 from gridmill.replay.recording import fork, record, upgraded
@@ -65,23 +66,24 @@ def _counted(tape: Replay, number: int) -> dict[str, int]:
 
 def text(found: dict[str, Any]) -> list[str]:
     """The same as lines of at most 80 columns, if names are not longer."""
-    seen = f"format {found['format']}, gridmill {found['gridmill']}, commit {str(found['commit'])[:10]}"
+    commit = printable(found["commit"], 10)
+    seen = f"format {found['format']}, gridmill {printable(found['gridmill'])}, commit {commit}"
     lines = [
-        f"game      {found['game']} ({found['kind']}), seed {found['seed']}",
+        f"game      {printable(found['game'])} ({printable(found['kind'])}), seed {found['seed']}",
         f"agents    {found['agents']}, {found['actions']} actions",
-        f"policy    {found['policy'] or '-'}{', weights inside' if found['weights'] else ''}",
+        f"policy    {printable(found['policy']) or '-'}{', weights inside' if found['weights'] else ''}",
         f"written   {seen}",
     ]
     for number, branch in enumerate(found["branches"]):
         start = "" if branch["parent"] is None else f"from branch {branch['parent']} at tick {branch['fork_tick']}, "
-        who = ", ".join(f"{name or '?'} x {count}" for name, count in branch["who"].items())
+        who = ", ".join(f"{printable(name) or '?'} x {count}" for name, count in branch["who"].items())
         lines.append(f"branch {number}  {start}{branch['ticks']} ticks{', ended' if branch['ended'] else ''}: {who}")
         named = [branch["name"], *branch["tags"]]
         if any(named):
-            lines.append(f"          {', '.join(filter(None, named))}")
+            lines.append(f"          {printable(', '.join(filter(None, named)))}")
         score = branch["result"].get("score")
         if isinstance(score, float):
-            lines.append(f"          {branch['result'].get('score_name', 'score')} {score:.4g}")
+            lines.append(f"          {printable(branch['result'].get('score_name', 'score'))} {score:.4g}")
     return lines
 
 
@@ -109,8 +111,8 @@ def merge(tapes: Sequence[Replay]) -> Replay:
     for number, other in enumerate(tapes[1:], 1):
         if (other.game.fingerprint(), other.seed) != (whole.game.fingerprint(), whole.seed):
             raise ReplayError(
-                f"replay: expected replays of one game and seed, got {other.game.name} seed {other.seed} as number "
-                f"{number}, beside {whole.game.name} seed {whole.seed}"
+                f"replay: expected replays of one game and seed, got {printable(other.game.name)} seed {other.seed} "
+                f"as number {number}, beside {printable(whole.game.name)} seed {whole.seed}"
             )
         for branch in range(len(other.branches)):
             whole = _grafted(whole, other, branch)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.config import ConfigError
+from gridmill.config.text import printable
 from gridmill.losses import Minibatch, Recorded
 from gridmill.policy.spec import Spec
 from gridmill.replay import Playback, Replay, ReplayError, read
@@ -124,8 +125,9 @@ class RecordedSteps:
                 raise ConfigError(str(error), self.where) from None
             differing = [field for field in Spec.model_fields if getattr(theirs, field) != getattr(self.spec, field)]
             if differing:
+                name = printable(episode.tape.game.name)
                 raise ConfigError(
-                    f"expected replays of a game with the words of the run's, got {episode.tape.game.name} with other "
+                    f"expected replays of a game with the words of the run's, got {name} with other "
                     f"{', '.join(differing)}",
                     self.where,
                 )
