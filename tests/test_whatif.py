@@ -14,11 +14,12 @@ from tiny import berries, tiny
 from typer.testing import CliRunner
 
 from gridmill import cli, evaluate, games, replay
+from gridmill.env import Env
 from gridmill.evaluate import ReplayOptions
 from gridmill.games.make import make
 from gridmill.replay import ReplayError
 from gridmill.runs import train
-from gridmill.whatif import QUANTILES, lines, what_if
+from gridmill.whatif import QUANTILES, _Script, lines, what_if
 
 RUNNER = CliRunner()
 
@@ -45,6 +46,22 @@ def test_reseeded_worlds_part_and_equal_seeds_do_not() -> None:
                 env.reseed([0, 1], [1])
             with pytest.raises(ValueError, match="world 4 is not in"):
                 env.reseed([4], [1])
+
+
+def test_what_is_no_action_is_not_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that wants nothing its game has takes no action by any chance, and one that was taken has no regret."""
+    game = games.build("arena_basic_easy_shaped").replace("max_steps", 20)
+    with make(game, num_worlds=1) as env:
+        count = env.num_actions
+    tape = replay.record(game, 0, np.full((4, game.num_agents), count), {"*": "script:arena"})
+    monkeypatch.setattr(Env, "teacher_actions", np.full(game.num_agents, -1, np.int32), raising=False)
+    chances = _Script("arena").watch(tape, 0, 2, 0).chances
+    assert chances is not None
+    assert not chances.any()
+    monkeypatch.undo()
+    found = what_if(tape, tick=2, agent=0, policy="random", rollouts=2, horizon=2)
+    assert (found.recorded, found.regret) == (None, None)
+    assert len(lines(found)) > 4
 
 
 def test_names_of_strangers_are_escaped() -> None:

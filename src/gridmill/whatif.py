@@ -53,7 +53,7 @@ class WhatIf:
     policy: str
     rollouts: int  # of each action
     ticks: int  # of the longest rollout
-    recorded: int | None  # the action that was taken; None after the last tick of a branch
+    recorded: int | None  # the action that was taken; None after the last tick of a branch, or if it was none
     outcomes: tuple[Outcome, ...]
     best: int
     regret: float | None  # how much better the best action is than the recorded one
@@ -96,6 +96,8 @@ def what_if(
     moment = player.watch(tape, branch, tick, agent)
     returns = _returns(tape, moment, player, rollouts, horizon, seed, threads or os.cpu_count() or 1, agent)
     recorded = int(along[tick, agent]) if tick < len(along) else None
+    if recorded == len(moment.names):  # what was taken is no action, and not among those that are tried
+        recorded = None
     return _summed(tape, branch, tick, agent, player, moment, returns, recorded)
 
 
@@ -206,7 +208,7 @@ class _Script:
         with Playback(tape, branch, **self.options) as playback:
             playback.seek(tick)
             wanted = int(playback.env.teacher_actions[agent])
-            chances = np.eye(playback.env.num_actions)[wanted]
+            chances = (np.arange(playback.env.num_actions) == wanted).astype(np.float64)  # -1: it wants none of them
             return _moment(playback, agent, chances=chances)
 
     def begin(self, env: Env, moment: _Moment, groups: int, seed: int) -> None:

@@ -133,6 +133,17 @@ def test_what_does_not_fit_together(changes: dict[str, Any], said: str) -> None:
         tiny(2, losses__clone=changes)
 
 
+def test_what_is_no_action_does_not_count(tmp_path: Path) -> None:
+    actions = moves(16, 2)
+    with make(berries(), num_worlds=1) as env:
+        actions[3, 1] = env.num_actions
+    replay.write(tmp_path / "a.replay", replay.record(berries(), 0, actions, {"*": "script:x"}))
+    found = steps(tmp_path).epoch(0)
+    assert found.counted.sum() == 31
+    assert found.counted[1, 3] == 0
+    assert int(found.actions.max()) < 5
+
+
 def test_agents_of_many_branches_are_not_listed_one_by_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all agents of a branch are meant, or none is, keys say so; a small file may have very many."""
     monkeypatch.delattr(replay.Replay, "who")

@@ -13,6 +13,7 @@ from tiny import berries
 from typer.testing import CliRunner
 
 from gridmill import cli, games, replay
+from gridmill.games.make import make
 from gridmill.prospector.actions import ACTION_NAMES
 from gridmill.replay import tools
 from gridmill.replay.blocks import pack
@@ -110,6 +111,30 @@ def test_a_keyframe_that_lies_is_found_and_not_played(tape: Replay) -> None:
             playback.seek(130)
             honest.seek(130)
             assert np.array_equal(playback.env.state_hash(), honest.env.state_hash())
+
+
+@pytest.mark.parametrize("name", ["toy", "prospector", "corridor"])
+def test_what_is_no_action_plays_again(name: str) -> None:
+    """A script may say -1: the file has the number after the last action, and comes to the same hashes."""
+    game = games.build(name)
+    rng = np.random.default_rng(0)
+    with make(game, num_worlds=1, seed=5) as env:
+        env.reset()
+        recorder, hashes = replay.Recorder(env), list[str]()
+        for _ in range(12):
+            env.step(rng.choice([-1, 0, 1, env.num_actions, 2**31 - 1], env.num_rows).astype(np.int32))
+            recorder.after(env)
+            hashes.append(state_hash(env))
+        actions, count = recorder.actions(0, 12), env.num_actions
+    assert set(np.unique(actions)) == {0, 1, count}
+    tape = replay.decode(replay.encode(replay.record(game, 5, actions, {"*": "script:x"})))
+    assert all(finding.equal for finding in replay.check(tape))
+    with Playback(tape) as playback:
+        for came in hashes:
+            playback.step()
+            assert state_hash(playback.env) == came
+    with pytest.raises(replay.ReplayError, match="do not fit"):
+        replay.record(game, 5, np.full((1, tape.agents), count + 1), {})
 
 
 @pytest.mark.X5

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -54,6 +55,17 @@ def test_wrong_options_are_refused_in_a_line(options: tuple[str, ...], said: str
     assert result.exit_code == 2
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_others_who_want_what_the_game_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script may say -1; the game is a replay all the same."""
+    game = games.arena_basic(num_agents=6)
+    table = Table(game, 1, 0, "script:arena")
+    monkeypatch.setattr(Table, "_others", lambda self, env: lambda: np.full(env.num_rows, -1, np.int32))
+    tape = table.play(iter("..."), io.StringIO())
+    assert tape is not None
+    assert (tape.actions[:, 1:] == len(tape.action_names)).all()
+    assert all(finding.equal for finding in replay.check(replay.decode(replay.encode(tape))))
 
 
 def test_a_game_in_a_terminal_is_a_replay(tmp_path: Path) -> None:

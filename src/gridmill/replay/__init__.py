@@ -9,7 +9,7 @@ from gridmill.replay.blocks import ReplayError, pack
 from gridmill.replay.checking import Finding, check, expect_equal
 from gridmill.replay.playback import Playback
 from gridmill.replay.reader import decode, is_replay, read
-from gridmill.replay.recording import Recorder, annotated, fork, record
+from gridmill.replay.recording import Recorder, annotated, as_taken, fork, record
 from gridmill.replay.tape import EVERY, SUFFIX, Branch, Keyframe, PolicyRecord, Replay
 from gridmill.replay.writer import encode, write
 
@@ -28,6 +28,7 @@ __all__ = [
     "Replay",
     "ReplayError",
     "annotated",
+    "as_taken",
     "check",
     "decode",
     "encode",

@@ -121,7 +121,7 @@ def world_of(tape: Replay, **options: Any) -> Env:
     except (ValueError, TypeError, MemoryError) as reason:
         raise ReplayError(f"replay: this build cannot make its world: {line(reason)}") from None
     highest = max(int(branch.actions.max()) for branch in tape.branches)
-    if env.num_agents != tape.agents or highest >= env.num_actions:
+    if env.num_agents != tape.agents or highest > env.num_actions:  # that number: no action
         env.close()
         raise ReplayError("replay: its actions do not fit its game")
     env.reset()

@@ -115,8 +115,8 @@ class _Reader:
         parent = self.parent(part, before, fork_tick)
         kind = "u1" if self.wide == 1 else "<u2"
         actions = np.frombuffer(self.block(part["actions"], ticks * self.agents * self.wide).unpack(), kind)
-        if int(actions.max()) >= len(self.action_names):
-            part["actions"].fail(f"actions below {len(self.action_names)}")
+        if int(actions.max()) > len(self.action_names):
+            part["actions"].fail(f"actions below {len(self.action_names)}, or that number for what is none")
         checks = part.get("checks")
         result, tags = part.get("result"), part.get("tags")
         hashes = part["hashes"]

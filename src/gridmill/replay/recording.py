@@ -17,10 +17,18 @@ from gridmill.env import Env, GameConfig
 from gridmill.replay.blocks import MOST_BLOCK, ReplayError, pack
 from gridmill.replay.playback import Playback, check_of, outcome, state_hash
 from gridmill.replay.tape import EVERY, Actions, Branch, Keyframe, PolicyRecord, Replay
-from gridmill.replay.writer import as_stored
+from gridmill.replay.writer import action_bytes, as_stored
 
 KEYFRAMES_EVERY = 1000  # ticks
 MOST_LOG = 256 << 20  # bytes of actions that a recorder keeps
+
+
+def as_taken(actions: NDArray[np.int32], num_actions: int) -> NDArray[np.int32]:
+    """Actions as a replay has them: all numbers that are no action do the same in a world, so one stands for them.
+
+    A script says -1 for what its game does not offer.
+    """
+    return np.where((actions < 0) | (actions >= num_actions), np.int32(num_actions), actions)
 
 
 class Recorder:
@@ -30,7 +38,7 @@ class Recorder:
         """Of these worlds, the first ones of the batch, or of all."""
         self.agents, self.worlds = env.num_agents, env.num_worlds if worlds is None else max(worlds) + 1
         self._rows = self.worlds * self.agents
-        self._log = np.zeros((256, self._rows), np.uint8 if env.num_actions <= 256 else np.uint16)
+        self._log = np.zeros((256, self._rows), np.uint8 if action_bytes(env.num_actions) == 1 else np.uint16)
         self.ticks = 0
 
     def after(self, env: Env) -> None:
@@ -42,7 +50,7 @@ class Recorder:
                     "record fewer episodes"
                 )
             self._log = np.concatenate((self._log, np.zeros_like(self._log)))
-        self._log[self.ticks] = env.actions[: self._rows]
+        self._log[self.ticks] = as_taken(env.actions[: self._rows], env.num_actions)
         self.ticks += 1
 
     def actions(self, world: int, ticks: int) -> Actions:
@@ -124,7 +132,7 @@ def _played(bare: Replay, number: int, keyframes_every: int) -> Replay:
     with Playback(bare, number, masks=masks) as playback:
         env = playback.env
         names = tuple(env.action_names) or tuple(map(str, range(env.num_actions)))
-        wide = 1 if len(names) <= 256 else 2
+        wide = action_bytes(len(names))
         actions = own.actions.astype(np.uint8 if wide == 1 else np.uint16)
         rows = [as_stored(row, wide) for row in actions]
         playback.seek(own.fork_tick)

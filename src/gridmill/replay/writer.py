@@ -31,7 +31,7 @@ def encode(tape: Replay) -> bytes:
     """The bytes of a file; blocks that were read are taken over as they are."""
     if tape.format != 2:
         raise ReplayError(f"replay: expected a replay of format 2 to write, got format {tape.format}; record it anew")
-    game, blocks = tape.game, _Blocks()
+    game, blocks, wide = tape.game, _Blocks(), action_bytes(len(tape.action_names))
     head = {
         "format": 2,
         "gridmill": version("gridmill"),
@@ -44,10 +44,10 @@ def encode(tape: Replay) -> bytes:
         "seed": str(tape.seed),
         "agents": tape.agents,
         "action_names": list(tape.action_names),
-        "action_bytes": _wide(tape),
+        "action_bytes": wide,
         "names": dict(tape.names),
         "policy": None if tape.played_by is None else _policy(tape.played_by, blocks),
-        "branches": [_branch(branch, blocks, _wide(tape)) for branch in tape.branches],
+        "branches": [_branch(branch, blocks, wide) for branch in tape.branches],
         **tape.more,
     }
     try:
@@ -78,8 +78,9 @@ class _Blocks:
         return named
 
 
-def _wide(tape: Replay) -> int:
-    return 1 if len(tape.action_names) <= 256 else 2
+def action_bytes(num_actions: int) -> int:
+    """Bytes of an action in a file: the number after the last one stands for what is no action."""
+    return 1 if num_actions < 256 else 2
 
 
 def _branch(branch: Branch, blocks: _Blocks, wide: int) -> dict[str, Any]:

@@ -158,7 +158,8 @@ class RecordedSteps:
             masks = np.ones((*shape, env.num_actions), np.uint8) if self.masks else None
             actions, counted, starts = np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.zeros(shape, np.uint8)
             actions[:ticks] = playback.actions[:, agents]
-            counted[branch.fork_tick : ticks] = 1.0
+            counted[branch.fork_tick : ticks] = actions[branch.fork_tick : ticks] < env.num_actions
+            actions[actions >= env.num_actions] = 0  # no action, which nobody can learn
             starts[0] = 1
             while playback.tick < ticks:
                 playback.compare()

@@ -34,7 +34,7 @@ def new_game(game: GameConfig, seed: int, agent: int | None, others: str) -> dic
         "seed": str(seed),
         "agents": agents,
         "action_names": names,
-        "action_bytes": 1 if len(names) <= 256 else 2,
+        "action_bytes": 1 if len(names) < 256 else 2,
         "names": {"game": game.name},
         "policy": None,
     }

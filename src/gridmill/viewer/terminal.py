@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gridmill.env import Env, GameConfig
 from gridmill.games.make import make
-from gridmill.replay import Replay, record
+from gridmill.replay import Replay, as_taken, record
 
 ARROWS = {"A": "north", "B": "south", "C": "east", "D": "west"}
 LETTERS = {
@@ -57,7 +57,7 @@ class Table:
                 actions = answer()
                 actions[self.agent] = action
                 env.step(actions)
-                self.actions.append(np.array(actions))
+                self.actions.append(as_taken(actions, env.num_actions))
                 self.reward += float(env.rewards[self.agent])
                 if env.terminals[0] or env.truncations[0]:
                     break

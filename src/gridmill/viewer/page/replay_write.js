@@ -29,7 +29,7 @@ export async function writeReplay(recording, trackOf) {
 }
 
 async function entryOf(branch, kept, track, store, recording) {
-  const width = recording.head.action_bytes ?? (track.info.numActions > 256 ? 2 : 1);
+  const width = recording.head.action_bytes ?? (track.info.numActions > 255 ? 2 : 1);
   const count = branch.own.length * branch.agents;
   const numbers = branch.own.data.subarray(0, count);
   const raw = width === 1 ? Uint8Array.from(numbers) : new Uint8Array(Uint16Array.from(numbers).buffer);
