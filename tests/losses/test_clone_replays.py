@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,21 @@ def test_what_is_no_action_does_not_count(tmp_path: Path) -> None:
     assert found.counted.sum() == 31
     assert found.counted[1, 3] == 0
     assert int(found.actions.max()) < 5
+
+
+def test_a_file_that_plays_otherwise_is_named(tmp_path: Path) -> None:
+    """Hashes are compared when an epoch plays a file: who reads the error must know which of many it is."""
+    tape = replay.record(berries(), 0, moves(16, 2), {"*": "script:x"})
+    own = tape.branches[0]
+    lying = dataclasses.replace(tape, branches=(dataclasses.replace(own, hashes=("0" * 16,)),))
+    replay.write(tmp_path / "lies.replay", lying)
+    with pytest.raises(replay.ReplayError, match=r"differently from tick 0 .* in `.*lies.replay`, branch 0"):
+        steps(tmp_path).epoch(0)
+    path = tmp_path / "lies.replay"
+    head, _, body = path.read_bytes().partition(b'"game":{')
+    path.write_bytes(head + b'"game":{"no_such_key":1,' + body)
+    with pytest.raises(ConfigError, match=r"cannot make its game.* in `.*lies.replay`"):
+        steps(tmp_path)
 
 
 def test_agents_of_many_branches_are_not_listed_one_by_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

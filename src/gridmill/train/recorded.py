@@ -32,6 +32,7 @@ class Episode:
     tape: Replay
     branch: int
     agents: NDArray[np.int64]
+    file: str
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class RecordedSteps:
             elif not meant["*"]:
                 continue
             if len(agents):
-                found.append(Episode(tape, branch, agents))
+                found.append(Episode(tape, branch, agents, file))
         return found
 
     def _expect_the_same_words(self) -> None:
@@ -122,7 +123,7 @@ class RecordedSteps:
                 with Playback(episode.tape) as playback:
                     theirs = Spec.of(playback.env)
             except ReplayError as error:
-                raise ConfigError(str(error), self.where) from None
+                raise ConfigError(f"{error} - in `{episode.file}`", self.where) from None
             differing = [field for field in Spec.model_fields if getattr(theirs, field) != getattr(self.spec, field)]
             if differing:
                 name = printable(episode.tape.game.name)
@@ -141,7 +142,10 @@ class RecordedSteps:
             per_row = -(-len(episode.tape.actions_along(episode.branch)) // self.steps)
             rows = min(len(episode.agents), max(1, left // per_row))
             agents = np.sort(rng.permutation(episode.agents)[:rows])
-            parts.append(self._played(episode, agents))
+            try:
+                parts.append(self._played(episode, agents))
+            except ReplayError as error:
+                raise ReplayError(f"{error} - in `{episode.file}`, branch {episode.branch}") from None
             left -= len(parts[-1].used)
             if left <= 0:
                 break
