@@ -8,7 +8,10 @@ import pty
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -132,6 +135,29 @@ def _read_until(descriptor: int, wanted: bytes) -> bytes:
         except OSError:
             break
     return seen
+
+
+@pytest.mark.parametrize("command", [("play", "toy"), ("view", "toy"), ("view",)])
+def test_a_server_without_a_file_shows_runs_only(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever starts it at home does not make all of that readable."""
+    shown = []
+
+    @contextmanager
+    def serve(page: object, root: Path, **options: object) -> Iterator[SimpleNamespace]:
+        shown.append(sorted(path.name for path in root.iterdir()))
+        yield SimpleNamespace(url="http://here/", wait=lambda: None)
+
+    monkeypatch.setattr("gridmill.viewer.serve.serve", serve)
+    monkeypatch.setattr("gridmill.viewer.engine.read", lambda: b"")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "private.json").touch()
+    assert call(*command, "--no-browser").exit_code == 0
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.replay").touch()
+    assert call(*command, "--no-browser").exit_code == 0
+    assert shown == [[], ["a.replay"]]
 
 
 def test_what_is_no_replay_and_no_game_is_said(tmp_path: Path) -> None:
