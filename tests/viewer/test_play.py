@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import select
 import subprocess
 import sys
 import time
@@ -129,7 +130,9 @@ def test_arrow_keys_of_a_real_terminal(tmp_path: Path) -> None:
 
 def _read_until(descriptor: int, wanted: bytes) -> bytes:
     seen, end = b"", time.monotonic() + 60
-    while wanted not in seen and time.monotonic() < end:
+    while wanted not in seen:
+        if not select.select([descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
+            break
         try:
             seen += os.read(descriptor, 65536)
         except OSError:
