@@ -125,3 +125,20 @@ def test_nobody_listens_any_more_when_told_so() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "still here\n")
+
+
+def test_who_comes_back_in_time_goes_on() -> None:
+    """Turned off after the second signal: nothing ends the process later, and SIGALRM is whose it was."""
+    code = (
+        BEFORE + "import os, time\n"
+        "rung = []\n"
+        "signal.signal(signal.SIGALRM, lambda number, frame: rung.append(number))\n"
+        "for _ in range(2): os.kill(os.getpid(), signal.SIGINT)\n"
+        "_native.leave_on_second_signal(False)\n"
+        "time.sleep(0.8)\n"
+        "assert not rung\n"
+        "os.kill(os.getpid(), signal.SIGALRM)\n"
+        "assert rung == [signal.SIGALRM]\nprint('still here')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "still here\n"), done.stderr
