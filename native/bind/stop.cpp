@@ -18,8 +18,9 @@ constexpr int kSignals[] = {SIGINT, SIGTERM};
 constexpr suseconds_t kGrace = 400'000;  // microseconds in which Python may leave in its own way
 
 // Read in signal handlers: plain memory, written while no handler of ours is installed, and lock-free numbers.
-struct sigaction g_before[NSIG];
+struct sigaction g_before[NSIG], g_alarm_before;
 std::atomic<int> g_received[NSIG], g_exit_code{0};
+std::atomic<bool> g_leaving{false};  // the timer runs, and SIGALRM is ours
 bool g_listening = false;
 
 void leave(int) { _exit(g_exit_code); }
@@ -36,7 +37,7 @@ void on_signal(int number, siginfo_t* info, void* context) {
     g_exit_code = 128 + number;
     struct sigaction alarm{};
     alarm.sa_handler = leave;
-    sigaction(SIGALRM, &alarm, nullptr);
+    sigaction(SIGALRM, &alarm, g_leaving.exchange(true) ? nullptr : &g_alarm_before);
     const itimerval once{{0, 0}, {0, kGrace}};
     setitimer(ITIMER_REAL, &once, nullptr);
   }
@@ -46,6 +47,14 @@ void on_signal(int number, siginfo_t* info, void* context) {
 
 bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_signal;
+}
+
+// Whoever was told twice and came back in time goes on: the timer stops, and SIGALRM is its owner's again.
+void stay() {
+  if (!g_leaving.exchange(false)) return;
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &g_alarm_before, nullptr);
 }
 
 // In front of whoever handles the signals now; one that nobody handles ends the process by itself, or is ignored.
@@ -67,6 +76,7 @@ bool leave_on_second_signal(bool on) {
     now.sa_sigaction = on_signal;
     sigaction(number, &now, nullptr);
   }
+  if (!on) stay();
   return before;
 }
 

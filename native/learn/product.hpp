@@ -42,8 +42,7 @@ struct Result {
   }
 };
 
-// Sums are named by constants alone, which keeps them in registers. The panel's rows are `apart` numbers apart, of
-// which this tile takes those of its lanes.
+// Sums are named by constants alone, which keeps them in registers.
 template <std::size_t Rows, std::size_t Lanes>
 inline void tile(const Factor& a, const float* panel, std::size_t inner, const Result& result, std::size_t there) {
   constexpr std::size_t kColumns = Lanes * kWidth / kFloats;  // registers of a row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Iterator
@@ -29,8 +30,26 @@ def missing() -> str:
         import playwright.sync_api  # noqa: F401
     except ImportError:
         return "needs playwright: pip install playwright"
-    if not any(map(shutil.which, NAMES)):
+    path = program()
+    if path is None:
         return "needs chromium: apt-get install chromium"
+    return launch_fault(path)
+
+
+def program() -> str | None:
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+@functools.cache
+def launch_fault(path: str) -> str:
+    """Why a program that is there cannot be launched, or nothing: some systems have a stub instead."""
+    from playwright.sync_api import Error, sync_playwright
+
+    try:
+        with sync_playwright() as play:
+            play.chromium.launch(executable_path=path, args=FLAGS, timeout=60_000).close()
+    except Error as fault:
+        return f"needs chromium that can be launched, got `{path}`: {fault.message.splitlines()[0][:200]}"
     return ""
 
 
@@ -52,9 +71,8 @@ def browser() -> Iterator[Any]:
     """Chromium, headless."""
     from playwright.sync_api import sync_playwright
 
-    path = next(found for name in NAMES if (found := shutil.which(name)))
     with sync_playwright() as play:
-        running = play.chromium.launch(executable_path=path, args=FLAGS)
+        running = play.chromium.launch(executable_path=program(), args=FLAGS)
         try:
             yield running
         finally:

@@ -73,8 +73,8 @@ const jobs = {
     return done;
   },
 
-  // All agents by one policy: logits and values of every so many steps, and what they did.
-  policy({ open, head, weights, steps, greedy = false, seed = "0", every = 50 }) {
+  // All agents by one policy: logits and values of every so many steps, and what they chose; `taken` is done instead.
+  policy({ open, head, weights, steps, greedy = false, seed = "0", every = 50, taken = null }) {
     const world = engine.open(open);
     const tensors = {};
     const data = bytesOf(weights);
@@ -97,7 +97,7 @@ const jobs = {
         return policy.act(agent, { greedy, seed, step });
       });
       answer.actions.push(Array.from(actions));
-      world.step(actions);
+      world.step(taken ? Int32Array.from(taken[step]) : actions);
     }
     policy.close();
     return answer;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shutil
@@ -19,14 +20,28 @@ from gridmill.viewer import engine
 
 HERE = Path(__file__).parent
 SCRIPT = engine.MODULE.parent / "engine.js"
+LEAST_NODE = 20
 
 
 def node() -> str:
     """The program, or a skipped test that says what is missing."""
     found = shutil.which("node")
     if found is None:
-        pytest.skip("needs node (20 or later) to run the engine of pages")
+        pytest.skip(f"needs node ({LEAST_NODE} or later) to run the engine of pages")
+    said = node_version(found)
+    major = said.removeprefix("v").partition(".")[0]
+    if not major.isdecimal() or int(major) < LEAST_NODE:
+        pytest.skip(f"needs node ({LEAST_NODE} or later) to run the engine of pages, got {said or 'no version'}")
     return found
+
+
+@functools.cache
+def node_version(program: str) -> str:
+    """What `node --version` says, or nothing if it cannot be run."""
+    try:
+        return subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def ask(*jobs: dict[str, Any]) -> list[Any]:

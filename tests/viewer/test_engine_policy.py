@@ -63,6 +63,7 @@ def jobs_for(cases: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[d
             "weights": trace["weights"],
             **{key: given[key] for key in ("steps", "every", "greedy")},
             "seed": str(given["seed"]),
+            "taken": None if given["exact"] else trace["actions"],  # one near tie would lead into another episode
         }
         for given, trace in zip(cases, found, strict=True)
     ]
@@ -81,12 +82,13 @@ def numbers(rows: list[str]) -> Any:
 
 
 def compare(given: dict[str, Any], native: dict[str, Any], page: dict[str, Any]) -> None:
-    assert page["actions"] == native["actions"]
     expected, found = numbers(native["logits"]), numbers(page["logits"])
     if given["exact"]:
+        assert page["actions"] == native["actions"]
         assert found.tobytes() == expected.tobytes()
         assert np.asarray(page["values"], np.float32).tobytes() == np.asarray(native["values"], np.float32).tobytes()
-    else:
+    else:  # torch rounds as the machine likes: a choice between two that are nearly alike may be the other one
+        assert np.mean(np.asarray(page["actions"]) == np.asarray(native["actions"])) > 0.9
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(page["values"], native["values"], rtol=1e-4, atol=1e-5)
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import os
 import pty
+import select
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -138,12 +142,37 @@ def test_arrow_keys_of_a_real_terminal(tmp_path: Path) -> None:
 
 def _read_until(descriptor: int, wanted: bytes) -> bytes:
     seen, end = b"", time.monotonic() + 60
-    while wanted not in seen and time.monotonic() < end:
+    while wanted not in seen:
+        if not select.select([descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
+            break
         try:
             seen += os.read(descriptor, 65536)
         except OSError:
             break
     return seen
+
+
+@pytest.mark.parametrize("command", [("play", "toy"), ("view", "toy"), ("view",)])
+def test_a_server_without_a_file_shows_runs_only(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever starts it at home does not make all of that readable."""
+    shown = []
+
+    @contextmanager
+    def serve(page: object, root: Path, **options: object) -> Iterator[SimpleNamespace]:
+        shown.append(sorted(path.name for path in root.iterdir()))
+        yield SimpleNamespace(url="http://here/", wait=lambda: None)
+
+    monkeypatch.setattr("gridmill.viewer.serve.serve", serve)
+    monkeypatch.setattr("gridmill.viewer.engine.read", lambda: b"")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "private.json").touch()
+    assert call(*command, "--no-browser").exit_code == 0
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.replay").touch()
+    assert call(*command, "--no-browser").exit_code == 0
+    assert shown == [[], ["a.replay"]]
 
 
 def test_what_is_no_replay_and_no_game_is_said(tmp_path: Path) -> None:

@@ -12,13 +12,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
 
+from gridmill.viewer import files
 from gridmill.viewer.files import REPLAY_MAGIC
-from gridmill.viewer.serve import MOST_SAVED, Server, serve
+from gridmill.viewer.serve import MOST_SAVED, Server, _Http, serve
 
 PAGE = {"index.html": b"<!doctype html>page", "engine.wasm": b"\0asm", "app.js": b"export {}"}
 SECRET = b"the secret outside"
@@ -42,6 +46,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (top / "runs-beside" / "x.json").write_bytes(SECRET)
     (inside / "out.json").symlink_to(top / "outside.json")
     (inside / "up").symlink_to(top)
+    (inside / "shown.json").symlink_to(inside / ".git" / "config.json")
+    (inside / "shown").symlink_to(inside / ".git")
     (inside / "shadow.json").symlink_to("/etc/passwd")
     (inside / "loop.json").symlink_to(inside / "loop.json")
     (inside / "inner.jsonl").symlink_to(inside / "one" / "metrics.jsonl")
@@ -122,7 +128,7 @@ WAYS_OUT = [
     "one/%7f.json",
     "%2e%2e/" * 20 + "etc/passwd", "..%c0%af..%c0%afetc/passwd", "..%e0%80%af/outside.json",
     "\uff0e\uff0e/outside.json",
-    "/proc/self/environ", "one/replays/../../../outside.json",
+    "/proc/self/environ", "one/replays/../../../outside.json", "shown.json", "shown/config.json",
 ]  # fmt: skip
 
 
@@ -201,6 +207,53 @@ def test_it_listens_on_loopback_unless_told(tmp_path: Path) -> None:
         assert ask(running, page, Host=f"evil.example:{running.port}")[0] == 403
 
 
+def test_the_port_of_http_may_be_left_out() -> None:
+    """As browsers do: a server at port 80 is asked for by its name alone."""
+
+    def is_own(host: str, port: int) -> bool:
+        return _Http.is_own(cast(Any, SimpleNamespace(server_address=("127.0.0.1", port), only_loopback=True)), host)
+
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        assert is_own(host, 80)
+        assert is_own(f"{host}:80", 80)
+        assert not is_own(host, 8080)
+    for host in ("evil.example", "", "192.168.0.7", "127.0.0.1:", ":80", "[::]", "127.0.0.1:8080"):
+        assert not is_own(host, 80), host
+
+
+def test_a_file_that_fails_while_it_is_sent_ends_the_answer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second head in the middle would be taken for the file's own bytes."""
+
+    class Failing:
+        def read(self, size: int) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    @contextmanager
+    def opened(*where: Any) -> Iterator[tuple[Any, int, str, str]]:
+        yield Failing(), 1_000, "text/plain", "default-src 'none'"
+
+    monkeypatch.setattr("gridmill.viewer.serve.opened", opened)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as line:
+        head = f"GET /{server.token}/files/one/report.html HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n"
+        line.sendall(head.encode())
+        answer = b""
+        while part := line.recv(65536):  # the server ends it, though nobody asked for `Connection: close`
+            answer += part
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.endswith(b"\r\n\r\n")
+
+
+def test_a_large_tree_is_not_walked_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        folder = tmp_path / f"{number:02}"
+        folder.mkdir()
+        (folder / "a.json").touch()
+        (folder / "code.py").touch()
+    assert len(files.listed(tmp_path)) == 20
+    monkeypatch.setattr(files, "MOST_VISITED", 30)  # 20 folders, then two files in each
+    assert [one["path"] for one in files.listed(tmp_path)] == [f"{number:02}/a.json" for number in range(5)]
+
+
 def test_a_fork_is_saved_as_a_new_file_only(server: Server, root: Path) -> None:
     base = f"/{server.token}/files/"
     own = {"Origin": f"http://127.0.0.1:{server.port}", "Content_Type": "application/octet-stream"}
@@ -231,6 +284,7 @@ def test_a_fork_is_saved_as_a_new_file_only(server: Server, root: Path) -> None:
         assert post("one/y.replay", Content_Length=None) == 411
         assert post("one/y.replay", Content_Length="-1") == 411
         assert post("one/y.replay", Content_Length=str(MOST_SAVED + 1)) == 413
+        assert post("one/y.replay", Content_Length="9" * 5_000) == 413  # more digits than Python reads as a number
         assert post("one/y.replay", Transfer_Encoding="chunked") == 411
         assert ask(server, f"/{server.token}/index.html", "POST", REPLAY, **own)[0] == 405
         for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"):

@@ -74,7 +74,7 @@ def play(
         return
     if save is not None:
         raise ValueError("--save goes with --terminal; the page has a button for it")
-    _shown(start, {}, Path.cwd(), export, (host, port, allow_remote, no_browser))
+    _shown(start, {}, _runs(), export, (host, port, allow_remote, no_browser))
 
 
 def _at_terminal(game: GameConfig, seed: int, agent: int, others: str, save: Path | None) -> None:
@@ -93,8 +93,8 @@ def _at_terminal(game: GameConfig, seed: int, agent: int, others: str, save: Pat
     typer.echo(f"played {len(table.actions)} ticks, reward {table.reward:.3f}; wrote {place}")
 
 
-def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], dict[str, Path], Path]:
-    """What the page begins with, its files by name, and the folder that a server shows."""
+def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], dict[str, Path], Path | None]:
+    """What the page begins with, its files by name, and the folder that a server shows, if any."""
     from gridmill import games, replay
     from gridmill.viewer.start import new_game, replays_of
 
@@ -113,19 +113,25 @@ def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], di
         elif not path.is_file():
             if len(what) > 1:
                 raise ValueError(f"expected two replays, got `{name}`")
-            return new_game(games.build(name), seed, None, others), {}, Path.cwd()
+            return new_game(games.build(name), seed, None, others), {}, _runs()
         replay.read(path)  # whoever types a wrong name hears it here, not in a page
         paths.append(path)
     files = {f"open-{number}.replay": path for number, path in enumerate(paths)}
     named = [{"name": path.name, "url": url} for url, path in files.items()]
-    root = Path(what[0]) if what and Path(what[0]).is_dir() else paths[0].parent if paths else Path.cwd()
+    root = Path(what[0]) if what and Path(what[0]).is_dir() else paths[0].parent if paths else _runs()
     return {"files": named}, files, root
+
+
+def _runs() -> Path | None:
+    """What a server shows if no file was named: runs, and never all that lies where the command is started."""
+    folder = Path("runs")
+    return folder if folder.is_dir() else None
 
 
 def _shown(
     start: dict[str, Any],
     files: dict[str, Path],
-    root: Path,
+    root: Path | None,
     export: Path | None,
     server: tuple[str, int, bool, bool],
 ) -> None:
@@ -140,12 +146,17 @@ def _shown(
         write_whole(export, page)
         typer.echo(f"wrote {export} ({len(page) / 1000:.0f} kB)")
         return
+    import tempfile
     import webbrowser
 
     from gridmill.viewer.serve import serve
 
     host, port, allow_remote, no_browser = server
-    with serve(page_files(start, module, files), root, host=host, port=port, allow_remote=allow_remote) as running:
+    page_by_name = page_files(start, module, files)
+    with (
+        tempfile.TemporaryDirectory(prefix="gridmill-") as empty,
+        serve(page_by_name, root or Path(empty), host=host, port=port, allow_remote=allow_remote) as running,
+    ):
         typer.echo(f"open {running.url}")
         typer.echo("Ctrl-C ends it.")
         if not no_browser:

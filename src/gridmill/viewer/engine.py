@@ -1,8 +1,8 @@
 """The engine that pages run: where its WebAssembly module is, and how a checkout makes it.
 
-A wheel has the module inside. A checkout builds it (`make viewer`, or here at the first use) with the compiler of
-`pip install ziglang`, and again when native/ is newer: a page with another engine than Python would find differences
-where there are none.
+A wheel has the module inside if it was made of a checkout that had it. A checkout builds it (`make viewer`, or here at
+the first use) with the compiler of `pip install ziglang`, and again when native/ is newer: a page with another engine
+than Python would find differences where there are none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def path() -> Path:
     state = "older than native/" if MODULE.exists() else "not there"
     if not BUILDER.exists():
         raise EngineMissing(
-            f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; install gridmill again"
+            f"viewer: expected the engine of pages in `{MODULE}`, but this install was made without one; "
+            "in a checkout of gridmill, `make viewer` builds it (and a wheel made after that has it)"
         )
     if importlib.util.find_spec("ziglang") is None:
         raise EngineMissing(

@@ -34,6 +34,7 @@ TYPES = {
 READ = {".gif", ".html", ".json", ".jsonl", ".mp4", ".png", ".replay", ".txt"}
 REPLAY_MAGIC = b"gridmill-replay "
 MOST_LISTED = 10_000
+MOST_VISITED = 100_000  # files and folders looked at for a list
 NOTHING = "default-src 'none'; sandbox"
 
 
@@ -88,9 +89,11 @@ def save(root: Path, path: str, body: bytes) -> str:
 
 
 def listed(root: Path) -> list[dict[str, str | int | float]]:
-    """Every file that `opened` would give, sorted by path; links to folders are not followed."""
+    """The files that `opened` would give, sorted by path, as far as a large tree is walked; links are not followed."""
     found: list[dict[str, str | int | float]] = []
+    visited = 0
     for folder, inner, names in os.walk(root):
+        visited += len(inner) + len(names)
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(names):
             place = Path(folder, name)
@@ -105,6 +108,8 @@ def listed(root: Path) -> list[dict[str, str | int | float]]:
                 found.append({"path": inside, "size": facts.st_size, "modified": facts.st_mtime})
             if len(found) == MOST_LISTED:
                 return found
+        if visited >= MOST_VISITED:
+            break
     return found
 
 
@@ -131,11 +136,11 @@ def _plain(path: str) -> list[str]:
 
 
 def _inside(root: Path, parts: list[str]) -> Path:
-    """What a plain path leads to, all links followed; only if that is under the root."""
+    """What a plain path leads to, all links followed; only if that is under the root and not hidden there."""
     try:
         place = root.joinpath(*parts).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
         raise Refused(404, "not found") from None
-    if not place.is_relative_to(root):
+    if not place.is_relative_to(root) or any(part.startswith(".") for part in place.relative_to(root).parts):
         raise Refused(404, "not found")
     return place

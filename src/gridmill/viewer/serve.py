@@ -29,6 +29,7 @@ from gridmill.viewer.files import REPLAY_MAGIC, TYPES, Refused, listed, opened, 
 
 MOST_CONNECTIONS = 128  # at a time
 MOST_SAVED = 64 << 20  # bytes of a saved replay
+MOST_DIGITS = 18  # of a length that is read as a number at all
 IDLE = 30.0  # seconds after which a silent connection is closed
 CHUNK = 1 << 16
 PAGE_POLICY = (
@@ -104,6 +105,14 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
+def _split(host: str) -> tuple[str, str]:
+    """Name and port of a Host header; browsers leave out the port of http itself."""
+    name, colon, port = host.rpartition(":")
+    if not colon or host.endswith("]"):
+        return host, "80"
+    return name, port
+
+
 class _Http(ThreadingHTTPServer):
     """The listening socket and what all its connections share."""
 
@@ -142,7 +151,7 @@ class _Http(ThreadingHTTPServer):
 
     def is_own(self, host: str) -> bool:
         """Whether a Host header names this server: a name of this machine, or an address, which nobody can redirect."""
-        name, _, port = host.rpartition(":")
+        name, port = _split(host)
         if port != str(self.server_address[1]):
             return False
         if name == "localhost":
@@ -163,6 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = IDLE
     disable_nagle_algorithm = True
     wbufsize = CHUNK  # head and body in one packet
+    head_sent = False
 
     def do_GET(self) -> None:
         self._answer(self._get)
@@ -185,12 +195,16 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(405 if code == 501 else code, "text/plain; charset=utf-8", f"gridmill: {known}\n".encode())
 
     def _answer(self, do: Any) -> None:
+        self.head_sent = False
         try:
             self._check_sender()
             do(self._inside())
         except Refused as refused:
             self.send_error(refused.status, str(refused))
         except OSError as reason:
+            self.close_connection = True
+            if self.head_sent:  # what follows would be taken for the rest of the file
+                return
             self.send_error(500, reason.strerror or "the file could not be read or written")
 
     # ---- who asks
@@ -254,6 +268,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def _head(self, code: int, kind: str, size: int, policy: str) -> None:
+        self.head_sent = True
         self.send_response(code)
         said = {"Content-Type": kind, "Content-Length": str(size), "Content-Security-Policy": policy} | ALWAYS
         if self.close_connection:
@@ -272,8 +287,8 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit() or "Transfer-Encoding" in self.headers:
             raise Refused(411, "expected the header Content-Length")
-        if not len(REPLAY_MAGIC) < int(length) <= MOST_SAVED:
-            raise Refused(413, f"expected a replay of at most {MOST_SAVED} bytes, got {length}")
+        if len(length) > MOST_DIGITS or not len(REPLAY_MAGIC) < int(length) <= MOST_SAVED:
+            raise Refused(413, f"expected a replay of at most {MOST_SAVED} bytes, got {length[:MOST_DIGITS]}")
         body = self.rfile.read(int(length))
         if len(body) != int(length):
             raise Refused(400, f"expected {length} bytes, got {len(body)}")
