@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TextIO
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
 from gridmill import cli, games, replay
-from gridmill.viewer import start
+from gridmill.cli import view
+from gridmill.viewer import start, terminal
 from gridmill.viewer.terminal import Table
 
 
@@ -117,6 +119,38 @@ def test_every_kind_can_be_played_as_text(name: str, keys: str, tmp_path: Path) 
     assert all(finding.equal for finding in replay.check(replay.read(place)))
 
 
+def test_ctrl_c_ends_and_saves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def interrupted(stream: TextIO) -> Iterator[Iterator[str]]:
+        def keys() -> Iterator[str]:
+            yield from "wd"
+            raise KeyboardInterrupt
+
+        yield keys()
+
+    monkeypatch.setattr(terminal, "keys_of", interrupted)
+    place = tmp_path / "x.replay"
+    result = call("play", "toy", "--terminal", "--save", str(place))
+    assert result.exit_code == 0, result.output
+    tape = replay.read(place)
+    assert [tape.action_names[a] for a in tape.actions[:, 0]] == ["move_north", "move_east"]
+
+
+@pytest.mark.parametrize("key", ["k", "?", "\x1b", "é"])
+def test_a_key_without_meaning_says_so(key: str) -> None:
+    out = io.StringIO()
+    assert Table(games.toy(), 0, 0, "noop").play(iter(key), out) is None
+    assert "reward 0.000 - this key does nothing\n" in out.getvalue()
+
+
+def test_what_is_typed_as_a_name_cannot_steer_the_terminal() -> None:
+    out = io.StringIO()
+    keys = iter([":", "n", "\x1b", "east", "x", "\x7f", "o", "\n"])
+    assert Table(games.toy(), 0, 0, "noop").play(keys, out) is None
+    assert "`no` is no action here" in out.getvalue()
+    assert "\x1b" not in out.getvalue().replace(terminal.CLEAR, "")
+
+
 def test_nothing_played_is_nothing_saved(tmp_path: Path) -> None:
     result = call("play", "toy", "--terminal", "--save", str(tmp_path / "x.replay"), keys="q")
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "nothing was played")
@@ -183,3 +217,13 @@ def test_what_is_no_replay_and_no_game_is_said(tmp_path: Path) -> None:
         result = call("view", str(what), "--no-browser")
         assert result.exit_code == 2, what
         assert said in result.stderr
+
+
+def test_a_game_of_your_own_is_viewed_as_it_is_played(tmp_path: Path) -> None:
+    file = tmp_path / "my_game.py"
+    file.write_text("from gridmill import games\n\n\ndef my_game():\n    return games.toy(num_agents=2)\n")
+    begun, files, _ = view._opened([str(file)], 0, "")
+    assert (begun["game"]["agents"], files) == (2, {})
+    named = tmp_path / "odd.py"  # a replay may have any suffix
+    replay.write(named, replay.record(games.toy(num_agents=2), 0, [[0, 0]] * 3, {"*": "human"}))
+    assert list(view._opened([str(named)], 0, "")[1].values()) == [named]

@@ -36,7 +36,8 @@ def games() -> None:
 @app.command("eval")
 def evaluate(
     game: Annotated[
-        list[str], typer.Argument(help="Names, path/to/file.py[:function], or the folder of a run: its game.")
+        list[str],
+        typer.Argument(help="Names, path/to/file.py[:function], or a run's or checkpoint's folder: its game."),
     ],
     policy: Annotated[
         list[str] | None,

@@ -126,7 +126,8 @@ def whatif(
 ) -> None:
     """Try every action of an agent at a tick of a replay, many times each.
 
-    Shows the returns of each action, the regret of the one that was taken, and how far off the critic was.
+    Shows the returns of each action, the regret of the one that was taken and, for a trained policy,
+    how far off its critic was.
     """
     from gridmill import whatif as tool
     from gridmill.replay import read

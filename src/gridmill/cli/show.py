@@ -15,7 +15,7 @@ app = typer.Typer(rich_markup_mode=None)
 RANDOM_TICKS = 300  # of a film of random play, unless --to says otherwise
 Shown = Annotated[str, typer.Argument(help="A game's name, path/to/file.py[:function], or a replay.")]
 First = Annotated[int, typer.Option("--from", help="The first tick of a film.")]
-To = Annotated[int | None, typer.Option(help="The tick before which it ends.", show_default="all")]
+To = Annotated[int | None, typer.Option(help="The tick to stop before.", show_default="all")]
 Every = Annotated[int, typer.Option(help="One frame in so many ticks.")]
 Fps = Annotated[float, typer.Option(help="Frames a second.")]
 
@@ -27,7 +27,7 @@ def show(
     gif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a film (extra `video`).")] = None,
     mp4: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a film (extra `video`).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
-    steps: Annotated[int, typer.Option(help="Random steps to take first; of a replay, its own.")] = 0,
+    steps: Annotated[int, typer.Option(help="Random steps to take first; in a replay, the tick to show.")] = 0,
     first: First = 0,
     to: To = None,
     every: Every = 1,

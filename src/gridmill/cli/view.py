@@ -15,10 +15,12 @@ app = typer.Typer(rich_markup_mode=None)
 Export = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write one HTML file with everything inside; no server.")
 ]
-Seed = Annotated[int, typer.Option(help="Seed of the world, of a game.")]
+Seed = Annotated[int, typer.Option(help="Seed of the world when a game is opened.")]
 Host = Annotated[str, typer.Option(help="Address to serve at.")]
 Port = Annotated[int, typer.Option(help="Port; 0 is any that is free.")]
-AllowRemote = Annotated[bool, typer.Option("--allow-remote", help="Let other machines in, who have the address.")]
+AllowRemote = Annotated[
+    bool, typer.Option("--allow-remote", help="Let other machines connect if they have the address.")
+]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")]
 Others = Annotated[
     str, typer.Option(metavar="WHO", help="script:NAME, random or noop.", show_default="the game's first script")
@@ -110,7 +112,7 @@ def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], di
                     f"no replays in `{name}`: `gridmill eval {name} --policy {name} --replay FILE` writes one"
                 )
             path = found[0]
-        elif not path.is_file():
+        elif not path.is_file() or (path.suffix == ".py" and not replay.is_replay(path)):
             if len(what) > 1:
                 raise ValueError(f"expected two replays, got `{name}`")
             return new_game(games.build(name), seed, None, others), {}, _runs()

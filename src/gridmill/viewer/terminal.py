@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -44,8 +44,8 @@ class Table:
     said: str = ""
 
     def play(self, keys: Iterator[str], out: TextIO) -> Replay | None:
-        """Until the keys or the episode end; the replay, or None if nothing was done."""
-        with make(self.game, num_worlds=1, seed=self.seed, masks=True) as env:
+        """Until the keys or the episode end, or Ctrl-C; the replay, or None if nothing was done."""
+        with make(self.game, num_worlds=1, seed=self.seed, masks=True) as env, suppress(KeyboardInterrupt):
             env.reset()
             answer = self._others(env)
             for key in self._shown(keys, env, out):
@@ -112,6 +112,8 @@ class Table:
             self.vibe += 1
             return vibes[self.vibe % len(vibes)] if vibes else ""
         direction = LETTERS.get(key, key)
+        if direction not in LETTERS.values():
+            return ""
         return {"east": "right", "west": "left"}.get(direction, "") if "right" in names else f"move_{direction}"
 
     def _others(self, env: Env) -> Callable[[], NDArray[np.int32]]:
@@ -139,7 +141,10 @@ def _line(keys: Iterator[str], out: TextIO) -> str:
     for key in keys:
         if key in ("\r", "\n"):
             break
-        text = text[:-1] if key in ("\x7f", "\b") else text + key
+        if key in ("\x7f", "\b"):
+            text = text[:-1]
+        elif len(key) == 1 and key.isprintable():  # no arrows, and nothing that the terminal would obey
+            text += key
         out.write(f"\raction: {text} ")
         out.flush()
     return text.strip()
