@@ -122,8 +122,8 @@ def test_adapters_for_maps_say_so() -> None:
     obs, _ = ship.reset(seed=1)
     assert ship.observation_space.contains(obs)
     ship.close()
-    with pytest.raises(ValueError, match=r"^render_mode must be None for `prospector`, which has no picture"):
-        GridmillVectorEnv("prospector", 2, render_mode="ansi")
+    with pytest.raises(ValueError, match=r"^render_mode must be None for `corridor`, which has no picture"):
+        GridmillVectorEnv("corridor", 2, render_mode="ansi")
 
 
 def test_observations_stay_within_their_bounds_and_fresh() -> None:

@@ -51,7 +51,7 @@ ALL_CALLS: dict[str, Callable[[Env], Any]] = BEFORE_RESET | {
     "reset": lambda env: env.reset(),
     "reset with a seed": lambda env: env.reset(seed=3),
     "take_episodes": lambda env: env.take_episodes(),
-    "assign": lambda env: env.assign([3], [0]),
+    "assign": lambda env: env.assign([0, 1, 2, 3], [0, 0, 0, 0]),
     "add_game": lambda env: env.add_game(GAME.replace("name", "another")),
     "replace_game": lambda env: env.replace_game(0, GAME.replace("name", "another")),
     "game_of_world": lambda env: env.game_of_world,

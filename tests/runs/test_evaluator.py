@@ -228,6 +228,8 @@ def test_a_process_that_cannot_start_is_a_line_of_text(tmp_path: Path, monkeypat
 class AtOnce:
     """A judge that has always just judged the checkpoint of the epoch before."""
 
+    under_way: Path | None = None
+
     def __init__(self, *_: Any) -> None:
         self.epoch: int | None = None
 

@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gridmill import _native
 from gridmill.cli import inspect, replays, runs, show, speed, train, view
 
 USER_ERROR = 2
@@ -26,8 +25,14 @@ USER_ERROR = 2
 class Door(TyperGroup):
     """The group of all commands; where errors of the caller become one line."""
 
+    owns_process = False  # whether `main` was called, not a program that uses the commands
+
     def invoke(self, ctx: Any) -> Any:
         try:
+            if self.owns_process:
+                from gridmill import _native
+
+                _native.leave_on_second_signal(True)  # also where Python does not get to hear of it
             return super().invoke(ctx)
         except BrokenPipeError:
             # The reader has gone (`gridmill games | head -1`); nothing is left to say, also not at exit.
@@ -88,7 +93,7 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; ends the process with the command's exit code."""
-    _native.leave_on_second_signal(True)  # also where Python does not get to hear of it
+    Door.owns_process = True
     # A warning is for the caller too: one line, without the place in our source.
     warnings.formatwarning = lambda message, *_, **__: f"gridmill: warning: {message}\n"
     app(args=None if arguments is None else list(arguments), prog_name="gridmill")
