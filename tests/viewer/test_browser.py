@@ -177,6 +177,26 @@ def test_a_fork_is_taken_saved_opened_and_checked(running: Any, arena: replay.Re
 
 
 @pytest.mark.long
+def test_forks_of_both_panes_are_saved(running: Any, tmp_path: Path) -> None:
+    tape = viewed.tape_of(games.arena(num_agents=6), 60)
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        page.evaluate(
+            """() => { const app = gridmill;
+            app.seek(20); app.takeOver(1, "random"); for (let i = 0; i < 5; i++) app.playOn();
+            app.commands.compare(); }"""
+        )
+        page.wait_for_function("() => gridmill.panes.length === 2 && gridmill.active === 0")
+        page.evaluate(
+            """() => { const app = gridmill;
+            app.active = 1; app.seek(30); app.takeOver(2, "random"); for (let i = 0; i < 4; i++) app.playOn(); }"""
+        )
+        both = saved(page, tmp_path / "both.replay")
+        assert [(branch.fork_tick, branch.ticks) for branch in both.branches[1:]] == [(20, 5), (30, 4)]
+        assert all(finding.equal for finding in replay.check(both))
+        assert not faults
+
+
+@pytest.mark.long
 def test_the_policy_of_a_file_plays_on(running: Any, tmp_path: Path) -> None:
     from dataclasses import replace
 

@@ -15,6 +15,7 @@ import pytest
 import viewed
 
 from gridmill import games, replay
+from gridmill.games import kinds
 from gridmill.grid import Scatter
 
 pytestmark = pytest.mark.long
@@ -26,6 +27,7 @@ PAYLOADS = (
     "${alert(1)}", "`;alert(1);`", "<a href=javascript:alert(1)>x</a>", "&lt;script&gt;", "\ufeff\u200b\u2066x",
     "../../etc/passwd", "<b>bold</b>",
     "<style>*{display:none}</style>", "<base href=//example.com>",
+    "constructor", "valueOf", "toString", "hasOwnProperty", "__proto__",
 )  # fmt: skip
 
 
@@ -102,6 +104,21 @@ def test_hostile_names_are_text(running: Any, small: replay.Replay, tmp_path: Pa
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         chromium.picture(page, "hostile")
         assert [fault for fault in faults if fault.startswith(("error", "dialog")) or "Content Security" in fault] == []
+
+
+def test_names_of_every_javascript_object_are_names(running: Any, tmp_path: Path) -> None:
+    text = json.dumps(games.arena(num_agents=6).tree())
+    for old, new in {"altar": "constructor", "mine": "valueOf", "ore": "__proto__", "battery": "toString"}.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+    tape = viewed.tape_of(kinds.load(json.loads(text)), 60)
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        viewed.verified(page)
+        page.evaluate("() => gridmill.select(1)")
+        for tab in range(5):
+            page.evaluate("(tab) => gridmill.commands.tab(tab)", tab)
+            viewed.seek(page, 10 * tab + 10)
+        assert page.locator(".notice.error").count() == 0
+        assert not faults
 
 
 @pytest.mark.parametrize(

@@ -59,13 +59,14 @@ export class App {
   }
 
   openIn(index, recording, branch = 0) {
-    const pane = this.panes[index] ?? new Pane(this);
+    const pane = new Pane(this); // what is shown stays until the new one is there
     try {
       pane.open(this.engine, recording, branch);
     } catch (reason) {
       pane.close();
       throw reason;
     }
+    this.panes[index]?.close();
     this.panes[index] = pane;
     this.active = index;
     this.emit("panes");
@@ -304,9 +305,10 @@ export class App {
 
   playAhead(pane) {
     if (!pane.track) return;
-    const before = pane.track.check.state;
     const busy = pane.track.work(WORK_MS / this.panes.length);
     if (!busy) for (const track of pane.tracks.values()) if (track !== pane.track && track.work(2)) break;
-    if (pane.track.check.state !== before) this.emit("check", pane);
+    if (pane.track.check === pane.checked) return;
+    pane.checked = pane.track.check;
+    this.emit("check", pane);
   }
 }

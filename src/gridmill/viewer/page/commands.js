@@ -98,8 +98,9 @@ export class Commands {
       this.cards.notice("Nothing was played here yet: take over an agent first (T).");
       return;
     }
+    app.pause();
     await this.guarded("save", async () => {
-      const bytes = await writeReplay(recording, (branch) => pane.trackOf(branch));
+      const bytes = await writeReplay(recording, (branch) => played(pane.trackOf(branch)));
       const base = recording.name.replace(/^.*[/\\]/, "").replace(/\.replay$/, "").replace(/[^\w.-]+/g, "-").slice(0, 60) || "played";
       download(bytes, `${base}${recording.fresh ? "" : "-fork"}.replay`);
       this.cards.notice("Saved: the file has what was recorded and every fork.");
@@ -242,4 +243,11 @@ export class Commands {
       this.cards.open("Link", document.createTextNode(link));
     }
   }
+}
+
+/** A track when the engine has played all of its branch: another pane's may have been the one that was played in. */
+async function played(track) {
+  while (track.work(30)) await new Promise((resolve) => setTimeout(resolve));
+  if (!track.knows(track.branch.ticks)) throw new Error(`${plain(track.branch.name, 30)}: this engine cannot play it to its end`);
+  return track;
 }

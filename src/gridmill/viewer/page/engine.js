@@ -106,8 +106,7 @@ class Policy {
     return this._calls.number("policy_act", ...who, greedy ? 1 : 0, temperature, big("seed", seed), big("step", step));
   }
   close() {
-    if (this._number) this._calls.plain("policy_close", this._number);
-    this._number = 0;
+    this._number = this._calls.close("policy_close", this._number);
   }
 
   _live() {
@@ -284,7 +283,7 @@ class World {
   }
   _byName(rows) {
     const { numAgents, statNames } = this.info;
-    const found = {};
+    const found = Object.create(null);
     statNames.forEach((name, stat) => {
       const column = new Float64Array(numAgents);
       for (let agent = 0; agent < numAgents; ++agent) column[agent] = rows[agent * statNames.length + stat];
@@ -306,8 +305,7 @@ class World {
   }
 
   close() {
-    if (this._number) this._calls.plain("close", this._number);
-    this._number = 0;
+    this._number = this._calls.close("close", this._number);
   }
 
   _ask(name, ...given) {
@@ -338,7 +336,7 @@ function readObjects(numbers, names, width) {
     if (vibe >= 0) object.vibe = names.vibes[vibe];
     object.tags = Array.from(numbers.subarray(at, at + numTags), (tag) => names.tags[tag]);
     at += numTags;
-    object.inventory = {};
+    object.inventory = Object.create(null);  // names are a stranger's: `constructor` is one like any other
     for (let left = numbers[at++]; left > 0; --left, at += 2) {
       object.inventory[names.resources[numbers[at]]] = numbers[at + 1];
     }
@@ -376,6 +374,11 @@ class Calls {
     const answer = this.plain(name, ...given);
     if (answer < 0 || (answer === 0 && (name === "open" || name === "policy"))) throw new EngineError(this.text());
     return answer;
+  }
+  // Ends what has this number, once; an engine that broke down has nothing left to end. The number is then 0.
+  close(name, number) {
+    if (number && !this._broken) this.plain(name, number);
+    return 0;
   }
   pointer(name, ...given) {
     return this.plain(name, ...given) >>> 0;

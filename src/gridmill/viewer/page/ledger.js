@@ -19,9 +19,9 @@ export class Ledger {
     this.cells = info.width ? new Column(Cell, info.numAgents, room) : null;
     this.series = new Map(); // of vector games: name -> numbers by tick
     this.marks = [];
-    this.hashes = new Map();
-    this.last = null;
-    this.after = new Map(); // hashes after ticks that were played here
+    this.hashes = new Map(); // of live branches: before some ticks
+    this.last = null; // of live branches: the hash after the last known tick, and after every one
+    this.after = new Map();
     this.moved = new Map(); // ticks at which a statistic changed; null: all the time
     this.before = null; // the watched statistics at the last look
     this.watched = watchedOf(info.statNames ?? [], game);

@@ -98,11 +98,13 @@ function titles(app) {
 /** A fault of the engine ends what is shown, not the page. */
 function faulty(app, cards, reason) {
   cards.error(reason, "engine");
-  for (const pane of app.panes) pane.close();
+  const {panes: gone} = app;
   app.panes = [];
+  app.active = 0;
+  for (const pane of gone) pane.close();
   app.emit("panes");
   const panes = document.querySelector(".panes");
-  if (panes) fill(panes, welcome(() => {}));
+  if (panes) fill(panes, welcome(app.commands.open));
 }
 
 function showBanner(app, banner) {

@@ -5,6 +5,7 @@ export const AGENTS = ["#e2603f", "#3f86d6", "#3fa66b", "#e0a52a", "#9166c9", "#
 export const TEAMS = ["#3f8ee0", "#e2603f", "#43a86d", "#dba32f", "#9a6bd1", "#22a3ad", "#d75f99", "#8c7a55"];
 
 const TYPES = {
+  __proto__: null, // names are a stranger's: `constructor` is none of these
   wall: "#667089", block: "#b28c63", mine: "#a85c44", generator: "#3f9a86", altar: "#b07fd6", lasery: "#d8524f",
   armory: "#5f83c4", chest: "#cf9a3b", hub: "#dba32f", junction: "#6f8fb5", assembler: "#a07bd0", charger: "#e0b52e",
   aligner: "#d89a2b", scrambler: "#c7549b", miner: "#4d94c9", scout: "#55a868", carbon: "#5b6573", oxygen: "#4aa8d8",
@@ -12,6 +13,7 @@ const TYPES = {
 };
 
 const RESOURCES = {
+  __proto__: null,
   ore: "#b5654a", battery: "#2fa58c", heart: "#e0457b", laser: "#e5484d", armor: "#5f83c4", energy: "#e0b52e", hp: "#e0457b",
   influence: "#9a6bd1", solar: "#f0b429", carbon: "#66707f", oxygen: "#4aa8d8", germanium: "#8d6fd1", silicon: "#d2a24c",
   aligner: "#d89a2b", scrambler: "#c7549b", miner: "#4d94c9", scout: "#55a868",

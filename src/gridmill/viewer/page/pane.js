@@ -88,6 +88,8 @@ export class Pane {
   frame(tick, share, age, ms) {
     const {track, scene} = this;
     const there = track.seek(tick, ms);
+    if (track.redrawn) this.drawnTick = -1;
+    track.redrawn = false;
     const shown = track.shownTick;
     if (shown !== this.drawnTick) {
       const glides = shown === this.drawnTick + 1;

@@ -115,7 +115,7 @@ async function readBranch(entry, i, before, {agents, width, actions, blocks}) {
 }
 
 function whoOf(who) {
-  const out = {};
+  const out = Object.create(null);
   if (typeof who !== "object" || who === null) return out;
   for (const [agent, name] of Object.entries(who).slice(0, MOST.agents)) out[agent] = String(name);
   return out;
@@ -165,7 +165,7 @@ async function tensorsOf(policy, blocks) {
   });
   const raw = await blocks.read(policy.weights, total * 4, "$.policy.weights");
   const all = new Float32Array(raw.buffer);
-  const out = {};
+  const out = Object.create(null);
   let at = 0;
   for (const {name, shape, size} of list) {
     out[name] = {shape, data: all.slice(at, at + size)};

@@ -1,13 +1,14 @@
 // Writing replays: the file as it was read, with the branches that were played here behind it. Old blocks stay where they
 // are and keys nobody knows are kept; offsets count from the end of the head, so nothing of them changes.
 
-import {crc32, deflate, joined} from "./bytes.js";
+import {FileError, crc32, deflate, joined} from "./bytes.js";
 
 const RATIO = 200;
 const EVERY = 100;
 
-/** The bytes of a file with every branch that has ticks of its own; `trackOf(branch)` has its hashes. */
+/** The bytes of a file with every branch that has ticks of its own; `trackOf(branch)` has played all of it. */
 export async function writeReplay(recording, trackOf) {
+  if (!recording.blocks && !recording.fresh) throw new FileError("a replay of format 1 cannot be saved with forks: write it again with gridmill eval --replay");
   const old = recording.blocks ? recording.blocks.body : new Uint8Array(0);
   const parts = [old];
   let at = old.length;
@@ -20,7 +21,7 @@ export async function writeReplay(recording, trackOf) {
   const kept = recording.branches.filter((branch) => branch.own.length > 0);
   const entries = [];
   for (const branch of kept) {
-    entries.push(branch.live ? await entryOf(branch, kept, trackOf(branch), store, recording) : branch.entry);
+    entries.push(branch.live ? await entryOf(branch, kept, await trackOf(branch), store, recording) : branch.entry);
   }
   const head = {...recording.head, format: 2, branches: entries};
   delete head.play; // what the command line told the page
@@ -36,6 +37,8 @@ async function entryOf(branch, kept, track, store, recording) {
   const {ledger} = track;
   const values = [];
   for (let tick = Math.ceil(branch.forkTick / EVERY) * EVERY; tick < branch.ticks; tick += EVERY) values.push(ledger.hashes.get(tick));
+  const checks = checksOf(branch, ledger, raw, width);
+  const result = resultOf(track);
   return {
     name: branch.name,
     parent: branch.parent ? kept.indexOf(branch.parent) : null,
@@ -43,11 +46,11 @@ async function entryOf(branch, kept, track, store, recording) {
     ticks: branch.own.length,
     ended: track.over,
     who: branch.who,
-    actions: await store(raw),
     hashes: {every: EVERY, values, last: ledger.last},
-    checks: await store(checksOf(branch, ledger, raw, width)),
+    actions: await store(raw),
+    checks: await store(checks),
     keyframes: [],
-    result: resultOf(track),
+    result,
     tags: [],
   };
 }

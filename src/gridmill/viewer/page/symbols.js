@@ -88,6 +88,7 @@ function crystal(c, colour) {
 }
 
 const DRAWN = {
+  __proto__: null, // kinds are a stranger's: `constructor` is none of these
   block(c, colour) {
     box(c, 6, 6, 88, 88, 8);
     solid(c, colour);

@@ -9,6 +9,7 @@ import {pack, unpack} from "./runs.js";
 const KEYFRAME_BYTES = 140e6; // of saved states in memory, of one track
 const JUMP_MS = 14; // what replaying from one saved state to the next may take
 const EVERY = 100; // ticks between two hashes that are kept for saving
+const LOCATE_MOST = 1000; // ticks that are played at once to name the first that differs
 
 export class Track {
   constructor(engine, recording, branch, parent = null) {
@@ -21,14 +22,17 @@ export class Track {
     this.shownTick = 0;
     this.scout = null;
     this.scoutTick = 0;
+    this.borrowed = false; // the shown world came from a state of the file where the engine has not been yet
+    this.redrawn = false; // what was borrowed is now known: the picture of the same tick may be another
     this.over = false; // the episode ended with the last action
+    this.stopped = null; // the tick whose action ended the episode though more follow
     this.endedStats = null; // its statistics then
     this.ledger = new Ledger(this.info, recording.game, parent && parent.ledger, branch.forkTick, Math.max(256, branch.own.length));
     this.frames = []; // saved states: {tick, state, own}, ascending
     this.frameBytes = 0;
     this.thinned = 5; // ticks between two of them, at least
     this.stepMs = 0.3; // a running mean
-    this.check = {state: branch.hashes ? "checking" : "live", tick: 0};
+    this.check = {state: branch.hashes ? "checking" : "live", tick: branch.forkTick};
     this.actions = new Int32Array(branch.agents);
     if (!parent) this.keep(0, this.world.save());
     else this.checkParent(branch.forkTick);
@@ -52,11 +56,16 @@ export class Track {
 
   /** The last tick that can be shown: after the action that ends an episode the engine is in the next one. */
   get last() {
-    return Math.max(0, this.over ? this.branch.ticks - 1 : this.branch.ticks);
+    return this.stopped ?? Math.max(0, this.over ? this.branch.ticks - 1 : this.branch.ticks);
   }
 
   get done() {
-    return this.ledger.end >= this.branch.ticks && (!this.parent || this.parent.ledger.end >= this.branch.forkTick);
+    return this.stopped !== null || this.knows(this.branch.ticks);
+  }
+
+  /** Whether the engine itself has played all ticks before this one. */
+  knows(tick) {
+    return this.ledger.end >= tick && (!this.parent || this.parent.knows(Math.min(tick, this.branch.forkTick)));
   }
 
   // ---- saved states
@@ -86,29 +95,42 @@ export class Track {
     return Math.max(this.thinned, Math.min(250, Math.round(JUMP_MS / Math.max(0.005, this.stepMs))));
   }
 
-  /** The nearest saved state at or before a tick, of this branch or of those it came from. */
-  frameBefore(tick) {
+  /** The nearest saved state at or before a tick, of this branch or of those it came from; `own`: none of the file. */
+  frameBefore(tick, own = false) {
     let best = null;
     for (const frame of this.frames) {
       if (frame.tick > tick) break;
-      best = frame;
+      if (frame.own || !own) best = frame;
     }
     if (best || !this.parent) return best;
-    return this.parent.frameBefore(Math.min(tick, this.branch.forkTick));
+    return this.parent.frameBefore(Math.min(tick, this.branch.forkTick), own);
+  }
+
+  /** Forget saved states of the file, here and in the branches that this one came from. */
+  forget(which) {
+    for (let track = this; track; track = track.parent) track.frames = track.frames.filter((frame) => frame.own || !which(frame));
   }
 
   // ---- stepping
 
   stepWorld(world, tick) {
     this.actions.set(this.branch.at(tick));
+    const {ledger, branch} = this;
+    const sure = !(world === this.world && this.borrowed);
+    const news = sure && tick === ledger.end && tick >= branch.forkTick && this.knows(tick);
+    if (news && branch.live && tick % EVERY === 0) ledger.hashes.set(tick, world.hash());
     const began = performance.now();
     world.step(this.actions);
     const took = performance.now() - began;
     this.stepMs = this.stepMs * 0.96 + Math.min(took, 4 * this.stepMs + 0.05) * 0.04;
-    if (tick === this.ledger.end && tick >= this.branch.forkTick) this.ledger.add(world, tick);
-    if (world.ended && tick === this.branch.ticks - 1) {
+    if (news) ledger.add(world, tick);
+    if (news && branch.live) {
+      ledger.last = world.lastHash();
+      ledger.after.set(tick, ledger.last);
+    }
+    if (world.ended && tick === branch.ticks - 1) {
       this.over = true;
-      this.endedStats ??= world.endedStats();
+      if (sure || !this.endedStats) this.endedStats = world.endedStats();
     }
     return !world.ended;
   }
@@ -116,10 +138,13 @@ export class Track {
   /** Bring the shown world to a tick; false if `ms` was not enough, then ask again. */
   seek(tick, ms = 30) {
     const target = Math.min(Math.max(0, tick), this.last);
-    const frame = this.frameBefore(target);
+    const sure = this.knows(target);
+    if (sure && this.borrowed) this.lost = this.redrawn = true;
+    let frame = this.frameBefore(target, sure);
     if (this.shownTick > target || this.lost || (frame && frame.tick > this.shownTick)) {
-      if (!this.restore(this.world, frame)) return this.seek(tick, ms);
+      while (!this.restore(this.world, frame)) frame = this.frameBefore(target, sure);
       this.shownTick = frame.tick;
+      this.borrowed = !frame.own;
       this.lost = false;
     }
     const until = performance.now() + ms;
@@ -128,12 +153,20 @@ export class Track {
         // The episode is over: the world shows the next one already. Go back to the last state of this one.
         this.lost = true;
         if (this.shownTick === this.branch.ticks - 1) return this.seek(target - 1, ms);
-        throw new Error(`replay: the episode ends at tick ${this.shownTick + 1}, but actions go on`);
+        if (this.borrowed) this.forget(() => true);
+        else this.stop(this.shownTick);
+        return this.seek(tick, ms);
       }
       this.shownTick += 1;
       if (performance.now() > until) return this.shownTick >= target;
     }
     return true;
+  }
+
+  /** The episode ends before the actions do: what comes after it is another episode, and is not shown. */
+  stop(tick) {
+    this.stopped = tick;
+    if (this.check.state === "checking") this.check = {state: "differs", tick: tick + 1};
   }
 
   /** Put a saved state into a world. One of the file that the engine refuses is forgotten: false, then ask again. */
@@ -144,7 +177,7 @@ export class Track {
       return true;
     } catch (reason) {
       if (frame.own) throw reason;
-      this.frames = this.frames.filter((other) => other !== frame);
+      this.forget((other) => other === frame);
       return false;
     }
   }
@@ -153,12 +186,17 @@ export class Track {
 
   /** Simulate on in the background for so many milliseconds; true if something is left to do. */
   work(ms) {
-    if (this.parent && this.parent.ledger.end < this.branch.forkTick) return this.parent.work(ms);
-    if (this.ledger.end >= this.branch.ticks) return false;
+    if (this.stopped !== null) return false;
+    if (this.parent && !this.parent.knows(this.branch.forkTick)) {
+      if (this.parent.work(ms)) return true;
+      if (this.parent.stopped !== null) this.stop(this.parent.stopped);
+      return !this.parent.done;
+    }
+    if (this.ledger.end >= this.branch.ticks && this.check.state !== "checking") return false;
     const until = performance.now() + ms;
     if (!this.scout) {
       this.scout = this.open();
-      const frame = this.frameBefore(this.ledger.end);
+      const frame = this.frameBefore(this.branch.hashes ? this.branch.forkTick : this.ledger.end, true);
       this.restore(this.scout, frame);
       this.scoutTick = frame.tick;
     }
@@ -168,7 +206,7 @@ export class Track {
       const goesOn = this.stepWorld(this.scout, tick);
       this.scoutTick += 1;
       if (!goesOn || this.scoutTick === this.branch.ticks) {
-        this.finish(this.scout, goesOn);
+        this.finish(this.scout);
         return false;
       }
       if (performance.now() > until) return true;
@@ -176,18 +214,15 @@ export class Track {
     return false;
   }
 
-  /** Before a tick is played: keep the state now and then, keep and compare hashes. */
+  /** Before a tick is played: keep the state now and then, compare hashes. */
   passing(world, tick) {
     if (tick < this.branch.forkTick) return;
     const frame = this.frameBefore(tick);
     if (frame && frame.tick === tick && !frame.own) this.keep(tick, world.save());
     else if (tick - (frame?.tick ?? 0) >= this.gap) this.keep(tick, world.save());
     const {hashes} = this.branch;
-    const every = hashes ? hashes.every : EVERY;
-    if (tick % every !== 0 || this.ledger.hashes.has(tick)) return;
-    const hash = world.hash();
-    this.ledger.hashes.set(tick, hash);
-    if (hashes && this.check.state === "checking") this.compare(hash, hashes.values[(tick - this.firstHash(every)) / every], tick);
+    if (!hashes || tick % hashes.every !== 0 || this.check.state !== "checking") return;
+    this.compare(world.hash(), hashes.values[(tick - this.firstHash(hashes.every)) / hashes.every], tick);
   }
 
   /** The tick of the first hash in the branch's list. */
@@ -198,14 +233,14 @@ export class Track {
   compare(found, expected, tick) {
     if (expected === undefined) return;
     if (found === expected) this.check.tick = tick;
-    else this.check = {state: "differs", tick: this.locate(tick)};
+    else this.check = {state: "differs", ...this.locate(tick)};
   }
 
   /** The first tick that differs, by the checks of the file; its hashes alone only name a hundred. */
   locate(until) {
     const {checks, forkTick} = this.branch;
-    const frame = this.frameBefore(this.check.tick);
-    if (!checks || !frame.own) return until;
+    const frame = this.frameBefore(this.check.tick, true);
+    if (!checks || until - frame.tick > LOCATE_MOST) return {tick: until, since: this.check.tick};
     const world = this.open();
     world.restore(unpack(frame.state));
     let tick = frame.tick;
@@ -216,16 +251,16 @@ export class Track {
       if (world.ended) break;
     }
     world.close();
-    return Math.min(tick, until);
+    return {tick: Math.min(tick, until)};
   }
 
-  finish(world, goesOn) {
+  finish(world) {
     const end = this.scoutTick;
     const {hashes} = this.branch;
-    if (end < this.branch.ticks) this.check = {state: "differs", tick: end};
-    this.ledger.last = world.lastHash();
+    if (end < this.branch.ticks) this.stop(end - 1);
+    else this.over = world.ended;
     if (hashes && this.check.state === "checking") {
-      if (hashes.last) this.compare(this.ledger.last, hashes.last, end);
+      if (hashes.last) this.compare(world.lastHash(), hashes.last, end);
       if (this.check.state === "checking") this.check = {state: "verified", tick: end};
     }
   }
@@ -247,14 +282,12 @@ export class Track {
   /** At the end of a live branch: everybody acts, and the branch is one tick longer. False if the episode is over. */
   extend(actions) {
     if (this.over) return false;
-    if (!this.seek(this.branch.ticks, 1e9)) return false;
+    if (!this.seek(this.branch.ticks, 1e9) || this.over || this.stopped !== null) return false;
     const tick = this.branch.ticks;
-    this.passing(this.world, tick);
+    if (!this.borrowed) this.passing(this.world, tick);
     this.branch.push(actions);
     const goesOn = this.stepWorld(this.world, tick);
     this.shownTick = tick + 1;
-    this.ledger.last = this.world.lastHash();
-    this.ledger.after.set(tick, this.ledger.last);
     if (!goesOn) {
       this.lost = true; // the engine shows the next episode; the next seek goes back
       this.shownTick = tick;
