@@ -66,7 +66,7 @@ struct Kernels {
   void (*ppo)(const PpoJob& job, float* d_logits, float* d_values, float* ratios, double* means);
 };
 
-extern const Kernels kPortable, kWide;  // the wide ones need Isa::avx512_base
+extern const Kernels kPortable, kAvx2, kWide;  // the wide ones need Isa::avx512_base
 const Kernels& best();
 
 }  // namespace gridmill::learn

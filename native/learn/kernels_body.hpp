@@ -1,4 +1,4 @@
-// The kernels of kernels.hpp; compiled once per instruction set by the two files that include it.
+// The kernels of kernels.hpp; compiled once per instruction set by the files that include it.
 #pragma once
 
 #include <array>
@@ -13,86 +13,102 @@
 namespace gridmill::learn {
 namespace {
 
-inline void add(Lane& to, const float* from, float weight) {
-  Lane lane;
-  std::memcpy(&lane, from, sizeof lane);
-  to += weight * lane;
+// For lanes and for registers.
+template <class Vector>
+inline void add(Vector& to, const float* from, float weight) {
+  Vector found;
+  std::memcpy(&found, from, sizeof found);
+  to += weight * found;
 }
-inline void add_to(float* to, const Lane& lane, float weight) {
-  Lane sum;
+inline void add_to(float* to, const Register& from, float weight) {
+  Register sum;
   std::memcpy(&sum, to, sizeof sum);
-  sum += weight * lane;
+  sum += weight * from;
   std::memcpy(to, &sum, sizeof sum);
 }
 
-// Calls found(row of the table, weight) for every table row that the tokens of one observation name.
-template <class Found>
-inline void each_row(const BagLayout& l, const std::uint8_t* token, std::size_t tokens, Found&& found) {
+// A row of the embedding table that a token names, and what it counts.
+struct Named {
+  std::size_t row;
+  float weight;
+};
+
+// All of them for one observation; `found` has room for two a token.
+inline std::size_t named_rows(const BagLayout& l, const std::uint8_t* token, std::size_t tokens, Named* found) {
+  std::size_t count = 0;
   for (std::size_t i = 0; i < tokens && token[0] != kNoToken; ++i, token += kTokenBytes) {
     const std::int32_t place = l.place[token[0]];
     if (place < 0 || token[1] >= l.features) continue;
     const std::size_t key = std::size_t{token[1]} * 256 + token[2];
     if (l.slot[key] < 0) continue;
     const std::size_t row = static_cast<std::size_t>(place * l.slots + l.slot[key]);
-    found(row, 1.0f);
-    if (l.amount[key] != 0) found(row + 1, l.amount[key]);
+    found[count++] = {row, 1.0f};
+    if (l.amount[key] != 0) found[count++] = {row + 1, l.amount[key]};
+  }
+  return count;
+}
+
+// Adds the rows' columns to those of `out`, and leaves what is above 0.
+template <std::size_t Count>
+void gather(const float* table, std::size_t hidden, const Named* rows, std::size_t count, float* out) {
+  std::array<Register, Count> sum;
+  for (std::size_t k = 0; k < Count; ++k) std::memcpy(&sum[k], out + k * kFloats, sizeof(Register));
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t k = 0; k < Count; ++k) add(sum[k], table + rows[i].row * hidden + k * kFloats, rows[i].weight);
+  for (std::size_t k = 0; k < Count; ++k) {
+    sum[k] = sum[k] < 0.0f ? Register{} : sum[k];  // what is no number stays none
+    std::memcpy(out + k * kFloats, &sum[k], sizeof(Register));
   }
 }
 
-// Blocks of 128 columns, whose sums stay in registers, then of 16; hidden is a multiple of 16 (checked by the caller).
+// The way back: adds columns of `d` to those of the rows.
+template <std::size_t Count>
+void scatter(const float* d, std::size_t hidden, const Named* rows, std::size_t count, float* d_table) {
+  std::array<Register, Count> part;
+  for (std::size_t k = 0; k < Count; ++k) std::memcpy(&part[k], d + k * kFloats, sizeof(Register));
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t k = 0; k < Count; ++k)
+      add_to(d_table + rows[i].row * hidden + k * kFloats, part[k], rows[i].weight);
+}
+
+// Columns in blocks of eight registers, then of one; hidden is a multiple of 16 (checked by the caller). A column's sum
+// does not depend on its block.
 constexpr std::size_t kBlock = 8;
 
-template <std::size_t Lanes>
-void bag_forward_columns(const BagJob& job, const float* table, const float* bias, float* out, std::size_t column) {
-  const std::size_t stride = job.tokens * 3;
-  for (std::size_t n = 0; n < job.rows; ++n) {
-    std::array<Lane, Lanes> sum;
-    for (std::size_t k = 0; k < Lanes; ++k) take(sum[k], bias + column + k * kWidth);
-    each_row(job.layout, job.obs + n * stride, job.tokens, [&](std::size_t row, float weight) {
-      const float* from = table + row * job.hidden + column;
-      for (std::size_t k = 0; k < Lanes; ++k) add(sum[k], from + k * kWidth, weight);
-    });
-    for (std::size_t k = 0; k < Lanes; ++k) {
-      sum[k] = sum[k] < 0.0f ? Lane{} : sum[k];  // what is no number stays none
-      std::memcpy(out + n * job.hidden + column + k * kWidth, &sum[k], sizeof(Lane));
-    }
-  }
-}
-
-template <std::size_t Lanes>
-void bag_backward_columns(const BagJob& job, const float* out, const float* d_out, float* d_table, float* d_bias,
-                          std::size_t column) {
-  const std::size_t stride = job.tokens * 3;
-  std::array<Lane, Lanes> sum{};
-  for (std::size_t n = 0; n < job.rows; ++n) {
-    std::array<Lane, Lanes> d;
-    for (std::size_t k = 0; k < Lanes; ++k) {
-      Lane was;
-      take(was, out + n * job.hidden + column + k * kWidth);
-      take(d[k], d_out + n * job.hidden + column + k * kWidth);
-      d[k] = was > 0.0f ? d[k] : Lane{};
-      sum[k] += d[k];
-    }
-    each_row(job.layout, job.obs + n * stride, job.tokens, [&](std::size_t row, float weight) {
-      float* to = d_table + row * job.hidden + column;
-      for (std::size_t k = 0; k < Lanes; ++k) add_to(to + k * kWidth, d[k], weight);
-    });
-  }
-  for (std::size_t k = 0; k < Lanes; ++k) add_to(d_bias + column + k * kWidth, sum[k], 1.0f);
-}
-
 void bag_forward(const BagJob& job, const float* table, const float* bias, float* out) {
-  std::size_t column = 0;
-  for (; column + kBlock * kWidth <= job.hidden; column += kBlock * kWidth)
-    bag_forward_columns<kBlock>(job, table, bias, out, column);
-  for (; column < job.hidden; column += kWidth) bag_forward_columns<1>(job, table, bias, out, column);
+  std::vector<Named> rows(2 * job.tokens);
+  for (std::size_t n = 0; n < job.rows; ++n, out += job.hidden) {
+    const std::size_t count = named_rows(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, rows.data());
+    std::copy_n(bias, job.hidden, out);
+    std::size_t column = 0;
+    for (; column + kBlock * kFloats <= job.hidden; column += kBlock * kFloats)
+      gather<kBlock>(table + column, job.hidden, rows.data(), count, out + column);
+    for (; column < job.hidden; column += kFloats)
+      gather<1>(table + column, job.hidden, rows.data(), count, out + column);
+  }
+}
+
+GRIDMILL_ROW passed(std::size_t hidden, const float* __restrict out, const float* __restrict d_out, float* __restrict d,
+                    float* __restrict sum) {
+  for (std::size_t k = 0; k < hidden; ++k) {
+    d[k] = out[k] > 0.0f ? d_out[k] : 0.0f;
+    sum[k] += d[k];
+  }
 }
 
 void bag_backward(const BagJob& job, const float* out, const float* d_out, float* d_table, float* d_bias) {
-  std::size_t column = 0;
-  for (; column + kBlock * kWidth <= job.hidden; column += kBlock * kWidth)
-    bag_backward_columns<kBlock>(job, out, d_out, d_table, d_bias, column);
-  for (; column < job.hidden; column += kWidth) bag_backward_columns<1>(job, out, d_out, d_table, d_bias, column);
+  std::vector<Named> rows(2 * job.tokens);
+  std::vector<float> d(job.hidden), sum(job.hidden);
+  for (std::size_t n = 0; n < job.rows; ++n, out += job.hidden, d_out += job.hidden) {
+    const std::size_t count = named_rows(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, rows.data());
+    passed(job.hidden, out, d_out, d.data(), sum.data());
+    std::size_t column = 0;
+    for (; column + kBlock * kFloats <= job.hidden; column += kBlock * kFloats)
+      scatter<kBlock>(d.data() + column, job.hidden, rows.data(), count, d_table + column);
+    for (; column < job.hidden; column += kFloats)
+      scatter<1>(d.data() + column, job.hidden, rows.data(), count, d_table + column);
+  }
+  for (std::size_t k = 0; k < job.hidden; ++k) d_bias[k] += sum[k];
 }
 
 void scan_forward(const ScanShape& s, float* gates, const float* h0, float* h) {

@@ -17,13 +17,27 @@ namespace {
 using Lane = float __attribute__((vector_size(64)));
 constexpr std::size_t kWidth = 16;
 
+// What fits a register of this CPU: of a wider vector gcc keeps sums in memory.
+#if defined(__AVX512F__)
+using Register = Lane;
+#elif defined(__AVX2__)
+using Register = float __attribute__((vector_size(32)));
+#else
+using Register = float __attribute__((vector_size(16)));
+#endif
+constexpr std::size_t kFloats = sizeof(Register) / sizeof(float);
+
 // Lanes are no arguments or results, whose form depends on the CPU.
 inline void take(Lane& to, const float* from) { std::memcpy(&to, from, sizeof to); }
+
+// Added and taken away again it leaves the nearest whole number: floats of its size have no digits behind the point.
+// Any CPU does that for a whole register; SSE2 has no instruction for a floor.
+constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
 
 // e^x to about one unit in the last place: 2^n times a polynomial on [-ln2/2, ln2/2].
 inline float exponential(float x) {
   x = std::min(std::max(x, -87.0f), 88.0f);  // in this order what is no number stays none
-  const float n = std::floor(x * 1.44269504088896341f + 0.5f);
+  const float n = (x * 1.44269504088896341f + kRound) - kRound;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = 1.0f / 5040;
   p = p * r + 1.0f / 720;

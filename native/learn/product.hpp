@@ -14,15 +14,6 @@ namespace {
 static_assert(padded(1) == kWidth);
 constexpr std::size_t kPanel = kTileLanes * kWidth;
 
-// A lane is one register, or two where they are half as wide: in a wider vector than the CPU has, gcc keeps sums in
-// memory.
-#if defined(__AVX2__) && !defined(__AVX512F__)
-using Register = float __attribute__((vector_size(32)));
-#else
-using Register = Lane;
-#endif
-constexpr std::size_t kFloats = sizeof(Register) / sizeof(float);
-
 // Numbers to be multiplied with a panel: number k of row r is at[r * row + k * step].
 struct Factor {
   const float* at;

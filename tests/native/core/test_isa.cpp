@@ -32,7 +32,9 @@ TEST(isa_is_what_the_cpu_can_or_the_cap) {
     if (level > isa_of_cpu()) continue;
     cap_isa(name_of(level));
     CHECK(isa() == level);
-    CHECK(&learn::best() == (level >= Isa::avx512_base ? &learn::kWide : &learn::kPortable));
+    CHECK(&learn::best() == (level >= Isa::avx512_base ? &learn::kWide
+                             : level >= Isa::avx2      ? &learn::kAvx2
+                                                       : &learn::kPortable));
     CHECK(&learn::best_layers() == (level >= Isa::avx512_base ? &learn::kWideLayers
                                     : level >= Isa::avx2      ? &learn::kAvx2Layers
                                                               : &learn::kPortableLayers));

@@ -19,19 +19,27 @@ namespace {
 // Hidden sizes of one lane, several, one block, and a block with a lane after it; kOdd only where any size goes.
 constexpr std::array<std::size_t, 4> kHidden{16, 48, 128, 144};
 
-// The most this CPU can, also where GRIDMILL_ISA caps what is in force; without AVX-512 the portable ones again.
-const Kernels& widest() { return isa_of_cpu() >= Isa::avx512_base ? kWide : kPortable; }
+// What this CPU can beside the portable ones, also where GRIDMILL_ISA caps what is in force.
+std::vector<const Kernels*> others() {
+  std::vector<const Kernels*> found;
+  if (isa_of_cpu() >= Isa::avx2) found.push_back(&kAvx2);
+  if (isa_of_cpu() >= Isa::avx512_base) found.push_back(&kWide);
+  return found;
+}
 
-// Runs `work` with both sets of kernels; every array it gives must be equal bytes.
+// Runs `work` with every set of kernels; every array it gives must be equal bytes.
 template <class Work>
-void both(Work&& work) {
-  const auto portable = work(kPortable), wide = work(widest());
-  CHECK_EQ(portable.size(), wide.size());
-  for (std::size_t i = 0; i < portable.size(); ++i) {
-    CHECK(same(portable[i], wide[i]));
+void all_equal(Work&& work) {
+  const auto portable = work(kPortable);
+  for (const auto& array : portable) {
     bool any = false;
-    for (const float x : portable[i]) any = any || x != 0;
+    for (const float x : array) any = any || x != 0;
     CHECK(any);
+  }
+  for (const Kernels* kernels : others()) {
+    const auto found = work(*kernels);
+    CHECK_EQ(portable.size(), found.size());
+    for (std::size_t i = 0; i < portable.size(); ++i) CHECK(same(portable[i], found[i]));
   }
 }
 
@@ -54,7 +62,7 @@ void compare_bags(std::size_t hidden) {
                    hidden};
   const auto table = numbers(kPlaces * kSlots * hidden, 3), d_out = numbers(kRows * hidden, 4);
   const auto bias = numbers(hidden, 17);
-  both([&](const Kernels& k) {
+  all_equal([&](const Kernels& k) {
     Arrays found{std::vector<float>(kRows * hidden, 9.0f), numbers(table.size(), 5),
                  numbers(hidden, 18)};  // gradients are added to
     k.bag_forward(job, table.data(), bias.data(), found[0].data());
@@ -70,7 +78,7 @@ void compare_scans(std::size_t hidden) {
   const auto start = bytes(kTime * kRows, 6, 2);
   const ScanShape shape{kTime, kRows, hidden, start.data()};
   const auto gates = numbers(2 * all, 7, 4.0f), h0 = numbers(step, 9), d_h = numbers(all, 10);
-  both([&](const Kernels& k) {
+  all_equal([&](const Kernels& k) {
     Arrays found{std::vector<float>(all), gates, std::vector<float>(2 * all), std::vector<float>(step)};
     k.scan_forward(shape, found[1].data(), h0.data(), found[0].data());
     k.scan_backward(shape, found[1].data(), h0.data(), found[0].data(), d_h.data(), found[2].data(), found[3].data());
@@ -104,7 +112,7 @@ void compare_losses(std::size_t actions, float value_clip, bool led) {
                    0.01f,
                    0.5f,
                    value_clip};
-  both([&](const Kernels& k) {
+  all_equal([&](const Kernels& k) {
     Arrays found{std::vector<float>(kRows * actions), std::vector<float>(kRows), std::vector<float>(kRows)};
     std::array<double, 5> means;
     k.ppo(job, found[0].data(), found[1].data(), found[2].data(), means.data());
@@ -119,12 +127,16 @@ void compare_samples(std::size_t actions, bool masked) {
   auto masks = bytes(kRows * actions, 16, 2);
   for (std::size_t n = 0; n < kRows; ++n) masks[n * actions] = 1;
   const SampleJob job{logits.data(), masked ? masks.data() : nullptr, kRows, actions, 3, (1ull << 33) + 5, 11};
-  std::vector<std::int32_t> first(kRows, -1), second(kRows, -1);
-  std::vector<float> first_log(kRows), second_log(kRows);
+  std::vector<std::int32_t> first(kRows, -1);
+  std::vector<float> first_log(kRows);
   kPortable.sample(job, first.data(), first_log.data());
-  widest().sample(job, second.data(), second_log.data());
-  CHECK(same(first, second));
-  CHECK(same(first_log, second_log));
+  for (const Kernels* kernels : others()) {
+    std::vector<std::int32_t> second(kRows, -1);
+    std::vector<float> second_log(kRows);
+    kernels->sample(job, second.data(), second_log.data());
+    CHECK(same(first, second));
+    CHECK(same(first_log, second_log));
+  }
   for (std::size_t n = 0; n < kRows; ++n) {
     CHECK(first[n] >= 0 && static_cast<std::size_t>(first[n]) < actions);
     CHECK(!masked || masks[n * actions + static_cast<std::size_t>(first[n])]);
