@@ -1,6 +1,7 @@
 // Memory asked for before it is needed. Thousands of worlds outgrow the caches, so while a world's agents act, one
 // after the other, a share of what the next world's tick will touch is asked for: what every tick touches, and in large
-// worlds what the agent of the same number will see.
+// worlds what the agent of the same number will see. In games with areas the latter waits until those are looked at:
+// asked for all at once, it would keep the actions waiting.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,11 @@ class Ahead {
     if (next_ == nullptr) return;
     const std::size_t end = std::min((agent + 1) * share_, p_.prefetch.lines.size());
     for (std::size_t i = agent * share_; i < end; ++i) ask_for_line(next_ + p_.prefetch.lines[i]);
-    if (!p_.prefetch.small) ask_around(agent);
+    if (!p_.prefetch.small && p_.areas.list.empty()) ask_around(agent);
+  }
+
+  void ask_in_areas(std::uint32_t agent) const {
+    if (next_ != nullptr && !p_.prefetch.small) ask_around(agent);
   }
 
   // A small world's positions have come by now.

@@ -91,9 +91,13 @@ Prefetch compile_prefetch(const Program& p) {
     add(l.team_counts.offset, l.team_resource_counters.offset - l.team_counts.offset);
   }
   if (!p.areas.list.empty()) {
-    add(l.num_sources.offset, 4);
+    add(l.num_sources.offset, 64);  // and the first of the sources
     add(l.reach.offset, sizeof(AreaReach));
     add(l.first_source.offset, p.areas.list.size() * 4 + 4);
+    add(l.concerned.offset, l.bytes - l.concerned.offset);
+    add(l.cell.offset, n * 4);  // where agents stand is looked at when the areas' turn has come
+    add(l.row.offset, n * 2);
+    add(l.column.offset, n * 2);
   }
   const std::vector<std::uint16_t> busy = busy_resources(p);
   if (!busy.empty() || !p.actions.move_cost.empty()) {

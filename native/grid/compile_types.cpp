@@ -65,7 +65,6 @@ std::size_t add_limits(Program& p, const std::vector<Limit>& limits) {
     set.groups.push_back(std::move(group));
   }
   set.of.resize(p.num_resources);
-  for (std::size_t r = 0; r < p.num_resources; ++r) set.of[r].is_bonus = !set.bonus_for[r].empty();
   const auto end_of = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
   for (const LimitGroup& group : set.groups) {
     const std::uint32_t first_bonus = end_of(set.bonuses);
@@ -74,13 +73,22 @@ std::size_t add_limits(Program& p, const std::vector<Limit>& limits) {
       const std::uint32_t first_other = end_of(set.others);
       std::copy_if(group.resources.begin(), group.resources.end(), std::back_inserter(set.others),
                    [r](auto other) { return other != r; });
-      set.of[r] = {true,
-                   set.of[r].is_bonus,
-                   group.base,
-                   group.max,
-                   {first_bonus, end_of(set.bonuses)},
-                   {first_other, end_of(set.others)}};
+      const bool only = group.resources.size() == 1;  // others leave it no room of its own
+      set.of[r] = {.limited = true,
+                   .least = only ? static_cast<std::int32_t>(std::min({group.base, group.max, 65'535u})) : 0,
+                   .base = group.base,
+                   .max = group.max,
+                   .bonuses = {first_bonus, end_of(set.bonuses)},
+                   .others = {first_other, end_of(set.others)},
+                   .dependents = {}};
     }
+  }
+  for (std::size_t r = 0; r < p.num_resources; ++r) {
+    const std::uint32_t first = end_of(set.dependents);
+    for (const auto index : set.bonus_for[r])
+      set.dependents.insert(set.dependents.end(), set.groups[index].resources.begin(),
+                            set.groups[index].resources.end());
+    set.of[r].dependents = {first, end_of(set.dependents)};
   }
   p.limit_sets.push_back(std::move(set));
   return p.limit_sets.size() - 1;

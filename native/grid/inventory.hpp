@@ -49,6 +49,15 @@ inline std::uint32_t room_in(const LimitSet& limits, const std::uint16_t* held, 
   return most > held[resource] ? most - held[resource] : 0;
 }
 
+// Whether anything is held whose limit hangs on `resource`; most of the time there is nothing to lose.
+inline bool has_dependents(const LimitSet& limits, const std::uint16_t* held, std::uint32_t resource) {
+  const Range range = limits.of[resource].dependents;
+  const std::uint16_t* const list = limits.dependents.data();
+  std::uint32_t any = 0;
+  for (std::uint32_t i = range.first; i < range.last; ++i) any |= held[list[i]];
+  return any != 0;
+}
+
 // Limits that depend on `resource`, which has just fallen: what no longer fits is lost.
 template <class Set>
 void recheck_limits(const LimitSet& limits, const std::uint16_t* held, std::uint32_t resource, const Set& set) {
@@ -76,22 +85,30 @@ std::int32_t change_held(const LimitSet& limits, const std::uint16_t* held, std:
                          const Set& set) {
   const std::int32_t before = held[resource];
   if (before == 0 && by <= 0) return 0;  // often, so limits are not asked
-  const auto most = static_cast<std::int32_t>(most_of(limits, held, resource));
-  const std::int32_t after = std::clamp(before + by, 0, most);
+  std::int32_t after = std::max(before + by, 0);
+  // What is within the limit whatever else is held needs no sum of bonuses.
+  if (after > limits.of[resource].least)
+    after = std::min(after, static_cast<std::int32_t>(most_of(limits, held, resource)));
   if (after == before) return 0;
   set(resource, static_cast<std::uint32_t>(after));
-  if (after < before && limits.of[resource].is_bonus) recheck_limits(limits, held, resource, set);
+  if (after < before && has_dependents(limits, held, resource)) recheck_limits(limits, held, resource, set);
   return after - before;
 }
 
+inline void set_agents_amount(World& w, std::uint32_t agent, std::uint32_t resource, std::uint32_t amount) {
+  std::uint16_t& held = w.held(agent)[resource];
+  const std::int32_t by = static_cast<std::int32_t>(amount) - held;
+  const auto which = by > 0 ? ResourceCounter::gained : ResourceCounter::lost;
+  w.resource_counter(agent, resource, which) += static_cast<std::uint32_t>(std::abs(by));
+  w.touched[agent >> 6] |= std::uint64_t{1} << (agent & 63);
+  w.mark_amount(agent, resource);
+  held = static_cast<std::uint16_t>(amount);
+}
+
 inline void set_amount(const Program& p, World& w, std::uint32_t holder, std::uint32_t resource, std::uint32_t amount) {
+  if (holder < p.num_agents) return set_agents_amount(w, holder, resource, amount);
   std::uint16_t& held = w.held(holder)[resource];
-  if (holder < p.num_agents) {
-    if (amount > held) w.resource_counter(holder, resource, ResourceCounter::gained) += amount - held;
-    else w.resource_counter(holder, resource, ResourceCounter::lost) += held - amount;
-    w.touched[holder >> 6] |= std::uint64_t{1} << (holder & 63);
-    w.mark_amount(holder, resource);
-  } else if (holder < p.num_objects) {
+  if (holder < p.num_objects) {
     w.mark_dirty(holder);
   } else if (amount > held) {
     w.team_resource_counter(holder - p.num_objects, resource, TeamResourceCounter::deposited) += amount - held;
@@ -99,6 +116,13 @@ inline void set_amount(const Program& p, World& w, std::uint32_t holder, std::ui
     w.team_resource_counter(holder - p.num_objects, resource, TeamResourceCounter::withdrawn) += held - amount;
   }
   held = static_cast<std::uint16_t>(amount);
+}
+
+// The same for one who is known to be an agent: most changes of a tick.
+inline std::int32_t change_agents_amount(const Program& p, World& w, std::uint32_t agent, std::uint32_t resource,
+                                         std::int32_t by) {
+  return change_held(p.limit_sets[0], w.held(agent), resource, by,
+                     [&](std::uint32_t r, std::uint32_t amount) { set_agents_amount(w, agent, r, amount); });
 }
 
 inline std::int32_t change_amount(const Program& p, World& w, std::uint32_t holder, std::uint32_t resource,
@@ -113,7 +137,8 @@ inline bool can_pay(const std::uint16_t* held, const Costs& costs) {
   return std::all_of(costs.begin(), costs.end(), [&](const auto& c) { return held[c.first] >= c.second; });
 }
 inline void pay_costs(const Program& p, World& w, std::uint32_t agent, const Costs& costs) {
-  for (const auto& [resource, amount] : costs) change_amount(p, w, agent, resource, -static_cast<std::int32_t>(amount));
+  for (const auto& [resource, amount] : costs)
+    change_agents_amount(p, w, agent, resource, -static_cast<std::int32_t>(amount));
 }
 
 }  // namespace gridmill::grid

@@ -41,8 +41,9 @@ void compile_reach(Program& p) {
   for (CompiledArea& area : p.areas.list) {
     area.counted = fits && !p.areas.remembers && !area.euclid && !area.territory && area.conditions.empty() &&
                    area.rules.empty() && area.type != p.agent_type;
-    if (area.counted) p.areas.counted.push_back(static_cast<std::uint16_t>(&area - p.areas.list.data()));
   }
+  p.areas.all_counted =
+      std::all_of(p.areas.list.begin(), p.areas.list.end(), [](const CompiledArea& area) { return area.counted; });
 }
 
 }  // namespace

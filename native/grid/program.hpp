@@ -51,18 +51,19 @@ struct LimitGroup {
 // What the limit of one resource hangs on, read without looking for its group.
 struct ResourceLimit {
   bool limited = false;
-  bool is_bonus = false;  // limits of groups hang on it
+  std::int32_t least = 65'535;  // the limit is never below, whatever else is held
   std::uint32_t base = 0, max = 0;
   Range bonuses, others;  // others: the rest of its group
+  Range dependents;       // what groups hold whose limits hang on this one
 };
 
 // Limits of one kind of holder.
 struct LimitSet {
   std::vector<LimitGroup> groups;
   std::vector<std::vector<std::uint16_t>> bonus_for;  // resource -> groups that depend on it
-  std::vector<ResourceLimit> of;                      // per resource; their ranges point into the two lists
+  std::vector<ResourceLimit> of;                      // per resource; their ranges point into the three lists
   std::vector<std::pair<std::uint16_t, std::uint32_t>> bonuses;
-  std::vector<std::uint16_t> others;
+  std::vector<std::uint16_t> others, dependents;
 };
 
 struct CompiledRecipe {
@@ -214,9 +215,9 @@ struct Areas {
   std::vector<CompiledArea> list;
   std::uint32_t most_of_type = 0;
   std::vector<std::uint16_t> resources;  // that areas change, ascending
-  std::vector<std::uint16_t> counted;    // places of those that are
   std::uint32_t reach_words = 0;         // of 64 bits, one for each source that does not walk
-  bool remembers = false;                // some area acts on entering or leaving
+  bool all_counted = false;
+  bool remembers = false;  // some area acts on entering or leaving
   bool has_territory = false, strongest_territory = false;
 };
 

@@ -41,7 +41,7 @@ void Grid::run_clock(T& tick) {
 void Grid::spread(T& tick) {
   if (tick.program.areas.list.empty()) return;
   World& w = tick.view;
-  apply_areas(tick.program, w, tick.header, tick.worker.rules);
+  apply_areas(tick.program, w, tick.header, tick.worker.rules, tick.ahead);
 }
 
 void Grid::count_collectives(T& tick) {

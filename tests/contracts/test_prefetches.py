@@ -17,9 +17,7 @@ import pytest
 ARCHIVE = Path(__file__).parents[2] / "build" / "Release" / "libgridmill_native.a"
 # What native/grid/ahead.hpp asks for, each a place of its own in the code; of a range the lines are asked for in a loop
 # and the last one once more.
-ASKED = {
-    "lines that every tick touches": 1,
-    "visits, before the last agent of a small world": 1,
+AROUND = {
     "visits, in a large world": 1,
     "rows of what areas reach": 1,
     "columns of what areas reach": 1,
@@ -28,17 +26,32 @@ ASKED = {
     "the agent's slot": 2,
     "lines of the window": 1,
 }
+ASKED = {
+    "act_in_shuffled_order": {
+        "lines that every tick touches": 1,
+        "visits, before the last agent of a small world": 1,
+        **AROUND,
+    },
+    "apply_areas": AROUND,
+}
 
 
-def prefetches(archive: Path, function: str) -> int:
-    """Instructions in all bodies of a function, parts the compiler split off among them."""
+def bodies(archive: Path) -> dict[str, str]:
+    """The instructions of every function by its name, parts the compiler split off under names of their own."""
     done = subprocess.run(
-        ["objdump", "--disassemble", "--no-show-raw-insn", str(archive)], capture_output=True, text=True, timeout=300
-    )
+        ["objdump", "--disassemble", "--reloc", "--no-show-raw-insn", str(archive)],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    bodies = re.findall(rf"^[0-9a-f]+ <\w*{function}[\w.]*>:\n((?:.+\n)+)", done.stdout, re.MULTILINE)
-    assert bodies, f"{function} is not in {archive}"
-    return sum(len(re.findall(r"\tprefetch\w+ ", body)) for body in bodies)
+    return dict(re.findall(r"^[0-9a-f]+ <([\w.]+)>:\n((?:.+\n)+)", done.stdout, re.MULTILINE))
+
+
+def prefetches(code: dict[str, str], function: str) -> int:
+    """Instructions in all bodies of a function, and in what it calls to ask for what lies around an agent."""
+    own = "".join(body for name, body in code.items() if function in name)
+    assert own, f"{function} is not there"
+    called = "".join(body for name, body in code.items() if "ask_around" in name and name in own)
+    return len(re.findall(r"\tprefetch\w+ ", own + called))
 
 
 def missing() -> str:
@@ -51,7 +64,8 @@ def missing() -> str:
     return ""
 
 
-def test_every_kind_of_memory_is_asked_for_while_agents_act() -> None:
+@pytest.mark.parametrize("function", ASKED)
+def test_every_kind_of_memory_is_asked_for_ahead(function: str) -> None:
     if why := missing():
         pytest.skip(why)
-    assert prefetches(ARCHIVE, "act_in_shuffled_order") >= sum(ASKED.values())
+    assert prefetches(bodies(ARCHIVE), function) >= sum(ASKED[function].values())

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/bits.hpp"
+#include "grid/ahead.hpp"
 #include "grid/rules/rules.hpp"
 
 namespace gridmill::grid {
@@ -26,23 +27,48 @@ void each_source(const Program& p, const World& w, Visit visit) {
 
 class AreaPhase {
  public:
-  AreaPhase(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch)
-      : p_(p), w_(w), header_(header), s_(scratch) {}
+  AreaPhase(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch, const std::byte* next)
+      : p_(p), w_(w), header_(header), s_(scratch), ahead_(p, next) {}
 
   void apply() {
     find_sources();
+    if (p_.areas.all_counted) {
+      for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) count_and_change(agent);
+      return;
+    }
     s_.matches.clear();
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) add_up(agent);
     std::size_t next = 0;
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent) {
-      const std::int32_t* sums = s_.sums.data() + std::size_t{agent} * p_.num_resources;
-      for (const std::uint16_t r : p_.areas.resources)
-        if (sums[r] != 0) change_amount(p_, w_, agent, r, sums[r]);
+      change(agent, sums_of(agent));
       for (; next < s_.matches.size() && s_.matches[next].agent == agent; ++next) run_rules_of(s_.matches[next]);
     }
   }
 
  private:
+  void change(std::uint32_t agent, const std::int32_t* sums) {
+    for (const std::uint16_t r : p_.areas.resources)
+      if (sums[r] != 0) change_agents_amount(p_, w_, agent, r, sums[r]);
+  }
+
+  // Where only numbers matter, what one agent gets changes nothing for the next: there is no need to wait for the sums
+  // of all.
+  void count_and_change(std::uint32_t agent) {
+    ahead_.ask_in_areas(agent);
+    const std::uint64_t *rows = w_.reach_row(w_.row[agent]), *columns = w_.reach_column(w_.column[agent]),
+                        *concerned = w_.concerned(w_.collective_of(agent));
+    std::int32_t* const sums = s_.sums.data();
+    bool any = false;
+    for (std::uint32_t word = 0; word < words_; ++word) {
+      const std::uint64_t near = rows[word] & columns[word] & concerned[word];
+      if (near == 0) continue;
+      if (!any) clear(sums);
+      any = true;
+      add_counted(word, near, sums);
+    }
+    if (any) change(agent, sums);
+  }
+
   // By declaration of the area, then by object; those that can affect nobody are left out.
   void find_sources() {
     if (w_.num_sources() == kSourcesUnknown) {
@@ -170,20 +196,23 @@ class AreaPhase {
 
   std::int32_t* sums_of(std::uint32_t agent) { return s_.sums.data() + std::size_t{agent} * p_.num_resources; }
 
-  // Areas of which only the number matters.
-  void add_counted(std::uint32_t agent) {
-    for (const std::uint16_t a : p_.areas.counted) {
-      const std::uint32_t first = w_.first_source()[a], last = w_.first_source()[a + 1];
-      std::int32_t times = 0;
-      for (std::uint32_t word = first >> 6; 64 * word < last; ++word) {
-        std::uint64_t bits = s_.near[word];
-        if (64 * word < first) bits &= ~std::uint64_t{0} << (first & 63);
-        if (64 * word + 64 > last) bits &= ~(~std::uint64_t{0} << (last & 63));
-        times += static_cast<std::int32_t>(count_bits(bits));
-      }
-      if (times == 0) continue;
-      for (std::uint32_t i = p_.areas.list[a].changes.first; i < p_.areas.list[a].changes.last; ++i)
-        sums_of(agent)[p_.rules.amounts[i].resource] += times * p_.rules.amounts[i].by;
+  void clear(std::int32_t* sums) {
+    for (const std::uint16_t r : p_.areas.resources) sums[r] = 0;
+  }
+
+  // Areas of which only the number matters, among the sources of one word: those of an area are side by side, so the
+  // first that is left tells the area, and the area where the next begins.
+  void add_counted(std::uint32_t word, std::uint64_t near, std::int32_t* sums) {
+    while (near != 0) {
+      const std::uint32_t a = w_.sources()[64 * word + static_cast<std::uint32_t>(__builtin_ctzll(near))].area;
+      const std::uint32_t end = w_.first_source()[a + 1] - 64 * word;
+      const std::uint64_t same = end < 64 ? near & ((std::uint64_t{1} << end) - 1) : near;
+      near ^= same;
+      const CompiledArea& area = p_.areas.list[a];
+      if (!area.counted) continue;
+      const auto times = static_cast<std::int32_t>(count_bits(same));
+      for (std::uint32_t i = area.changes.first; i < area.changes.last; ++i)
+        sums[p_.rules.amounts[i].resource] += times * p_.rules.amounts[i].by;
     }
   }
 
@@ -196,13 +225,16 @@ class AreaPhase {
   }
 
   void add_up(std::uint32_t agent) {
-    for (const std::uint16_t r : p_.areas.resources) sums_of(agent)[r] = 0;
+    ahead_.ask_in_areas(agent);
+    clear(sums_of(agent));
     find_near(agent);
     const std::uint8_t owner = p_.areas.has_territory ? owner_of_ground(agent) : kNeutral;
     const std::uint64_t* concerned = w_.concerned(w_.collective_of(agent));
-    for (std::uint32_t word = 0; word < words_; ++word) s_.near[word] &= concerned[word];
-    add_counted(agent);
-    if (p_.areas.counted.size() < p_.areas.list.size()) add_visited(agent, owner);
+    for (std::uint32_t word = 0; word < words_; ++word) {
+      s_.near[word] &= concerned[word];
+      add_counted(word, s_.near[word], sums_of(agent));
+    }
+    add_visited(agent, owner);
   }
 
   void add_visited(std::uint32_t agent, std::uint8_t owner) {
@@ -270,6 +302,7 @@ class AreaPhase {
   World& w_;
   const WorldHeader& header_;
   RuleScratch& s_;
+  const Ahead ahead_;
   std::uint32_t words_ = 0;  // of bits of the sources that do not walk
 };
 
@@ -285,8 +318,8 @@ bool knows_sources(const Program& p, const World& w) {
   return same && n == w.num_sources();
 }
 
-void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch) {
-  AreaPhase(p, w, header, scratch).apply();
+void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch, const std::byte* next) {
+  AreaPhase(p, w, header, scratch, next).apply();
 }
 
 }  // namespace gridmill::grid

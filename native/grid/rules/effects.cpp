@@ -31,7 +31,7 @@ bool give(const Op& op, RuleContext& s) {
 void give_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i) {
     const auto& [resource, by] = p.rules.amounts[i];
-    if (room_in(limits_of(p, w, who), w.held(who), resource) != 0) change_amount(p, w, who, resource, by);
+    if (room_in(p.limit_sets[0], w.held(who), resource) != 0) change_agents_amount(p, w, who, resource, by);
   }
 }
 
@@ -45,7 +45,7 @@ bool take(const Op& op, RuleContext& s) {
 
 void take_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
   for (std::uint32_t i = op.range.first; i < op.range.last; ++i)
-    change_amount(p, w, who, p.rules.amounts[i].resource, -p.rules.amounts[i].by);
+    change_agents_amount(p, w, who, p.rules.amounts[i].resource, -p.rules.amounts[i].by);
 }
 
 // What an agent fetches from, or brings to, something that is no agent is counted as got and put.
@@ -109,7 +109,7 @@ void add_alone(const Op& op, const Program& p, World& w, std::uint32_t who) {
   const bool own = value.size() == 1 && value[0].code == ValueOp::inventory && value[0].whose < 2;
   const std::int32_t by =
       own ? w.held(who)[value[0].arg] : rounded(std::clamp(evaluate(value, {p, w, self, self}), -65'535.0, 65'535.0));
-  if (by != 0) change_amount(p, w, who, op.id, by);
+  if (by != 0) change_agents_amount(p, w, who, op.id, by);
 }
 
 // ---- tags, collectives, vibes

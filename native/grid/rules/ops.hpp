@@ -30,7 +30,7 @@ struct Range {
 
 struct Op {
   bool (*run)(const Op&, RuleContext&) = nullptr;  // a condition: does it hold? an effect: could it deliver?
-  // An effect that concerns nobody but the one it happens to: the same without a context.
+  // An effect that concerns nobody but the agent it happens to: the same without a context.
   void (*alone)(const Op&, const Program&, World&, std::uint32_t who) = nullptr;
   std::uint8_t who = 0, to = 0;  // places in kHolders
   bool sure = false;             // an effect that always delivers to who is there

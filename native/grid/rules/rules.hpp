@@ -138,7 +138,7 @@ struct RuleScratch {
   std::vector<std::uint32_t> candidates;
   void fit(const Program& p);
 };
-void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch);
+void apply_areas(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch, const std::byte* next);
 bool knows_sources(const Program& p, const World& w);  // whether its list of sources is the one it would make now
 void list_event_ticks(Program& p);
 void run_events(const Program& p, World& w, const WorldHeader& header, RuleScratch& scratch);
