@@ -34,7 +34,7 @@ class Mind {
   }
 
  private:
-  int direction() const { return m_.steps[m_.at_step / 4] >> (m_.at_step % 4 * 2) & 3; }
+  int direction() const { return m_.step(m_.at_step); }
   Place ahead() const { return moved(t_.here, kDirectionRows[direction()], kDirectionColumns[direction()]); }
 
   // A step into something that gives nothing: the target is left alone for a while.
@@ -57,11 +57,11 @@ class Mind {
     if (moved(m_.expected, kDirectionRows[d], kDirectionColumns[d]) == t_.here) {
       ++m_.at_step;
       m_.expected = t_.here;
-    } else m_.num_steps = 0;
+    } else lost_ = true;
   }
 
   bool must_plan() const {
-    if (news_ || m_.at_step >= m_.num_steps || m_.tick - m_.planned >= kPlanFor) return true;
+    if (news_ || lost_ || m_.at_step >= m_.num_steps || m_.tick - m_.planned >= kPlanFor) return true;
     if (m_.goal == patrol && m_.has_target) {
       const Site* site = m_.find(m_.target);
       if (!site || site->seen == m_.tick) return true;
@@ -101,6 +101,7 @@ class Mind {
   Decision& t_;
   Memory& m_;
   bool news_;
+  bool lost_ = false;  // it has left the way
 };
 
 class CogsguardScript final : public Script<std::uint8_t> {

@@ -1,17 +1,11 @@
 // Entering a row into the memory: ground in view, sites that are new, changed or gone.
 #include "grid/scripts/cogsguard_memory.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "core/snapshot.hpp"
 
 namespace gridmill::grid::cogsguard {
-
-int chebyshev(Place a, Place b) {
-  return std::max(std::abs(offset(a.row, b.row)), std::abs(offset(a.column, b.column)));
-}
-int manhattan(Place a, Place b) { return std::abs(offset(a.row, b.row)) + std::abs(offset(a.column, b.column)); }
 
 namespace {
 
@@ -60,6 +54,17 @@ const Site* Memory::nearest(Kind kind, Place from) const {
   return best;
 }
 
+Ground Memory::survey() const {
+  Ground found{};
+  for (std::uint32_t i = 0; i < num_sites; ++i) {
+    const Site& site = sites[i];
+    if (site.kind != junction && site.kind != hub) continue;
+    if (site.owner == ours) found.home.set_around(site.place, kReach, kReach);
+    if (site.owner == theirs) found.danger.set_around(site.place, kReach, kReach);
+  }
+  return found;
+}
+
 void Memory::check() const {
   constexpr std::uint32_t kMostTicks = 1'000'000'001;  // no game has longer episodes
   expect_state(num_sites <= kMostSites, "it knows more sites than it can remember");
@@ -68,6 +73,7 @@ void Memory::check() const {
     expect_state(
         sites[i].place.exists() && sites[i].kind < num_kinds && sites[i].owner <= theirs && sites[i].seen <= tick,
         "a site that it knows cannot be");
+  expect_state(ground == survey(), "its hub and junctions do not act where it thinks");
   expect_state(num_steps <= kMostSteps, "its way is too long");
   expect_state(expected.exists() && target.exists() && goal <= patrol, "it goes nowhere that exists");
 }
@@ -142,6 +148,7 @@ bool forget_gone(Memory& memory, const Row& row, Place here, const Ids& ids) {
 bool remember(Memory& memory, const Row& row, Place here, const Ids& ids) {
   see_ground(memory, row, here, ids);
   bool changed = false;
+  const std::uint32_t before = memory.num_sites;
   for (int i = 0; i < row.num_things; ++i) {
     const Thing& thing = row.things[static_cast<std::size_t>(i)];
     if (thing.kind == other_agent) continue;
@@ -150,7 +157,11 @@ bool remember(Memory& memory, const Row& row, Place here, const Ids& ids) {
     memory.blocked.set(place);
     if (thing.kind != wall) changed |= see_site(memory, thing, place);
   }
-  return forget_gone(memory, row, here, ids) || changed;
+  // What is expected around a hub counts, too, where there is no room for the hub itself.
+  const bool more = memory.num_sites != before;
+  changed |= forget_gone(memory, row, here, ids);
+  if (changed || more) memory.ground = memory.survey();
+  return changed;
 }
 
 }  // namespace gridmill::grid::cogsguard

@@ -5,7 +5,9 @@
 // on it the agent is.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 #include "grid/scripts/cogsguard_row.hpp"
 
@@ -27,12 +29,15 @@ inline Place place_of(int cell) { return place_of(cell / kSide, cell % kSide); }
 inline Place moved(Place from, int rows, int columns) { return place_of(from.row + rows, from.column + columns); }
 // From one place to another the short way round: -64 to 63.
 inline int offset(int from, int to) { return ((to - from + kSide / 2) & (kSide - 1)) - kSide / 2; }
-int chebyshev(Place a, Place b);
-int manhattan(Place a, Place b);
+inline int chebyshev(Place a, Place b) {
+  return std::max(std::abs(offset(a.row, b.row)), std::abs(offset(a.column, b.column)));
+}
+inline int manhattan(Place a, Place b) { return std::abs(offset(a.row, b.row)) + std::abs(offset(a.column, b.column)); }
 
 // A bit for each cell.
 struct Bits {
   std::uint64_t words[kSide][2];
+  bool operator==(const Bits&) const = default;
   bool get(int cell) const { return words[cell >> 7][cell >> 6 & 1] >> (cell & 63) & 1; }
   bool get(Place p) const { return get(p.cell()); }
   void set(Place p) { words[p.row][p.column >> 6] |= std::uint64_t{1} << (p.column & 63); }
@@ -52,12 +57,19 @@ struct Site {
   std::uint32_t avoid_until;  // tick
 };
 
+// Where hub and junctions act, as far as the agent knows.
+struct Ground {
+  Bits home, danger;
+  bool operator==(const Ground&) const = default;
+};
+
 enum Goal : std::uint8_t { rest, retreat, get_gear, get_heart, deposit, mine, align, scramble, patrol };
 
 constexpr int kMostSites = 400, kMostSteps = 128;
 
 struct Memory {
   Bits known, blocked;
+  Ground ground;  // what follows from the sites, kept until they change
   Site sites[kMostSites];
   std::uint32_t num_sites;
   std::uint32_t tick;
@@ -73,7 +85,9 @@ struct Memory {
   std::uint32_t planned;   // tick
   std::uint32_t padding;
 
+  int step(int i) const { return steps[i / 4] >> (i % 4 * 2) & 3; }
   Site* find(Place place);
+  Ground survey() const;
   const Site* nearest(Kind kind, Place from) const;
   void check() const;  // throws BadState unless it could be an agent's
 };

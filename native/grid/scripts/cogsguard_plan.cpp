@@ -26,24 +26,59 @@ constexpr int kFullEnergy = 20;       // at home
 // Eight directions of 64 units, for the part of the map an agent prefers.
 constexpr int kCompassRows[] = {-64, 64, 0, 0, -45, 45, 45, -45}, kCompassColumns[] = {0, 0, -64, 64, -45, 45, -45, 45};
 
+// The smallest part of the map, joined at its edges, that has some places in it; rows and columns count from a middle.
+class Box {
+ public:
+  explicit Box(Place middle) : middle_(middle) {}
+  void include(Place place) {
+    rows_.include(offset(middle_.row, place.row));
+    columns_.include(offset(middle_.column, place.column));
+  }
+  // Steps from a place to the nearest that is at most `around` rows and columns outside; fewer if there is none.
+  int steps_to(Place from, int around = 0) const {
+    return rows_.steps_to(offset(middle_.row, from.row), around) +
+           columns_.steps_to(offset(middle_.column, from.column), around);
+  }
+
+ private:
+  struct Range {
+    int first = kSide, last = -kSide;
+    void include(int at) {
+      first = std::min(first, at);
+      last = std::max(last, at);
+    }
+    int steps_to(int at, int around) const {
+      if (first <= at && at <= last) return 0;
+      return std::max(0, std::min((first - at) & (kSide - 1), (at - last) & (kSide - 1)) - around);
+    }
+  };
+  Place middle_;
+  Range rows_, columns_;
+};
+
 class Planner {
  public:
   Planner(Decision& turn, Gear gear, const Bits& agents)
       : t_(turn),
         m_(turn.memory),
         gear_(gear),
-        ground_(survey(turn.memory)),
-        search_(turn.memory, ground_, agents, costs_of(turn)),
-        hub_(turn.memory.nearest(hub, turn.here)) {
+        ground_(turn.memory.ground),
+        costs_(costs_of(turn)),
+        search_(turn.memory, agents, costs_),
+        hub_(turn.memory.nearest(hub, turn.here)),
+        bases_(turn.here) {
     if (m_.has_target) kept_ = m_.target;
+    for (std::uint32_t i = 0; i < m_.num_sites; ++i)
+      if (friendly(m_.sites[i])) bases_.include(m_.sites[i].place);
   }
 
   bool run(Goal goal) {
     goal_ = goal;
     collect();
-    if (count_ == 0 && goal != patrol && goal != retreat) return false;
-    look();
-    if (best_ == INT_MAX) return false;
+    if (goal == mine && !any_) return false;
+    // Nothing that scores more than the way so far can be better; if that is out of reach by now, anything may be.
+    const int score = score_of_way();
+    if (!look(score) && (score == INT_MAX || !look(INT_MAX))) return false;
     keep();
     return true;
   }
@@ -59,32 +94,41 @@ class Planner {
   // ---- what would do
 
   void collect() {
-    count_ = 0;
+    sides_ = 0;
+    any_ = false;
     oldest_ = 0;
     beside_ = {};
     targets_ = {};
     for (std::uint32_t i = 0; i < m_.num_sites; ++i) {
       const Site& site = m_.sites[i];
       if (site.avoid_until > m_.tick || !serves(site)) continue;
-      ++count_;
       oldest_ = std::max(oldest_, static_cast<int>(m_.tick - site.seen));
+      any_ = true;
       targets_.set(site.place);
       site_at_[static_cast<std::size_t>(site.place.cell())] = static_cast<std::uint16_t>(i);
-      for (int d = 0; d < 4; ++d) beside_.set(moved(site.place, kDirectionRows[d], kDirectionColumns[d]));
+      for (int d = 0; d < 4; ++d) add_side(moved(site.place, kDirectionRows[d], kDirectionColumns[d]));
     }
   }
+
+  // A cell from which a target can be used: an aligner has no influence where the clips act.
+  void add_side(Place place) {
+    if (m_.blocked.get(place) || beside_.get(place) || (goal_ == align && ground_.danger.get(place))) return;
+    beside_.set(place);
+    ++sides_;
+  }
+
+  static bool friendly(const Site& site) { return (site.kind == junction || site.kind == hub) && site.owner == ours; }
 
   bool serves(const Site& site) const {
     const bool neutral = site.kind == junction && site.owner == nobody,
                foe = site.kind == junction && site.owner == theirs;
-    const bool friendly = (site.kind == junction || site.kind == hub) && site.owner == ours;
     switch (goal_) {
       case get_gear:
         return site.kind == static_cast<int>(station) + static_cast<int>(gear_);
       case get_heart:
         return site.kind == hub;
       case deposit:
-        return friendly;
+        return friendly(site);
       case mine:
         return site.kind >= extractor;
       case align:
@@ -110,8 +154,7 @@ class Planner {
     int back = 1000;
     for (std::uint32_t i = 0; i < m_.num_sites; ++i) {
       const Site& other = m_.sites[i];
-      if ((other.kind == junction || other.kind == hub) && other.owner == ours)
-        back = std::min(back, manhattan(site.place, other.place));
+      if (friendly(other)) back = std::min(back, manhattan(site.place, other.place));
     }
     const int preferred = static_cast<int>(element) == t_.row.id / 2 % kElements ? 0 : kNotPreferred;
     return std::min(surplus, kMostSurplus) / 2 + 2 * back + preferred + (site.stock < 40 ? kSmallStock : 0);
@@ -155,8 +198,7 @@ class Planner {
     return steps <= free ? steps : free + ((steps - free) * kStepEnergy + solar - 1) / solar;
   }
 
-  bool in_reach(int cell) const {
-    const int away = search_.away(cell);
+  bool in_reach(int away) const {
     const bool home = ground_.home.get(t_.here);
     if (away == 0) return true;
     if (goal_ == align) {
@@ -166,33 +208,81 @@ class Planner {
     return goal_ == deposit || goal_ == retreat || ticks(2 * away) + kSafety <= t_.row.hp;
   }
 
-  void look() {
-    best_ = INT_MAX;
-    const bool explores = goal_ == patrol || goal_ == mine;
-    const int farther = goal_ == mine ? kExploreForMine : kExplore;
-    search_.begin(t_.here);
-    for (int cell = search_.next(); cell >= 0; cell = search_.next()) {
-      const int cost = search_.cost(cell);
-      if (cost >= best_) break;
-      if (goal_ == retreat) {
-        if (ground_.home.get(cell)) offer(cell, cost, -1);
-        continue;
-      }
-      if (beside_.get(cell)) look_beside(cell, cost);
-      if (explores && !m_.known.get(cell) && in_reach(cell)) offer(cell, cost + sector(place_of(cell)) + farther, -1);
-    }
+  // The most steps outside home that are in reach: whatever takes fewer is, too.
+  int reach() const {
+    int most = 0;
+    for (int more = (kMostAway + 1) / 2; more > 0; more /= 2)
+      if (in_reach(most + more)) most += more;
+    return most;
   }
 
-  void look_beside(int cell, int cost) {
-    if (!in_reach(cell)) return;
-    if (goal_ == align && ground_.danger.get(cell)) return;
+  // Whether there is a cell to go to with a score of at most `most`.
+  bool look(int most) {
+    best_ = most == INT_MAX ? INT_MAX : most + 1;
+    best_cell_ = -1;
+    const bool explores = goal_ == patrol || goal_ == mine;
+    const int most_away = reach();
+    int left = sides_;
+    search_.begin(t_.here, most_away);
+    while (left > 0 || explores || goal_ == retreat) {
+      const int cell = search_.next();
+      if (cell < 0 || search_.cost(cell) >= best_) break;
+      const bool side = beside_.get(cell);
+      if (side) --left;
+      if (search_.cost(cell) + least_more(cell) >= best_) continue;
+      search_.expand(cell);
+      if (search_.away(cell) > most_away) continue;
+      if (side) look_beside(cell);
+      if (is_end(cell)) offer(cell, search_.cost(cell) + penalty_of_end(cell), -1);
+    }
+    return best_cell_ >= 0;
+  }
+
+  // Cells to go to for themselves: home, or what nobody has seen.
+  bool is_end(int cell) const {
+    if (goal_ == retreat) return ground_.home.get(cell);
+    return (goal_ == patrol || goal_ == mine) && !m_.known.get(cell);
+  }
+  int penalty_of_end(int cell) const { return goal_ == retreat ? 0 : sector(place_of(cell)) + farther(); }
+  int farther() const { return goal_ == mine ? kExploreForMine : kExplore; }
+
+  // What a way that leads through this cell costs beyond it, at the least, penalties included. It falls by no more with
+  // a step than the step costs, so cells that are left out for it change nothing about the others: not even which of
+  // two ways of equal cost is taken.
+  int least_more(int cell) const {
+    if (goal_ == retreat) return std::max(0, bases_.steps_to(place_of(cell), kReach) - 1) * costs_.away;
+    if (goal_ == mine) return std::min(2 * bases_.steps_to(place_of(cell)) - 2, kExploreForMine);
+    return 0;
+  }
+
+  // The score of the way so far, gone on from where the agent is or from beside it; INT_MAX if it does not lead to
+  // anything that would do.
+  int score_of_way() const {
+    if (manhattan(t_.here, m_.expected) > 1) return INT_MAX;
+    const bool aims = kept_ && targets_.get(*kept_);
+    int cost = 0;
+    Place at = m_.expected;
+    for (int i = m_.at_step; i <= m_.num_steps; ++i) {
+      if (at != t_.here) {
+        if (search_.barred(at.cell())) return INT_MAX;
+        cost += search_.step_cost(at.cell());
+      }
+      if (aims && beside_.get(at) && manhattan(at, *kept_) == 1)
+        return cost + penalty_of(m_.sites[site_at_[static_cast<std::size_t>(kept_->cell())]]);
+      if (!aims && is_end(at.cell())) return cost + penalty_of_end(at.cell());
+      if (i < m_.num_steps) at = moved(at, kDirectionRows[m_.step(i)], kDirectionColumns[m_.step(i)]);
+    }
+    return INT_MAX;
+  }
+
+  void look_beside(int cell) {
     const Place place = place_of(cell);
     for (int d = 0; d < 4; ++d) {
       const Place there = moved(place, kDirectionRows[d], kDirectionColumns[d]);
       if (!targets_.get(there)) continue;
       const int site = site_at_[static_cast<std::size_t>(there.cell())];
       const bool kept = kept_ && *kept_ == there;
-      offer(cell, cost + penalty_of(m_.sites[site]) + (kept ? 0 : kChange), site);
+      offer(cell, search_.cost(cell) + penalty_of(m_.sites[site]) + (kept ? 0 : kChange), site);
     }
   }
 
@@ -232,11 +322,14 @@ class Planner {
   Decision& t_;
   Memory& m_;
   Gear gear_;
-  Ground ground_;
+  const Ground& ground_;
+  StepCosts costs_;
   Search search_;
   const Site* hub_;
+  Box bases_;  // around the own hub and junctions
   Goal goal_ = rest;
-  int count_ = 0, oldest_ = 0, best_ = INT_MAX, best_cell_ = 0, best_site_ = -1;
+  bool any_ = false;  // targets
+  int sides_ = 0, oldest_ = 0, best_ = INT_MAX, best_cell_ = 0, best_site_ = -1;
   std::optional<Place> kept_;  // the target so far
   Bits targets_, beside_;
   std::array<std::uint16_t, kCells> site_at_;  // of targets
@@ -247,11 +340,12 @@ class Planner {
 bool plan(Decision& turn, Gear gear, const Bits& agents) {
   Planner planner(turn, gear, agents);
   Memory& m = turn.memory;
+  if (planner.run(m.goal)) return true;
+  if (m.goal != patrol && m.goal != retreat && planner.run(patrol)) return true;
   m.has_target = 0;
   m.num_steps = 0;
   m.at_step = 0;
-  if (planner.run(m.goal)) return true;
-  return m.goal != patrol && m.goal != retreat && planner.run(patrol);
+  return false;
 }
 
 }  // namespace gridmill::grid::cogsguard

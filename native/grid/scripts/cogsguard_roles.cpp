@@ -34,6 +34,7 @@ int hearts_to_have(const Decision& turn) {
 // would be without walls.
 bool must_retreat(const Decision& turn) {
   const Memory& m = turn.memory;
+  if (m.ground.home.get(turn.here)) return false;
   int nearest = kSide, enemies = 0;
   for (std::uint32_t i = 0; i < m.num_sites; ++i) {
     const Site& site = m.sites[i];
@@ -42,7 +43,6 @@ bool must_retreat(const Decision& turn) {
     if (site.owner == ours) nearest = std::min(nearest, far - kReach);
     if (site.owner == theirs && far <= kReach) ++enemies;
   }
-  if (nearest <= 0) return false;
   if (nearest == kSide) return turn.row.hp < 2 * kSafety;
   const int steps = nearest + nearest / 2;
   const int late = std::max(0, steps * kStepEnergy - turn.row.energy) / std::max(1, turn.row.solar);

@@ -7,10 +7,11 @@
 
 #include "check.hpp"
 #include "core/random.hpp"
+#include "core/snapshot.hpp"
 #include "core/tokens.hpp"
 #include "grid/program.hpp"
 #include "grid/scripts/cogsguard.hpp"
-#include "grid/scripts/cogsguard_paths.hpp"
+#include "grid/scripts/cogsguard_plan.hpp"
 
 using namespace gridmill;
 using namespace gridmill::grid;
@@ -147,7 +148,6 @@ struct Agent {
 
 struct Country {
   std::unique_ptr<Memory> memory = std::make_unique<Memory>();
-  Ground ground{};
   Bits agents{};
   StepCosts costs;
 };
@@ -161,16 +161,18 @@ Country random_country(std::uint64_t seed) {
     if (dice.below(100) < walls) c.memory->blocked.set(place_of(cell));
     if (dice.below(100) < 1) c.agents.set(place_of(cell));
   }
-  for (int i = dice.below(12); i > 0; --i) c.ground.home.set_around(place_of(dice.below(kCells)), kReach, kReach);
-  for (int i = dice.below(6); i > 0; --i) c.ground.danger.set_around(place_of(dice.below(kCells)), kReach, kReach);
+  for (int i = dice.below(12); i > 0; --i)
+    c.memory->ground.home.set_around(place_of(dice.below(kCells)), kReach, kReach);
+  for (int i = dice.below(6); i > 0; --i)
+    c.memory->ground.danger.set_around(place_of(dice.below(kCells)), kReach, kReach);
   c.costs = {1 + dice.below(3), 2 + dice.below(5), dice.below(3), dice.below(20)};
   return c;
 }
 
 int plain_step_cost(const Country& c, Place place) {
-  int cost = c.ground.home.get(place) ? c.costs.home : c.costs.away;
+  int cost = c.memory->ground.home.get(place) ? c.costs.home : c.costs.away;
   if (!c.memory->known.get(place)) cost += c.costs.unknown_more;
-  if (c.ground.danger.get(place)) cost += c.costs.danger_more;
+  if (c.memory->ground.danger.get(place)) cost += c.costs.danger_more;
   return std::min(cost, kMostCost);
 }
 
@@ -206,7 +208,7 @@ void expect_way(const Country& c, const Search& search, Place start, int cell) {
                kDirectionColumns[way[static_cast<std::size_t>(i)]]);
     CHECK(!c.memory->blocked.get(at) && !c.agents.get(at));
     cost += plain_step_cost(c, at);
-    away += c.ground.home.get(at) ? 0 : 1;
+    away += c.memory->ground.home.get(at) ? 0 : 1;
   }
   CHECK_EQ(at.cell(), cell);
   CHECK_EQ(cost, search.cost(cell));
@@ -220,12 +222,13 @@ TEST(cogsguard_search_finds_the_cheapest_ways) {
     const Country c = random_country(seed);
     Dice dice(seed + 1000);
     const Place start = place_of(dice.below(kCells));
-    const auto search = std::make_unique<Search>(*c.memory, c.ground, c.agents, c.costs);
+    const auto search = std::make_unique<Search>(*c.memory, c.agents, c.costs);
     search->begin(start);
     int settled = 0, last = 0;
     for (int cell = search->next(); cell >= 0; cell = search->next(), ++settled) {
       CHECK(search->cost(cell) >= last);
       last = search->cost(cell);
+      search->expand(cell);
     }
     const std::vector<int> plain = plain_costs(c, start);
     for (int cell = 0; cell < kCells; ++cell)
@@ -234,6 +237,107 @@ TEST(cogsguard_search_finds_the_cheapest_ways) {
     for (int i = 0; i < 50; ++i)
       if (const int cell = dice.below(kCells); search->reached(cell)) expect_way(c, *search, start, cell);
   }
+}
+
+// Cells farther than the limit are not waited for, and whatever is within it is found all the same.
+TEST(cogsguard_search_within_a_limit_finds_all_that_is_near) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const Country c = random_country(seed);
+    Dice dice(seed + 2000);
+    const Place start = place_of(dice.below(kCells));
+    const int limit = dice.below(30);
+    const auto whole = std::make_unique<Search>(*c.memory, c.agents, c.costs);
+    const auto within = std::make_unique<Search>(*c.memory, c.agents, c.costs);
+    whole->begin(start);
+    within->begin(start, limit);
+    for (int cell = whole->next(); cell >= 0; cell = whole->next()) whole->expand(cell);
+    int settled = 0;
+    for (int cell = within->next(); cell >= 0; cell = within->next()) {
+      within->expand(cell);
+      CHECK_EQ(within->cost(cell), whole->cost(cell));
+      CHECK_EQ(within->away(cell), whole->away(cell));
+      if (within->away(cell) <= limit) ++settled;
+    }
+    int near = 0;
+    for (int cell = 0; cell < kCells; ++cell)
+      if (whole->reached(cell) && whole->away(cell) <= limit) ++near;
+    CHECK_EQ(settled, near);
+  }
+}
+
+// ---- plans
+
+namespace {
+
+// Sites all over a country that is partly known.
+std::unique_ptr<Memory> random_memory(Dice& dice) {
+  auto memory = std::make_unique<Memory>();
+  const int walls = dice.below(35), seen = 20 + dice.below(81);
+  for (int cell = 0; cell < kCells; ++cell) {
+    if (dice.below(100) < seen) memory->known.set(place_of(cell));
+    if (dice.below(100) < walls) memory->blocked.set(place_of(cell));
+  }
+  memory->tick = 5000;
+  for (int i = 1 + dice.below(60); i > 0; --i) {
+    const Place place = place_of(dice.below(kCells));
+    if (memory->find(place)) continue;
+    const auto kind = static_cast<Kind>(hub + dice.below(num_kinds - hub));
+    const auto seen_at = static_cast<std::uint32_t>(dice.below(5000));
+    memory->sites[memory->num_sites++] = {place, kind, static_cast<Owner>(dice.below(3)), 50, 0, seen_at, 0};
+    memory->blocked.set(place);
+  }
+  memory->ground = memory->survey();
+  return memory;
+}
+
+}  // namespace
+
+// The way so far bounds the search for the next one, and must not change what is found: the plan of an agent that has
+// its way, or has just stepped beside it, is that of one which forgot it.
+TEST(cogsguard_plan_is_the_same_with_and_without_the_way_so_far) {
+  const Vocabulary words = vocabulary();
+  const Ids ids = ids_of(words, program());
+  int bounded = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Dice dice(seed + 3000);
+    const auto memory = random_memory(dice);
+    Row row;
+    row.hp = 20 + dice.below(300);
+    row.energy = dice.below(30);
+    row.solar = dice.below(4);
+    row.influence = dice.below(30);
+    row.id = dice.below(8);
+    row.gear = dice.below(kGears);
+    memory->goal = static_cast<Goal>(retreat + dice.below(patrol));
+    Decision turn{ids, row, *memory, place_of(dice.below(kCells)), 0};
+    memory->blocked.clear(turn.here);
+    const auto gear = static_cast<Gear>(row.gear);
+    if (!plan(turn, gear, Bits{})) continue;
+    const int d = dice.below(5);
+    if (d < 4) turn.here = moved(turn.here, kDirectionRows[d], kDirectionColumns[d]);
+    const auto forgetful = std::make_unique<Memory>(*memory);
+    forgetful->num_steps = 0;
+    forgetful->at_step = 0;
+    forgetful->expected = moved(turn.here, 9, 9);
+    Decision other{ids, row, *forgetful, turn.here, 0};
+    const bool found = plan(turn, gear, Bits{});
+    CHECK_EQ(plan(other, gear, Bits{}), found);
+    CHECK_EQ(static_cast<int>(memory->num_steps), static_cast<int>(forgetful->num_steps));
+    if (!found) continue;
+    CHECK(std::memcmp(memory.get(), forgetful.get(), sizeof(Memory)) == 0);
+    ++bounded;
+  }
+  CHECK(bounded > 30);
+}
+
+TEST(cogsguard_memory_that_cannot_be_is_refused) {
+  Agent agent;
+  agent.act(TokenRow(agent.words, 0, 0).thing(1, 0, "type:c:hub", 1, "inv:heart", 5).data());
+  const auto check_it = [&] { agent.script->check_memory(reinterpret_cast<const std::byte*>(agent.bytes.data())); };
+  check_it();
+  CHECK(agent.memory().ground.home.get(place_of(11, 0)) && !agent.memory().ground.home.get(place_of(12, 0)));
+  agent.memory().ground.home.set(place_of(60, 60));
+  CHECK_EQ(check::message_of<BadState>(check_it), std::string("its hub and junctions do not act where it thinks"));
 }
 
 TEST(cogsguard_areas_of_bits_wrap_around) {
