@@ -20,7 +20,7 @@ Done = subprocess.CompletedProcess[str]
 Start = Callable[[Sequence[str], Path], Done]
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["gridmill.cli", "gridmill.runs"])
+FORKS.set_forkserver_preload(["gridmill.cli", "gridmill.runs.session"])  # the second has torch
 
 
 def fresh(words: Sequence[str], folder: Path) -> Done:
