@@ -8,9 +8,10 @@ NATIVE_TESTS := $(shell find tests/native -name '*.[ch]pp')
 PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
+.PHONY: help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -65,7 +66,7 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.base
 	.venv-peers-train/bin/python bench/peers/build_puffer.py
 	@touch $@
 
-$(VENV)/.zig: pyproject.toml $(VENV)/.base
+$(VENV)/.zig: pyproject.toml $(VENV)/.tools
 	$(BIN)/pip install --quiet "ziglang==0.17.0"
 	@touch $@
 
@@ -81,8 +82,9 @@ demo: $(VENV)/.train
 	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
 
 # The native tests under ASan and UBSan and the module of pages are compiled while pip downloads; pytest runs them (row S1).
-test: $(BIN)/python
-	$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dev asan-build viewer
+# Their compiler comes first, as no two pips write into one environment.
+test: $(VENV)/.zig
+	$(MAKE) --no-print-directory --jobs 3 $(VENV)/.dev asan-build viewer
 	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
 PARALLEL := -n 2 --dist loadgroup
 
@@ -131,11 +133,13 @@ bench: $(VENV)/.dev peers peers-train
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests scripts bench examples
 	$(BIN)/ruff format --check src tests scripts bench examples
-	$(BIN)/mypy
 	@$(BIN)/clang-format --dry-run --Werror $(filter %.hpp %.cpp,$(NATIVE)) $(PAGE) $(NATIVE_TESTS)
-	@$(MAKE) --no-print-directory build/.tidy
+	@$(MAKE) --no-print-directory --jobs 2 types build/.tidy
 	@echo "longest files:"
 	@wc -l $(PACKAGE) $(filter %.hpp %.cpp,$(NATIVE)) | grep -v total | sort -rn | head -n 10
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
 
 # Two minutes of CPU, so only after a change of native/, and not over everything: not Python's bindings, whose headers are
 # not ours; not the kernels for one kind of CPU, whose loops are in headers that the portable ones include too; not the

@@ -227,13 +227,13 @@ def play(seed: int, lively: bool) -> int:
     return found
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_areas_are_as_if_found_anew_and_as_plain_python_adds_them_up(seed: int) -> None:
     play(seed, lively=False)
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_areas_whose_own_rules_move_things_are_as_if_found_anew(seed: int) -> None:
     play(seed, lively=True)

@@ -42,7 +42,7 @@ def next_steps(env: Env) -> list[str]:
     return way(env, 0, wanted)[:5] or ["noop"]
 
 
-@pytest.mark.parametrize("name", ["cogsguard", "cogsguard_arena"])
+@pytest.mark.parametrize("name", ["cogsguard_arena", pytest.param("cogsguard", marks=pytest.mark.long)])
 def test_a_scripted_aligner_takes_junctions(name: str) -> None:
     game = games.build(name, clips="no_clips", max_steps=400)
     env = quiet_make(game, num_worlds=1, seed=3)

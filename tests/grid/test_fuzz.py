@@ -264,7 +264,7 @@ def test_masks_equal_outcomes_in_a_thousand_random_games(game: Game, seed: int) 
             env.step(actions())
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(canvases(), SEEDS)
 def test_random_canvases_hold_together(game: Game, seed: int) -> None:
     draw_maps(game, seed)

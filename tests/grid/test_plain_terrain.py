@@ -107,7 +107,7 @@ def test_the_games_here_have_walls_in_runs() -> None:
     assert not any(has_runs(spawning(walled(seed))) for seed in range(5))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(SEEDS)
 def test_walls_in_runs_are_the_rows_of_the_reference(seed: int) -> None:
     play(walled(seed), seed)

@@ -126,7 +126,7 @@ def play(seed: int) -> None:
             twins.step()
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(SEEDS)
 def test_what_is_changed_in_place_is_as_if_built_anew(seed: int) -> None:
     play(seed)

@@ -176,6 +176,7 @@ def test_a_loss_is_two_files(copy: Path) -> None:
     assert "2 passed" in passes(copy, "tests/losses/test_z_loss.py")
 
 
+@pytest.mark.long
 def test_the_commands_of_the_loss_are_planned(copy: Path) -> None:
     """Both lines of the page, as they stand, but trained not at all."""
     page = (ROOT / "docs" / "add-a-loss.md").read_text()
@@ -211,6 +212,7 @@ def test_a_loss_of_ones_own_is_one_file(tmp_path: Path) -> None:
 SHORT = ["trainer.total_timesteps=256", "trainer.device=cpu", "--runs-dir", "runs"]
 
 
+@pytest.mark.long
 def test_a_recipe_is_one_file(copy: Path) -> None:
     assert follow("add-a-recipe.md", copy) == ["src/gridmill/recipes/walkers.py"]
     assert "walkers" in python(copy, "-m", "gridmill", "recipes")

@@ -1,20 +1,20 @@
 """What the documents tell people to type works.
 
-Every `bash` block of README.md and docs/ is run line by line in an empty folder, every `python` block as a program.
+Every `bash` block of README.md and docs/ is run line by line in an empty folder, every `python` block as a program: in
+processes that are forked with torch imported; long: in fresh ones.
 Commands in running text and tables, which may take minutes, are checked for existing options and make targets.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
+from warm import Start, fresh, warm
 
 from gridmill import cli
 
@@ -50,39 +50,45 @@ def mentioned(program: str) -> list[tuple[str, str]]:
     return sorted(set(found))
 
 
-def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, env=environment)
+# What starts a process.
+STARTS = [warm, pytest.param(fresh, marks=pytest.mark.long)]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Where the commands of all documents run, as those of somebody who reads one after the other."""
-    return tmp_path_factory.mktemp("reader")
+class Reader:
+    """Somebody who types the commands of all documents, one after the other, in one folder; none of them twice."""
+
+    def __init__(self, start: Start, folder: Path) -> None:
+        self.start, self.folder, self.done = start, folder, set[str]()
+
+    def type(self, command: str, document: str) -> None:
+        if command in self.done:
+            return
+        done = self.start(shlex.split(command), self.folder)
+        # 1 is how a benchmark says that the machine was too noisy; the command itself worked.
+        fine = (0, 1) if command.startswith("gridmill bench") else (0,)
+        assert done.returncode in fine, f"{document}: {command}\n{done.stdout}{done.stderr}"
+        self.done.add(command)
 
 
-DONE: set[str] = set()  # a command that two documents name runs once
+@pytest.fixture(scope="module", params=STARTS)
+def reader(request, tmp_path_factory):
+    return Reader(request.param, tmp_path_factory.mktemp("reader"))
 
 
 @pytest.mark.xdist_group("documents")
 @pytest.mark.parametrize(("document", "block"), blocks("bash"))
-def test_commands_in_documents_run(document, block, folder, record_property):
+def test_commands_in_documents_run(document, block, reader, record_property):
     """Every command in a bash block of the documents ends well."""
     for command in lines(block):
-        if command in DONE:
-            continue
-        done = run(shlex.split(command), folder)
-        # 1 is how a benchmark says that the machine was too noisy; the command itself worked.
-        fine = (0, 1) if command.startswith("gridmill bench") else (0,)
-        assert done.returncode in fine, f"{document}: {command}\n{done.stdout}{done.stderr}"
-        DONE.add(command)
+        reader.type(command, document)
     record_property("figure", f"{len(lines(block))} commands of {document}")
 
 
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(("document", "program"), blocks("python"))
-def test_programs_in_documents_run(document, program, tmp_path):
+def test_programs_in_documents_run(document, program, start, tmp_path):
     """Every python block of the documents runs, with warnings as errors."""
-    done = run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    done = start([sys.executable, "-W", "error", "-c", program], tmp_path)
     assert done.returncode == 0, f"{document}:\n{program}\n{done.stderr}"
 
 
@@ -90,10 +96,11 @@ def test_programs_in_documents_run(document, program, tmp_path):
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name != "own_game.py"]
 
 
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_examples_run(example, tmp_path):
+def test_examples_run(example, start, tmp_path):
     """Every program under examples/ runs, with warnings as errors."""
-    done = run([sys.executable, "-W", "error", str(example)], tmp_path)
+    done = start([sys.executable, "-W", "error", str(example)], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 

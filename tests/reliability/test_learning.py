@@ -68,7 +68,7 @@ def test_the_arena_is_learned_from_scratch(tmp_path: Path, record_property: Call
     assert result.score >= HEARTS
 
 
-@pytest.mark.parametrize("core", ["none", "scan", "lstm"])
+@pytest.mark.parametrize("core", ["scan", *(pytest.param(core, marks=pytest.mark.long) for core in ("none", "lstm"))])
 def test_a_small_game_is_learned_in_seconds(
     core: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -58,10 +58,10 @@ def shadow(game: Game, num_worlds: int, ticks: int, seed: int, threads: int = 1)
         return report.comparisons
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(games(), SEEDS)
-def test_fast_equals_native_reference_in_500_random_worlds(game: Game, seed: int) -> None:
-    """Every example is a game of its own, drawn anew: 500 different worlds, not copies of fewer."""
+def test_fast_equals_native_reference_in_200_random_worlds(game: Game, seed: int) -> None:
+    """Every example is a game of its own, drawn anew: 200 different worlds, not copies of fewer."""
     shadow(game, num_worlds=1, ticks=6, seed=seed)
 
 
@@ -302,8 +302,8 @@ def comparisons_on(name: str, least: int) -> int:
 
 
 @pytest.mark.parametrize("name", gridmill.games.names("grid"))
-def test_a_hundred_thousand_comparisons_on_every_game(name: str) -> None:
-    assert comparisons_on(name, 100_000) >= 100_000
+def test_twenty_thousand_comparisons_on_every_game(name: str) -> None:
+    assert comparisons_on(name, 20_000) >= 20_000
 
 
 @pytest.mark.long

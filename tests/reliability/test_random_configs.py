@@ -141,9 +141,9 @@ def try_config(tree: Any) -> bool:
     return True
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=400)
 @given(draws.seeded(mutated()))
-def test_1000_mutated_configs(tree: Any) -> None:
+def test_400_mutated_configs(tree: Any) -> None:
     try_config(tree)
 
 
@@ -158,9 +158,7 @@ def test_the_mutations_start_from_valid_configs() -> None:
     assert all(try_config(tree) for tree in BASES)
 
 
-@settings(max_examples=2_000)
-@given(draws.seeded(mutated()))
-def test_the_native_decoder_alone(tree: Any) -> None:
+def decode_alone(tree: Any) -> None:
     """ValueError or TypeError, also where Python would have refused already."""
     sizes = [tree.get("num_agents"), tree.get("observation"), tree.get("map")]
     if any(str(n) in str(sizes) for n in (4096, 65535)):
@@ -175,6 +173,19 @@ def test_the_native_decoder_alone(tree: Any) -> None:
     else:
         assert "scatter found no layout" in str(fault)
     batch.close()
+
+
+@settings(max_examples=600)
+@given(draws.seeded(mutated()))
+def test_the_native_decoder_alone(tree: Any) -> None:
+    decode_alone(tree)
+
+
+@pytest.mark.long
+@settings(max_examples=20_000)
+@given(draws.seeded(mutated()))
+def test_the_native_decoder_alone_20000_times(tree: Any) -> None:
+    decode_alone(tree)
 
 
 @settings(max_examples=200)
@@ -202,7 +213,7 @@ def run_within_limits(game: Game, seed: int) -> None:
                     assert sum(held.get(name, 0) for name in limit.resources) <= min(limit.max, max(limit.base, bonus))
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(games(), st.integers(0, 2**32))
 def test_random_games_run_within_limits(game: Game, seed: int) -> None:
     run_within_limits(game, seed)

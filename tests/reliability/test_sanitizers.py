@@ -42,8 +42,15 @@ def run_native_tests(preset, record_property, *chosen, at_least=10, **variables)
 
 @pytest.mark.S1
 def test_native_tests_under_asan_and_ubsan(record_property):
-    """ASan + UBSan build of the native tests: no report."""
+    """ASan + UBSan build of the native tests, without UBSan's checks of pointers: no report."""
     run_native_tests("asan", record_property)
+
+
+@pytest.mark.long
+@pytest.mark.S1
+def test_native_tests_under_asan_and_all_of_ubsan(record_property):
+    """The same with UBSan's checks of pointers: no report."""
+    run_native_tests("asan-full", record_property)
 
 
 @pytest.mark.long
@@ -65,4 +72,4 @@ def test_hundred_thousand_steps_under_tsan(record_property):
 @pytest.mark.parametrize("game", [*SAVED, "corridor", "prospector"])
 def test_hundred_thousand_changed_states(game, record_property):
     """100 000 mutations of saved worlds of each game, each accepted one played for 1 000 ticks: no report."""
-    run_native_tests("asan", record_property, "long_saved", at_least=1, SAVED_GAME=game)
+    run_native_tests("asan-full", record_property, "long_saved", at_least=1, SAVED_GAME=game)

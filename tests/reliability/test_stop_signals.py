@@ -80,7 +80,7 @@ def signals_again_and_again(folder: Path, count: int, seed: int) -> dict[str, in
     return {"signals": count, "epochs": lines(folder), "slowest_ms": round(1000 * longest)}
 
 
-@pytest.mark.parametrize("signals", [8, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("signals", [4, pytest.param(50, marks=pytest.mark.long)])
 def test_a_run_stopped_at_random_moments_is_the_same_run(
     signals: int, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
