@@ -9,6 +9,7 @@ PACKAGE := $(shell find src scripts bench examples -name '*.py')
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
+unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile torch's sources anew
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
 .PHONY: help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
