@@ -53,7 +53,7 @@ export class Commands {
       this.app.select(recording.agents === 1 ? 0 : -1);
       this.app.seek(0);
     }
-    await this.addKeyframes(recording);
+    this.addKeyframes(recording); // behind the first picture
     return recording;
   }
 
@@ -83,7 +83,7 @@ export class Commands {
         const {track} = pane;
         if (!track || tick <= track.ledger.end) continue;
         try {
-          track.keep(tick, await recording.blocks.read(state, null, "$.keyframes"), false);
+          track.states.keepOther(tick, await recording.blocks.read(state, null, "$.keyframes"));
         } catch {
           return; // seeking is slower without it, and nothing else
         }
