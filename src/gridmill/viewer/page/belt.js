@@ -105,7 +105,7 @@ export class BeltMap {
     else this.drawField(sector, at, r, here);
     if (size > 13) {
       c.fillStyle = sector.seen || sector.type === "station" ? "rgba(232,238,250,.92)" : "rgba(200,210,230,.5)";
-      c.font = `600 ${Math.max(10, Math.min(13, size * 0.34))}px system-ui, sans-serif`;
+      c.font = `600 ${Math.max(12, Math.min(13, size * 0.34))}px system-ui, sans-serif`;
       c.textAlign = "center";
       c.textBaseline = "top";
       const name = sector.type === "station" ? "Station" : `${sector.type === "hazard" ? "⚠ " : ""}${sector.id}`;

@@ -17,8 +17,8 @@ export class Track {
     this.recording = recording;
     this.branch = branch;
     this.parent = parent;
-    this.world = this.open();
-    this.info = this.world.info;
+    this.own = null; // the world that is shown, opened when it is first looked at: a file may have a thousand branches
+    this.info = parent ? parent.info : this.world.info;
     this.shownTick = 0;
     this.scout = null;
     this.scoutTick = 0;
@@ -48,9 +48,20 @@ export class Track {
     return world;
   }
 
+  get world() {
+    this.own ??= this.open();
+    return this.own;
+  }
+
   close() {
-    this.world.close();
-    if (this.scout) this.scout.close();
+    this.own?.close();
+    this.rest();
+  }
+
+  /** The scout goes; the next one goes on from the last saved state. */
+  rest() {
+    this.scout?.close();
+    this.scout = null;
   }
 
   /** The last tick that can be shown: the state that the last action left, or the one that ended the episode. */
@@ -175,11 +186,12 @@ export class Track {
       if (this.parent.stopped !== null) this.stop(this.parent.stopped);
       return !this.parent.done;
     }
+    if (!this.scout) this.parent?.rest();
     if (this.ledger.end >= this.branch.ticks && this.check.state !== "checking") return false;
     const until = performance.now() + ms;
     if (!this.scout) {
       this.scout = this.open();
-      const frame = this.frameBefore(this.branch.hashes ? this.branch.forkTick : this.ledger.end, true);
+      const frame = this.frameBefore(this.branch.hashes ? this.check.tick : this.ledger.end, true);
       this.restore(this.scout, frame);
       this.scoutTick = frame.tick;
     }
@@ -190,6 +202,7 @@ export class Track {
       this.scoutTick += 1;
       if (!goesOn || this.scoutTick === this.branch.ticks) {
         this.finish(this.scout);
+        this.rest();
         return false;
       }
       if (performance.now() > until) return true;
