@@ -62,6 +62,10 @@ export class Commands {
     for (const [i, file] of files.slice(0, 2).entries()) {
       await this.guarded(file.name, async () => this.openBytes(await fileBytes(file), file.name, i));
     }
+    if (this.app.active > 0) {
+      this.app.active = 0;
+      this.app.changed();
+    }
     if (!game) return;
     await this.guarded(game.names?.game ?? "game", async () => {
       const recording = newRecording(game, "new game");
