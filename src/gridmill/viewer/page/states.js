@@ -8,7 +8,8 @@ const MOST_BYTES = 140e6;
 const WORTH = 0.5; // of a whole state: a difference that is longer is not worth its while
 
 export class States {
-  constructor() {
+  constructor(most = MOST_BYTES) {
+    this.most = most;
     this.list = []; // {tick, state, base, own}, ascending; base: the frame that it differs from, or null of a whole one
     this.bytes = 0;
     this.gap = 0; // ticks between two of them, at least: grows when there is no more room
@@ -41,7 +42,7 @@ export class States {
     const replaces = at >= 0 && this.list[at].tick === frame.tick;
     this.list.splice(at < 0 ? this.list.length : at, replaces ? 1 : 0, frame);
     this.count();
-    if (this.bytes > MOST_BYTES && this.list.length > 8) this.thin();
+    if (this.bytes > this.most && this.list.length > 8) this.thin();
   }
 
   /** Every second difference goes, or, if there are few, every second whole state with what differs from it. */
