@@ -139,8 +139,10 @@ def test_commands(file: Path, tmp_path: Path) -> None:
         shown = RUNNER.invoke(cli.app, ["show", str(path), "--steps", "120"])
         assert shown.exit_code == 0, shown.output
         assert "tick 120" in shown.output
-    late = RUNNER.invoke(cli.app, ["show", str(file), "--steps", "250"])
-    assert (late.exit_code, "must be below 250" in late.output) == (2, True)
+    last = RUNNER.invoke(cli.app, ["show", str(file), "--steps", "250"])
+    assert (last.exit_code, "tick 250" in last.output) == (0, True)
+    late = RUNNER.invoke(cli.app, ["show", str(file), "--steps", "251"])
+    assert (late.exit_code, "must be at most 250" in late.output) == (2, True)
     other = RUNNER.invoke(cli.app, ["show", str(file), "--seed", "3"])
     assert (other.exit_code, "a replay has its own world" in other.output) == (2, True)
     missing = RUNNER.invoke(cli.app, ["show", str(tmp_path / "none.replay")])
