@@ -150,6 +150,7 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
       .def("step", &B::step, Release())
       .def("send", &B::send, nb::arg("lane"), Release())
       .def("recv", &B::recv, nb::arg("lane"), Release())
+      .def("hold_ended", &B::hold_ended)
       .def("write_actions", &write_actions<G>, nb::arg("actions"))
       .def("close", &B::close, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("closed", &B::closed)

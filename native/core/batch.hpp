@@ -71,6 +71,7 @@ class Batch {
     if (state.in_flight)
       throw UsageError("send(" + name + "): this lane is already in flight; call recv(" + name + ") first");
     require_ready();
+    refuse_ended("send()", lane_worlds_ * static_cast<std::uint32_t>(lane), lane_worlds_);
     state.in_flight = true;
     if (options_.profiling) state.sent_at = clock_mark();
     pool_->send(lane);
@@ -98,6 +99,7 @@ class Batch {
     const Call call(*this);
     refuse_in_flight("step()");
     require_ready();
+    refuse_ended("step()", 0, options_.num_worlds);
     const std::int64_t start = options_.profiling ? clock_mark() : 0;
     run_all_lanes(Job::step);
     for (int lane = 0; lane < options_.lanes; ++lane) collect(lane);
@@ -107,6 +109,14 @@ class Batch {
       times_.end(start);
     }
     raise_fault();
+  }
+
+  // From now on a world whose episode ends stays as its last tick left it, to be looked at, until it is reset or
+  // restored; it is neither stepped nor saved in between.
+  void hold_ended() {
+    const Call call(*this);
+    refuse_in_flight("hold_ended()");
+    hold_ended_ = true;
   }
 
   // One integer of 4 or 8 bytes per row, `stride` bytes apart; what does not fit 32 bits becomes an invalid index.
@@ -196,6 +206,7 @@ class Batch {
     const Call call(*this);
     refuse_in_flight("save()");
     require_ready();
+    refuse_ended("save()", 0, options_.num_worlds);
     for (const auto w : worlds) worlds_.check_world(w);
     return worlds_.save(worlds);
   }
@@ -332,6 +343,12 @@ class Batch {
     const std::string name = std::to_string(lane);
     throw UsageError(std::string(what) + " while lane " + name + " is in flight; call recv(" + name + ") first");
   }
+  void refuse_ended(const char* what, std::uint32_t first, std::uint32_t count) const {
+    for (std::uint32_t w = first; hold_ended_ && w < first + count; ++w)
+      if (worlds_.header(w).ended)
+        throw UsageError(std::string(what) + ": the episode of world " + std::to_string(w) +
+                         " has ended and is held; reset() or restore() it first");
+  }
   // Called when the lane has come back: its fault becomes the batch's, the lowest world's first.
   void take_fault(int lane) {
     auto& fault = lanes_[static_cast<std::size_t>(lane)].fault;
@@ -451,7 +468,8 @@ class Batch {
 
   // ---- episodes
 
-  // Keeps what the ended episode leaves behind, then starts the next one: its first observation fills the row.
+  // Keeps what the ended episode leaves behind, then starts the next one, unless the end is to be looked at: its first
+  // observation fills the row.
   void end_episode(std::uint32_t world, Tick<G>& tick, WorkerState& state) {
     const Shape& shape = worlds_.shape;
     std::memcpy(tick.rows.final_obs, tick.rows.obs, shape.num_agents * shape.obs_size() * sizeof(Obs));
@@ -461,7 +479,7 @@ class Batch {
     ended.stats.resize(at + shape.num_agents * worlds_.stats.size());
     G::record(tick, ended.stats.data() + at);
     ended.heads.push_back({0, world, 0, h.key.episode, h.tick, h.program, h.desynced != 0});
-    start_episode(world, state, false);
+    if (!hold_ended_) start_episode(world, state, false);
   }
 
   void start_episode(std::uint32_t world, WorkerState& state, bool from_reset) {
@@ -523,7 +541,7 @@ class Batch {
   std::vector<LaneState> lanes_;
   EpisodeLog log_;
   std::vector<std::unique_ptr<WorkerState>> workers_;
-  bool ready_ = false, fresh_ = true;
+  bool ready_ = false, fresh_ = true, hold_ended_ = false;
   Job job_ = Job::step;  // what the lanes do when they are sent
   std::optional<WorldFault> fault_;
   Mutex fault_mutex_;

@@ -81,6 +81,20 @@ GRIDMILL_EXPORT(gridmill_objects) std::int32_t gridmill_objects(std::int32_t wor
   });
 }
 
+GRIDMILL_EXPORT(gridmill_cells) std::int32_t gridmill_cells(std::int32_t world) {
+  return guarded(-1, [&] {
+    leave(world_at(world).cells());
+    return 0;
+  });
+}
+
+GRIDMILL_EXPORT(gridmill_hold_ended) std::int32_t gridmill_hold_ended(std::int32_t world) {
+  return guarded(-1, [&] {
+    world_at(world).hold_ended();
+    return 0;
+  });
+}
+
 GRIDMILL_EXPORT(gridmill_reset) std::int32_t gridmill_reset(std::int32_t world) {
   return guarded(-1, [&] {
     world_at(world).reset();

@@ -37,6 +37,11 @@ std::vector<std::int32_t> objects(grid::GridBatch& batch);
 inline std::vector<std::int32_t> objects(prospector::ProspectorBatch&) { return {}; }
 inline std::vector<std::int32_t> objects(CorridorBatch&) { return {}; }
 
+// Where the agents are, cheap enough for every tick: row * width + column, 0 of one that is not there.
+std::vector<std::uint32_t> cells(grid::GridBatch& batch);
+inline std::vector<std::uint32_t> cells(prospector::ProspectorBatch&) { return {}; }
+inline std::vector<std::uint32_t> cells(CorridorBatch&) { return {}; }
+
 void add_words(const grid::GridBatch& batch, Seen& seen);
 inline void add_words(const prospector::ProspectorBatch&, Seen&) {}
 inline void add_words(const CorridorBatch&, Seen&) {}

@@ -113,6 +113,16 @@ std::vector<std::int32_t> objects(GridBatch& batch) {
   return out;
 }
 
+std::vector<std::uint32_t> cells(GridBatch& batch) {
+  std::vector<std::uint32_t> out(batch.worlds().shape.num_agents);
+  batch.look(0, [&](auto& tick) {
+    const grid::World view(tick.program, tick.state);
+    for (std::uint32_t agent = 0; agent < out.size(); ++agent)
+      if (view.on_map(agent)) out[agent] = std::uint32_t{view.row[agent]} * tick.program.width + view.column[agent];
+  });
+  return out;
+}
+
 void add_words(const GridBatch& batch, Seen& seen) {
   const grid::Vocabulary& vocabulary = batch.worlds().vocabulary;
   const grid::Program& program = batch.worlds().program(0);

@@ -76,6 +76,7 @@ class WorldOf final : public World {
     return {std::move(out)};
   }
   std::vector<std::int32_t> objects() override { return wasm::objects(batch_); }
+  std::vector<std::uint32_t> cells() override { return wasm::cells(batch_); }
 
   void reset() override {
     batch_.reset(batch_.options().seed);
@@ -89,6 +90,7 @@ class WorldOf final : public World {
     std::vector<EpisodeHead> heads;
     batch_.take_episodes(heads, ended_stats_);
   }
+  void hold_ended() override { batch_.hold_ended(); }
   std::string save() override { return batch_.save({0}); }
   void restore(const std::string& data) override {
     batch_.restore(data, {0});

@@ -37,9 +37,11 @@ class World {
   virtual Value inspect() = 0;     // what is there now, for drawing
   // The objects of a game with a map, as numbers: see show.hpp. Empty for others.
   virtual std::vector<std::int32_t> objects() = 0;
+  virtual std::vector<std::uint32_t> cells() = 0;  // of its agents: row * width + column
 
   virtual void reset() = 0;
-  virtual void step() = 0;  // with what is in the array of actions
+  virtual void step() = 0;        // with what is in the array of actions
+  virtual void hold_ended() = 0;  // from now on an episode that ends stays to be looked at
   virtual std::string save() = 0;
   virtual void restore(const std::string& data) = 0;
 

@@ -130,6 +130,7 @@ class EvaluationConfig(Config):
     episodes: Count = 10
     final_seconds: NotNegative = 600.0  # how long to wait at most for the evaluation of the last checkpoint; 0 = none
     replays_every_epochs: CountOrNone = 0  # an evaluation so long after the last one saves its first episode; 0 = none
+    replay_weights: bool = False  # such a replay holds the policy too, so that it can play on in the viewer
 
 
 class AnalysisConfig(Config):

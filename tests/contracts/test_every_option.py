@@ -176,6 +176,11 @@ def evaluations(run: Run) -> list[list[str]]:
     return started
 
 
+def words(run: Run) -> list[str]:
+    """Every word of these, once: how many evaluations there are hangs on how long the run takes."""
+    return sorted({word for command in evaluations(run) for word in command})
+
+
 def wandb(run: Run) -> Any:
     """What W&B's and TensorBoard's packages were told; fakes stand in for them."""
     told: list[Any] = []
@@ -360,6 +365,7 @@ TABLE: dict[str, Case] = {
     "evaluation.episodes": to(3, see=evaluations, **JUDGE),
     "evaluation.final_seconds": to(0.0, see=evaluations, **(JUDGE | {"checkpoint__epochs": 0})),
     "evaluation.replays_every_epochs": to(1, 2, see=evaluations, epochs=4, **JUDGE),
+    "evaluation.replay_weights": to(True, see=words, evaluation__replays_every_epochs=1, **JUDGE),
     "analysis.gradient_epochs": to(1, 2, see=metric("gradient/")),
     "analysis.weight_epochs": to(1, 2, see=metric("weight/")),
     "monitor.seconds": to(1e-6, see=metric("memory/")),

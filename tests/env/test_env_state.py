@@ -300,3 +300,32 @@ def test_toy_fits_in_few_bytes() -> None:
         env.reset()
         rows = 20 * (2 * 600 + 4 + 4 + 1 + 1 + 2)
         assert rows < len(env.save([0])) < rows + env.bytes_per_world + 200
+
+
+@pytest.mark.parametrize("name", ["toy", "cogsguard", "prospector", "corridor"])
+def test_an_end_can_be_held(name: str) -> None:
+    """Everything of the last step is as without; the world waits for a reset or a state."""
+    game = gridmill.games.build(name)
+    rng = np.random.default_rng(1)
+    with quiet_make(game, num_worlds=1, seed=3) as plain, quiet_make(game, num_worlds=1, seed=3) as held:
+        held.hold_ended()
+        plain.reset()
+        held.reset()
+        start = held.save()
+        while not (plain.terminals[0] or plain.truncations[0]):
+            actions = rng.integers(0, plain.num_actions, plain.num_rows, dtype=np.int32)
+            plain.step(actions)
+            held.step(actions)
+        for array in ("rewards", "terminals", "truncations", "final_obs"):
+            np.testing.assert_array_equal(getattr(held, array), getattr(plain, array))
+        np.testing.assert_array_equal(held.obs, held.final_obs)
+        assert held.take_episodes()["length"][0] == plain.take_episodes()["length"][0]
+        said = "the episode of world 0 has ended and is held; reset() or restore() it first"
+        for what, call in {"step()": held.step, "save()": held.save, "send()": lambda: held.send(0)}.items():
+            with pytest.raises(RuntimeError) as refused:
+                call()
+            assert str(refused.value) == f"{what}: {said}"
+        held.restore(start)
+        held.step(np.zeros(held.num_rows, np.int32))
+        held.reset(3)
+        held.step(np.zeros(held.num_rows, np.int32))

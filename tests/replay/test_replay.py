@@ -48,6 +48,27 @@ def test_it_is_the_first_episode_of_the_evaluation(tmp_path: Path) -> None:
     assert sum(1 for _ in tape.play()) == 250
 
 
+def test_the_end_is_a_moment_too() -> None:
+    """What the last tick left, as a world shows it whose episode is one tick longer."""
+    actions = np.random.default_rng(3).integers(0, 5, (30, 4))
+    ends, goes_on = (games.toy(num_agents=4, max_steps=ticks) for ticks in (30, 31))
+    tape = replay.record(ends, 5, actions, {"*": "random"})
+    assert tape.branches[0].ended
+    with make(goes_on, num_worlds=1, seed=5) as env:
+        env.reset()
+        for row in actions:
+            env.step(row.astype(np.int32))
+        expected = env.inspect(0)
+    shown = [env.inspect(0) for env in tape.moments()]
+    assert len(shown) == 31
+    assert shown[-1] == expected | {"max_steps": 30}
+    assert shown[:-1] == [env.inspect(0) for env in tape.play()]
+    with replay.Playback(tape) as playback:
+        for tick in (30, 30, 12, 30):
+            playback.seek(tick)
+            assert playback.env.inspect(0) == shown[tick]
+
+
 def test_players_are_in_the_replay(tmp_path: Path) -> None:
     short = games.build("arena_basic_easy_shaped").replace("max_steps", 150)
     evaluate.evaluate(short, "random", 1, 7, replay=tmp_path / "x.replay", players={"arena": 0.5})
@@ -118,8 +139,10 @@ def test_commands(file: Path, tmp_path: Path) -> None:
         shown = RUNNER.invoke(cli.app, ["show", str(path), "--steps", "120"])
         assert shown.exit_code == 0, shown.output
         assert "tick 120" in shown.output
-    late = RUNNER.invoke(cli.app, ["show", str(file), "--steps", "250"])
-    assert (late.exit_code, "must be below 250" in late.output) == (2, True)
+    last = RUNNER.invoke(cli.app, ["show", str(file), "--steps", "250"])
+    assert (last.exit_code, "tick 250" in last.output) == (0, True)
+    late = RUNNER.invoke(cli.app, ["show", str(file), "--steps", "251"])
+    assert (late.exit_code, "must be at most 250" in late.output) == (2, True)
     other = RUNNER.invoke(cli.app, ["show", str(file), "--seed", "3"])
     assert (other.exit_code, "a replay has its own world" in other.output) == (2, True)
     missing = RUNNER.invoke(cli.app, ["show", str(tmp_path / "none.replay")])

@@ -74,6 +74,13 @@ def truth(tape: replay.Replay, tick: int, branch: int = 0) -> dict[str, Any]:
         return found
 
 
+def hash_at(tape: replay.Replay, tick: int) -> str | None:
+    """The hash of the state before a tick; none of an episode's end, which another world would have left."""
+    with replay.Playback(tape) as playback:
+        playback.seek(tick)
+        return None if playback.ended else f"{int(playback.env.state_hash()[0]):016x}"
+
+
 @contextmanager
 def served(start: Mapping[str, Any], files: Mapping[str, bytes | Path], root: Path) -> Iterator[str]:
     """The address of a page that begins with this."""

@@ -112,6 +112,46 @@ def test_a_corridor_opens(running: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_keys_go_by_their_letters(running: Any, tmp_path: Path) -> None:
+    """On a keyboard where Y and Z have changed places, with capitals locked, and on one without Latin letters."""
+    begin = start.new_game(games.arena(), 5, 2, "")
+    pressed = [("y", "KeyZ"), ("Y", "KeyY"), ("\u043d", "KeyY"), ("m", "Semicolon"), ("1", "Numpad1")]
+    with viewed.served(begin, {}, tmp_path) as url, chromium.page_of(running, url) as (page, faults):
+        for key, code in pressed:
+            page.evaluate(
+                "([key, code]) => document.dispatchEvent(new KeyboardEvent('keydown', {key, code, bubbles: true}))",
+                [key, code],
+            )
+        names = page.evaluate(
+            "() => [0,1,2,3,4].map((t) => gridmill.track.info.actionNames[gridmill.track.branch.action(t, 2)])"
+        )
+        assert names == ["move_northwest"] * 3 + ["move_southeast", "move_southwest"]
+        assert not faults
+
+
+@pytest.mark.long
+def test_the_end_of_an_episode_is_shown(running: Any, tmp_path: Path) -> None:
+    """What the last tick left, as the native engine shows it; nobody can take over there."""
+    tape = viewed.tape_of(games.arena().replace("max_steps", 40), 40)
+    assert tape.branches[0].ended
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        viewed.verified(page)
+        viewed.seek(page, 40)
+        page.evaluate("() => gridmill.select(3)")
+        expect_inventory(page, viewed.truth(tape, 40), 3)
+        places = (
+            "() => gridmill.pane.seen.objects.filter((o) => o.agent !== undefined).map((o) => [o.agent, o.row, o.col])"
+        )
+        native = [
+            (t["agent"], t["row"], t["column"]) for t in viewed.truth(tape, 40)["objects"] if t["agent"] is not None
+        ]
+        assert sorted(map(tuple, page.evaluate(places))) == sorted(native)
+        page.keyboard.press("t")
+        assert page.evaluate("() => [gridmill.tick, gridmill.track.branch.forkTick]") == [39, 39]
+        assert not faults
+
+
+@pytest.mark.long
 def test_five_moves_by_keyboard(running: Any, tmp_path: Path) -> None:
     begin = start.new_game(games.arena(), 5, 2, "")
     with viewed.served(begin, {}, tmp_path) as url, chromium.page_of(running, url) as (page, faults):

@@ -67,10 +67,10 @@ def test_films_are_refused_with_a_reason(tape: Path, tmp_path: Path, monkeypatch
     gif = str(tmp_path / "x.gif")
     for words, said in (
         (["--gif", str(tmp_path / "x.mp4")], "expected a file whose name ends with .gif"),
-        (["--gif", gif, "--from", "9", "--to", "9"], "expected --from below --to and at most 40"),
-        (["--gif", gif, "--to", "41"], "at most 40, the ticks there are, got 0 and 41"),
+        (["--gif", gif, "--from", "9", "--to", "9"], "expected --from below --to and at most 41"),
+        (["--gif", gif, "--to", "42"], "at most 41, the moments there are, got 0 and 42"),
         (["--gif", gif, "--every", "0"], "--every must be at least 1"),
-        (["--png", gif, "--steps", "40"], "--steps must be below 40"),
+        (["--png", gif, "--steps", "41"], "--steps must be at most 40"),
     ):
         done = CliRunner().invoke(cli.app, ["show", str(tape), *words])
         assert done.exit_code == 2
@@ -132,7 +132,7 @@ def test_on_a_terminal(tape: Path) -> None:
     ) as process:
         os.close(inner)
         seen = b""
-        while b"tick 39 of 39" not in seen:
+        while b"tick 40 of 40" not in seen:
             seen += os.read(outer, 65536)
         os.write(outer, b"q")
         try:

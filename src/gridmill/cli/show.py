@@ -47,8 +47,8 @@ def show(
     if films:
         return
     source = _Source(game, seed, world)
-    if source.ticks is not None and steps >= source.ticks:
-        raise ValueError(f"--steps must be below {source.ticks}, the ticks of the replay, got {steps}")
+    if source.ticks is not None and steps > source.ticks:
+        raise ValueError(f"--steps must be at most {source.ticks}, the ticks of the replay, got {steps}")
     with closing(source.play()) as shown:
         env = next(islice(shown, steps, None))
         if png is None:
@@ -99,9 +99,9 @@ class _Source:
             raise ValueError(f"expected a game with a picture, got `{game}`, which has none")
 
     def play(self) -> Generator[Any, None, None]:
-        """The world before each tick."""
+        """The world before each tick, and after the last of a replay."""
         if self.tape is not None:
-            return self.tape.play()
+            return self.tape.moments()
         from gridmill.viewer import film
 
         return film.random_moments(self.game, self.seed, self.world)
@@ -119,10 +119,12 @@ def _film(file: Path, source: _Source, span: tuple[int, int | None, int, float],
 def _end(source: _Source, first: int, to: int | None, every: int, fps: float) -> int:
     """The tick before which a film ends."""
     _refuse_below({"--from": (first, 0), "--every": (every, 1), "--fps": (fps, 1)})
-    most = source.ticks if source.ticks is not None else max(RANDOM_TICKS, to or 0)
+    most = source.ticks + 1 if source.ticks is not None else max(RANDOM_TICKS, to or 0)
     last = most if to is None else to
     if not first < last <= most:
-        raise ValueError(f"expected --from below --to and at most {most}, the ticks there are, got {first} and {last}")
+        raise ValueError(
+            f"expected --from below --to and at most {most}, the moments there are, got {first} and {last}"
+        )
     return last
 
 

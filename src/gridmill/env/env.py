@@ -188,6 +188,13 @@ class Env:
         size = self.num_rows // self.lanes
         return slice(lane * size, (lane + 1) * size)
 
+    def hold_ended(self) -> None:
+        """From now on a world whose episode ends stays as its last tick left it, to be looked at.
+
+        Until it is reset or restored, `step`, `send` and `save` are refused.
+        """
+        self._batch.hold_ended()
+
     def close(self) -> None:
         """Join the threads and free the worlds. Arrays someone holds stay readable."""
         self._batch.close()

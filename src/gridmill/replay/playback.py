@@ -21,7 +21,8 @@ MOST_FAILURES = 4  # keyframes of no use, after which no other is tried
 
 
 class Playback:
-    """A world that plays the actions of a branch from tick 0 on. `env` is at `tick`, before that tick's actions.
+    """A world that plays the actions of a branch from tick 0 on. `env` is at `tick`, before that tick's actions; at
+    the end, after the last ones, also if they ended the episode.
 
     `options` go to `make`; with a teacher, who remembers what was before, keyframes are not used.
     """
@@ -32,8 +33,9 @@ class Playback:
         self.end = len(self.actions)
         self.path = tape.path(branch)
         self.env = world_of(tape, **options)
+        self.env.hold_ended()
         self.tick = 0
-        self.ended = False  # whether the last step ended the episode: then the world is a new one
+        self.ended = False  # whether the last step ended the episode: then the world stays as that left it
         self._hashes: dict[int, str] = {}
         self._frames: list[Keyframe] = []
         self._failures = 0  # keyframes that were tried and could not be believed
@@ -59,6 +61,8 @@ class Playback:
         """Go to the moment before a tick, over the nearest keyframe that holds what its hash says."""
         if not 0 <= tick <= self.end:
             raise ReplayError(f"replay: expected a tick in [0, {self.end}], got {tick}")
+        if tick == self.tick:
+            return
         if not self._by_keyframe(tick) and (tick < self.tick or self.ended):
             self.env.reset(self.tape.seed)
             self.tick, self.ended = 0, False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -169,10 +171,17 @@ class Replay:
 
     def play(self, branch: int = 0) -> Generator[Env, None, None]:
         """The world before each of its ticks; what it shows is valid until the next one is asked for."""
+        with closing(self.moments(branch)) as shown:
+            yield from islice(shown, self.branch(branch).end)
+
+    def moments(self, branch: int = 0) -> Generator[Env, None, None]:
+        """The same, and then the world as the last tick left it: one more than there are ticks."""
         from gridmill.replay.playback import Playback
 
         with Playback(self, branch) as playback:
-            while playback.tick < playback.end:
+            while True:
                 playback.compare()
                 yield playback.env
+                if playback.tick == playback.end:
+                    return
                 playback.step()

@@ -155,6 +155,7 @@ class Evaluator:
         if often > 0 and epoch - self._last_replay >= often:
             self._last_replay = epoch
             words += ["--replay", str(self.folder / "replays" / f"epoch-{epoch:08d}{SUFFIX}")]
+            words += ["--replay-weights"] if self.run.evaluation.replay_weights else []
         # Files, not pipes: nobody reads before the end, and a full pipe would stop the writer for good.
         with ExitStack() as files:
             out, err = (files.enter_context(tempfile.TemporaryFile()) for _ in range(2))

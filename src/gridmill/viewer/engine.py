@@ -1,8 +1,8 @@
 """The engine that pages run: where its WebAssembly module is, and how a checkout makes it.
 
-A wheel has the module inside if it was made of a checkout that had it. A checkout builds it (`make viewer`, or here at
-the first use) with the compiler of `pip install ziglang`, and again when native/ is newer: a page with another engine
-than Python would find differences where there are none.
+A wheel has the module inside: its build makes it (GRIDMILL_PAGES in CMakeLists.txt). A checkout builds it (`make
+viewer`, or here at the first use) with the compiler of `pip install ziglang`, and again when native/ is newer: a page
+with another engine than Python would find differences where there are none.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def path() -> Path:
     state = "older than native/" if MODULE.exists() else "not there"
     if not BUILDER.exists():
         raise EngineMissing(
-            f"viewer: expected the engine of pages in `{MODULE}`, but this install was made without one; "
-            "in a checkout of gridmill, `make viewer` builds it (and a wheel made after that has it)"
+            f"viewer: expected the engine of pages in `{MODULE}`, but this install was made without one "
+            "(GRIDMILL_PAGES=OFF); install a wheel made with it, or a checkout, where `make viewer` builds it"
         )
     if importlib.util.find_spec("ziglang") is None:
         raise EngineMissing(

@@ -21,7 +21,8 @@ SHEETS = ("style.css", "panels.css")
 MOST_FILES = 2  # side by side
 # The script is packed too. Unpacked it is an inline script like others: it runs because its hash is named.
 UNPACK = """(async () => {
-  const bytes = Uint8Array.from(atob(document.getElementById("data-script").textContent), (c) => c.charCodeAt(0));
+  const text = document.getElementById("data-script").textContent;
+  const bytes = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const script = document.createElement("script");
   script.textContent = await new Response(stream).text();

@@ -47,6 +47,7 @@ class Table:
         """Until the keys or the episode end, or Ctrl-C; the replay, or None if nothing was done."""
         with make(self.game, num_worlds=1, seed=self.seed, masks=True) as env, suppress(KeyboardInterrupt):
             env.reset()
+            env.hold_ended()
             answer = self._others(env)
             for key in self._shown(keys, env, out):
                 if key == "q":
@@ -60,6 +61,8 @@ class Table:
                 self.actions.append(as_taken(actions, env.num_actions))
                 self.reward += float(env.rewards[self.agent])
                 if env.terminals[0] or env.truncations[0]:
+                    self.said = "the episode is over"
+                    out.write(CLEAR + self._picture(env) + "\n")
                     break
         if not self.actions:
             return None

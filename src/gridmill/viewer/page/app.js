@@ -196,7 +196,7 @@ export class App {
   takeOver(agent, name) {
     const {track, pane} = this;
     const {branch} = track;
-    const at = Math.min(this.tick, track.last);
+    const at = Math.min(this.tick, track.lastOpen);
     if (branch.live && at >= branch.ticks && branch.own.length === 0) {
       if (agent === "*") for (const key of Object.keys(branch.who)) delete branch.who[key];
       branch.who[agent] = name;

@@ -8,6 +8,8 @@ import {faded, resourceColour} from "./palette.js";
 
 const TAU = Math.PI * 2;
 
+const COST_PLACES = [0.62, 0.75, 0.5, 0.88]; // of the way to the next sector
+
 export class BeltMap {
   constructor(canvas, camera, info) {
     Object.assign(this, {canvas, camera, info});
@@ -56,6 +58,7 @@ export class BeltMap {
     const here = this.seen.ship.sector;
     for (const link of this.links) this.drawLink(link, link.from === here || link.to === here);
     for (const sector of this.seen.sectors) this.drawSector(sector, sector.id === here);
+    this.drawCosts(here);
     this.drawShip(share, selected === 0);
     if (age < 1) for (const reward of this.gains) this.drawGain(reward, share, age);
   }
@@ -85,7 +88,23 @@ export class BeltMap {
     c.setLineDash(near ? [] : [size * 0.18, size * 0.14]);
     c.stroke();
     c.setLineDash([]);
-    if (near && size > 13) tag(c, (a.x + b.x) / 2, (a.y + b.y) / 2, `${link.time} t · ${Math.round(link.fuel)} fuel`, Math.max(9.5, Math.min(12, size * 0.3)));
+  }
+
+  /** What the ways from here cost, each where its words cover no others; one that finds no place goes without. */
+  drawCosts(here) {
+    if (this.size <= 13) return;
+    const taken = [];
+    for (const link of this.links) {
+      if (link.from !== here && link.to !== here) continue;
+      const a = this.screen(this.plan.where.get(here));
+      const b = this.screen(this.plan.where.get(link.from === here ? link.to : link.from));
+      const text = `${link.time} t · ${Math.round(link.fuel)} fuel`;
+      const free = COST_PLACES.map((share) => ({x: a.x + (b.x - a.x) * share, y: a.y + (b.y - a.y) * share}))
+        .find((at) => taken.every((other) => Math.abs(at.x - other.x) > 98 || Math.abs(at.y - other.y) > 18));
+      if (!free) continue;
+      taken.push(free);
+      tag(this.c, free.x, free.y, text, 12);
+    }
   }
 
   drawSector(sector, here) {
@@ -105,7 +124,7 @@ export class BeltMap {
     else this.drawField(sector, at, r, here);
     if (size > 13) {
       c.fillStyle = sector.seen || sector.type === "station" ? "rgba(232,238,250,.92)" : "rgba(200,210,230,.5)";
-      c.font = `600 ${Math.max(10, Math.min(13, size * 0.34))}px system-ui, sans-serif`;
+      c.font = `600 ${Math.max(12, Math.min(13, size * 0.34))}px system-ui, sans-serif`;
       c.textAlign = "center";
       c.textBaseline = "top";
       const name = sector.type === "station" ? "Station" : `${sector.type === "hazard" ? "⚠ " : ""}${sector.id}`;

@@ -52,6 +52,7 @@ export function joined(parts) {
 }
 
 export function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text.trim());
   const raw = atob(text.trim());
   const out = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i += 1) out[i] = raw.charCodeAt(i);

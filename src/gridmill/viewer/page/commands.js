@@ -53,7 +53,7 @@ export class Commands {
       this.app.select(recording.agents === 1 ? 0 : -1);
       this.app.seek(0);
     }
-    await this.addKeyframes(recording);
+    this.addKeyframes(recording); // behind the first picture
     return recording;
   }
 
@@ -61,6 +61,10 @@ export class Commands {
   async openStart({files = [], game = null, play = null}) {
     for (const [i, file] of files.slice(0, 2).entries()) {
       await this.guarded(file.name, async () => this.openBytes(await fileBytes(file), file.name, i));
+    }
+    if (this.app.active > 0) {
+      this.app.active = 0;
+      this.app.changed();
     }
     if (!game) return;
     await this.guarded(game.names?.game ?? "game", async () => {
@@ -83,7 +87,7 @@ export class Commands {
         const {track} = pane;
         if (!track || tick <= track.ledger.end) continue;
         try {
-          track.keep(tick, await recording.blocks.read(state, null, "$.keyframes"), false);
+          track.states.keepOther(tick, await recording.blocks.read(state, null, "$.keyframes"));
         } catch {
           return; // seeking is slower without it, and nothing else
         }

@@ -8,6 +8,8 @@
 // The same code runs in browsers and in node from 20 on, and needs nothing. Everything that is refused is an EngineError
 // whose message is one line. Arrays are copies: what a caller holds does not change behind its back.
 
+import { Host, NOT_SUPPORTED } from "./wasi.js";
+
 export class EngineError extends Error {
   constructor(message) {
     super(message);
@@ -154,7 +156,8 @@ class World {
   }
 
   // One tick. A world whose episode ended is reset at once: `ended` is true, `rewards`, `terminals`, `truncations` and
-  // `finalObs` are of the step that ended it, and everything else shows the next episode.
+  // `finalObs` are of the step that ended it, and everything else shows the next episode. After holdEnded() it stays as
+  // that step left it, to be looked at, until it is reset or restored.
   step(actions) {
     this._live();
     const { numAgents } = this.info;
@@ -165,6 +168,10 @@ class World {
     new Int32Array(this._calls.memory, at, numAgents).set(actions);
     this._ask("step");
     this._readClock();
+  }
+
+  holdEnded() {
+    this._ask("hold_ended");
   }
 
   _readClock() {
@@ -231,12 +238,24 @@ class World {
     return crc32(left).toString(16).padStart(16, "0");
   }
   save() {
+    return this.saved((bytes) => bytes.slice());
+  }
+  // What `read` makes of the state's bytes where they are, which is only until the next call.
+  saved(read) {
     this._ask("save");
-    return this._calls.bytes();
+    return read(this._calls.view());
   }
   restore(bytes) {
+    if (!(bytes instanceof Uint8Array)) throw new EngineError("expected a Uint8Array, got something else");
+    this.restoreFrom(bytes.length, (room) => room.set(bytes));
+  }
+  // The same of `size` bytes that `write` puts where they are wanted.
+  restoreFrom(size, write) {
     this._live();
-    this._calls.with([bytes], (...given) => this._ask("restore", ...given));
+    this._calls.room(size, (at) => {
+      write(new Uint8Array(this._calls.memory, at, size));
+      this._ask("restore", at, size);
+    });
     this._readClock();
   }
 
@@ -258,16 +277,8 @@ class World {
 
   // Where the agents of a grid are: row * width + col of each. Cheap enough for every tick.
   cells() {
-    this._ask("objects");
-    const numbers = this._calls.int32s();
-    const out = new Uint32Array(this.info.numAgents);
-    for (let at = 0; at < numbers.length;) {
-      const agent = numbers[at + 6];
-      if (agent >= 0) out[agent] = numbers[at + 2] * this.info.width + numbers[at + 3];
-      at += 13 + numbers[at + 12];  // the tags
-      at += 1 + 2 * numbers[at];  // the inventory
-    }
-    return out;
+    this._ask("cells");
+    return this._calls.uint32s();
   }
 
   // Running statistics of this episode: {name: Float64Array[numAgents]}.
@@ -386,29 +397,35 @@ class Calls {
 
   // Calls with texts or bytes put into the module's memory: each becomes its place and its size.
   with(items, call) {
-    const taken = [];
+    if (items.length === 0) return call();
+    const [item, ...others] = items;
+    const bytes = typeof item === "string" ? new TextEncoder().encode(item) : item;
+    if (!(bytes instanceof Uint8Array)) throw new EngineError("expected a Uint8Array, got something else");
+    return this.room(bytes.length, (at) => {
+      new Uint8Array(this.memory, at, bytes.length).set(bytes);
+      return this.with(others, (...rest) => call(at, bytes.length, ...rest));
+    });
+  }
+
+  // Calls with the place of so many bytes of the module's memory, and frees them.
+  room(size, call) {
+    if (size > MOST_BYTES) throw new EngineError(`expected at most ${MOST_BYTES} bytes, got ${size}`);
+    const at = this.pointer("alloc", size);
+    if (at === 0) throw new EngineError("not enough memory for this in the page");
     try {
-      for (const item of items) {
-        const bytes = typeof item === "string" ? new TextEncoder().encode(item) : item;
-        if (!(bytes instanceof Uint8Array)) throw new EngineError("expected a Uint8Array, got something else");
-        if (bytes.length > MOST_BYTES) {
-          throw new EngineError(`expected at most ${MOST_BYTES} bytes, got ${bytes.length}`);
-        }
-        const at = this.pointer("alloc", bytes.length);
-        if (at === 0) throw new EngineError("not enough memory for this in the page");
-        taken.push(at, bytes.length);
-        new Uint8Array(this.memory, at, bytes.length).set(bytes);
-      }
-      return call(...taken);
+      return call(at);
     } finally {
-      for (let i = 0; i < taken.length && !this._broken; i += 2) this.plain("free", taken[i]);
+      if (!this._broken) this.plain("free", at);
     }
   }
 
   // What the last call left, in several readings.
-  bytes() {
+  view() {
     const at = this.pointer("result");
-    return new Uint8Array(this.memory, at, this.pointer("result_size")).slice();
+    return new Uint8Array(this.memory, at, this.pointer("result_size"));
+  }
+  bytes() {
+    return this.view().slice();
   }
   text() {
     return new TextDecoder().decode(this.bytes());
@@ -427,63 +444,6 @@ class Calls {
   }
   hash() {
     return new DataView(this.bytes().buffer).getBigUint64(0, true).toString(16).padStart(16, "0");
-  }
-}
-
-// ---- what the module asks of its host: a clock, and little else (WASI preview 1)
-
-const NOT_SUPPORTED = 52;
-const BAD_DESCRIPTOR = 8;
-
-class Host {
-  constructor() {
-    this.memory = null;
-  }
-  get _view() {
-    return new DataView(this.memory.buffer);
-  }
-  clock_time_get(id, precision, at) {
-    this._view.setBigUint64(at, BigInt(Math.round(globalThis.performance.now() * 1e6)), true);
-    return 0;
-  }
-  environ_sizes_get(count, size) {
-    this._view.setUint32(count, 0, true);
-    this._view.setUint32(size, 0, true);
-    return 0;
-  }
-  environ_get() {
-    return 0;
-  }
-  args_sizes_get(count, size) {
-    return this.environ_sizes_get(count, size);
-  }
-  args_get() {
-    return 0;
-  }
-  // The core never prints; what a library has to say before it gives up is dropped.
-  fd_write(descriptor, vectors, count, written) {
-    let size = 0;
-    for (let i = 0; i < count; ++i) size += this._view.getUint32(vectors + 8 * i + 4, true);
-    this._view.setUint32(written, size, true);
-    return 0;
-  }
-  fd_read() {
-    return BAD_DESCRIPTOR;
-  }
-  fd_close() {
-    return BAD_DESCRIPTOR;
-  }
-  fd_seek() {
-    return BAD_DESCRIPTOR;
-  }
-  fd_fdstat_get() {
-    return BAD_DESCRIPTOR;
-  }
-  fd_prestat_get() {
-    return BAD_DESCRIPTOR;
-  }
-  proc_exit(code) {
-    throw new Error(`it left with ${code}`);
   }
 }
 

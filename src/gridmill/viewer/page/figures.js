@@ -161,7 +161,7 @@ export function standard(c, x, y, size, colour) {
 export function gain(c, x, y, size, text, age, good) {
   c.save();
   c.globalAlpha = 1 - age * age;
-  c.font = `700 ${Math.max(11, size * 0.34)}px system-ui, sans-serif`;
+  c.font = `700 ${Math.max(12, size * 0.34)}px system-ui, sans-serif`;
   c.textAlign = "center";
   c.lineWidth = 3;
   c.strokeStyle = "rgba(10,12,18,.8)";

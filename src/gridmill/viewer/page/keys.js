@@ -3,8 +3,14 @@
 const DIRECTIONS = {
   ArrowUp: "north", ArrowDown: "south", ArrowLeft: "west", ArrowRight: "east",
   Numpad8: "north", Numpad2: "south", Numpad4: "west", Numpad6: "east", Numpad7: "northwest", Numpad9: "northeast", Numpad1: "southwest", Numpad3: "southeast",
-  KeyY: "northwest", KeyU: "northeast", KeyB: "southwest", KeyM: "southeast",
+  y: "northwest", u: "northeast", b: "southwest", m: "southeast",
 };
+
+/** What a key means: the letter on it, large or small; where keys have no Latin letters, the one that is usual there. */
+function keyOf({key, code}) {
+  if (/^[^\x00-\x7f]$/.test(key) && /^Key[A-Z]$/.test(code)) return code[3].toLowerCase();
+  return key.length === 1 ? key.toLowerCase() : key;
+}
 
 export class Keys {
   constructor(app, commands) {
@@ -38,18 +44,19 @@ export class Keys {
       if (action >= 0) app.act(action);
       return action >= 0;
     };
-    const direction = DIRECTIONS[event.code] ?? DIRECTIONS[event.key];
+    const key = keyOf(event);
+    const direction = DIRECTIONS[event.code] ?? DIRECTIONS[key];
     if (direction) {
       if (names.includes("left")) return act({west: "left", east: "right"}[direction] ?? "stay");
       return act(`move_${direction}`);
     }
-    if (event.key === " " && !app.playing) {
+    if (key === " " && !app.playing) {
       app.act(app.track.players.idle);
       return true;
     }
-    if (event.key === "x") return act("attack_nearest") || act("attack_0");
-    if (event.key === "z") return act("swap");
-    if (event.key === "v") {
+    if (key === "x") return act("attack_nearest") || act("attack_0");
+    if (key === "z") return act("swap");
+    if (key === "v") {
       const {vibes} = app.track.info;
       if (!vibes?.length) return false;
       this.vibe = (this.vibe + 1) % vibes.length;
@@ -79,13 +86,13 @@ export class Keys {
       ArrowUp: () => camera.pan(0, 40), ArrowDown: () => camera.pan(0, -40),
       w: () => app.toggleOverlay("window"), r: () => app.toggleOverlay("trail"), h: () => app.toggleOverlay("heat"), a: () => app.toggleOverlay("areas"),
       s: () => this.commands.save(), c: () => this.commands.compare(),
-    }[event.key];
+    }[keyOf(event)];
     if (does) does();
     return Boolean(does);
   }
 
   global(event) {
-    const does = {o: this.commands.open, d: this.commands.theme, "?": this.commands.help}[event.key];
+    const does = {o: this.commands.open, d: this.commands.theme, "?": this.commands.help}[keyOf(event)];
     if (does) does();
     else if (/^[1-5]$/.test(event.key)) this.commands.tab(Number(event.key) - 1);
     else return false;

@@ -41,14 +41,13 @@ export class Ledger {
     let sum = this.totalAt(tick - 1);
     for (const reward of rewards) sum += reward;
     this.total.push(sum);
-    if (this.cells) this.cells.push(world.ended && this.cells.length ? this.cells.row(this.cells.length - 1).slice() : world.cells());
+    if (this.cells) this.cells.push(world.cells());
     else this.addSeries(world);
-    if (!world.ended && (tick + 1) % this.sampling === 0) this.look(world, tick);
+    if ((tick + 1) % this.sampling === 0) this.look(world, tick);
     if (world.ended) this.mark(tick + 1, "end", -1, "episode ends");
   }
 
   addSeries(world) {
-    if (world.ended) return;
     for (const [name, value] of Object.entries(seriesOf(world))) {
       if (!this.series.has(name)) this.series.set(name, []);
       this.series.get(name)[this.rewards.length] = value; // the state after this tick

@@ -1,6 +1,9 @@
 // Unpacking LZMA, which holds the engine of an exported page in two thirds of what gzip needs, and which browsers do not
 // know. This reads the old container (13 bytes: properties, dictionary, size) that Python's `lzma` writes as
 // FORMAT_ALONE. Our own data only: what is wrong with it is an error, and it never writes beyond the size it is given.
+//
+// A page waits for this, so it is written to be compiled well: the range coder's two numbers need all 32 bits, which a
+// field of an object holds on the heap, so they live in a typed array, and in local variables where bits come in rows.
 
 import {FileError} from "./bytes.js";
 
@@ -8,192 +11,178 @@ const TOP = 2 ** 24;
 const STATES = 12;
 const END_SLOT = 14; // of distances, after which bits have no model of their own
 const SHORTEST = 2; // of a match
+const RANGE = 0; // places in the coder's array
+const CODE = 1;
+const AT = 2;
 
-/** Bits from the range coder; a model is one number in an array of probabilities. */
-class Bits {
-  constructor(bytes, at) {
-    this.bytes = bytes;
-    this.at = at + 1; // the first byte is always 0
-    this.range = 0xffffffff;
-    this.code = 0;
-    for (let i = 0; i < 4; i += 1) this.code = ((this.code << 8) | bytes[this.at++]) >>> 0;
-  }
-
-  bit(models, index) {
-    const model = models[index];
-    const bound = (this.range >>> 11) * model;
-    let bit;
-    if (this.code < bound) {
-      this.range = bound;
-      models[index] = model + ((2048 - model) >> 5);
-      bit = 0;
-    } else {
-      this.range -= bound;
-      this.code -= bound;
-      models[index] = model - (model >> 5);
-      bit = 1;
-    }
-    if (this.range < TOP) this.refill();
-    return bit;
-  }
-
-  refill() {
-    this.range = (this.range << 8) >>> 0;
-    this.code = ((this.code << 8) | this.bytes[this.at++]) >>> 0;
-  }
-
-  /** Bits that are as often 0 as 1. */
-  direct(count) {
-    let value = 0;
-    for (let i = 0; i < count; i += 1) {
-      this.range >>>= 1;
-      const bit = this.code >= this.range ? 1 : 0;
-      if (bit) this.code -= this.range;
-      value = value * 2 + bit;
-      if (this.range < TOP) this.refill();
-    }
-    return value;
-  }
-
-  /** A number of `count` bits, the highest first, each with a model that depends on those before. */
-  tree(models, from, count) {
-    let node = 1;
-    for (let i = 0; i < count; i += 1) node = node * 2 + this.bit(models, from + node);
-    return node - (1 << count);
-  }
-
-  /** The same, the lowest bit first. */
-  reverse(models, from, count) {
-    let [node, value] = [1, 0];
-    for (let i = 0; i < count; i += 1) {
-      const bit = this.bit(models, from + node);
-      node = node * 2 + bit;
-      value += bit << i;
-    }
-    return value;
-  }
-}
-
-function models(count) {
-  return new Uint16Array(count).fill(1024);
-}
-
-/** Lengths of matches: short, middle and long ones. */
-class Lengths {
-  constructor() {
-    this.choice = models(2);
-    this.short = models(16 << 3);
-    this.middle = models(16 << 3);
-    this.long = models(256);
-  }
-
-  read(bits, position) {
-    if (bits.bit(this.choice, 0) === 0) return bits.tree(this.short, position << 3, 3);
-    if (bits.bit(this.choice, 1) === 0) return 8 + bits.tree(this.middle, position << 3, 3);
-    return 16 + bits.tree(this.long, 0, 8);
-  }
-}
+// Models are numbers in one array; where each kind begins.
+const IS_MATCH = 0;
+const IS_REP = IS_MATCH + (STATES << 4);
+const IS_REP0 = IS_REP + STATES;
+const IS_REP1 = IS_REP0 + STATES;
+const IS_REP2 = IS_REP1 + STATES;
+const IS_LONG = IS_REP2 + STATES;
+const SLOTS = IS_LONG + (STATES << 4);
+const MIDDLE = SLOTS + (4 << 6);
+const ALIGNED = MIDDLE + 115;
+const LENGTHS = ALIGNED + 16; // two choices, 16 short trees, 16 middle ones, a long one
+const REP_LENGTHS = LENGTHS + 2 + 128 + 128 + 256;
+const LITERALS = REP_LENGTHS + 2 + 128 + 128 + 256;
 
 /** The bytes behind an LZMA stream, of which there must be at most `most`. */
 export function unlzma(bytes, most) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < 18 || bytes[0] >= 225) throw new FileError("lzma: expected a stream, got something else");
   const known = view.getUint32(9, true) === 0xffffffff ? -1 : view.getUint32(5, true);
-  return new Unpacking(bytes, known < 0 ? most : Math.min(known, most)).run();
+  const out = new Uint8Array(known < 0 ? most : Math.min(known, most));
+  return out.subarray(0, run(bytes, out));
 }
 
-class Unpacking {
-  constructor(bytes, room) {
-    const properties = bytes[0];
-    this.lc = properties % 9;
-    this.lp = Math.floor(properties / 9) % 5;
-    this.pbMask = (1 << Math.floor(properties / 45)) - 1;
-    this.bits = new Bits(bytes, 13);
-    this.out = new Uint8Array(room);
-    this.size = 0;
-    this.literals = models(0x300 << (this.lc + this.lp));
-    this.isMatch = models(STATES << 4);
-    this.isRep = models(STATES);
-    this.isRep0 = models(STATES);
-    this.isRep1 = models(STATES);
-    this.isRep2 = models(STATES);
-    this.isLong = models(STATES << 4);
-    this.slots = models(4 << 6);
-    this.middle = models(115);
-    this.aligned = models(16);
-    this.lengths = new Lengths();
-    this.repLengths = new Lengths();
-  }
-
-  run() {
-    const {bits} = this;
-    let state = 0;
-    let [d0, d1, d2, d3] = [0, 0, 0, 0];
-    while (this.size < this.out.length) {
-      const position = this.size & this.pbMask;
-      if (bits.bit(this.isMatch, (state << 4) + position) === 0) {
-        this.literal(state, d0);
-        state = state < 4 ? 0 : state < 10 ? state - 3 : state - 6;
-        continue;
-      }
-      let length;
-      if (bits.bit(this.isRep, state) === 0) {
-        [d3, d2, d1] = [d2, d1, d0];
-        length = this.lengths.read(bits, position);
-        state = state < 7 ? 7 : 10;
-        d0 = this.distance(length);
-        if (d0 === 0xffffffff) break; // the mark of the end
-      } else {
-        if (bits.bit(this.isRep0, state) === 0) {
-          if (bits.bit(this.isLong, (state << 4) + position) === 0) {
-            state = state < 7 ? 9 : 11;
-            this.copy(d0, 1);
-            continue;
-          }
-        } else if (bits.bit(this.isRep1, state) === 0) [d0, d1] = [d1, d0];
-        else if (bits.bit(this.isRep2, state) === 0) [d0, d1, d2] = [d2, d0, d1];
-        else [d0, d1, d2, d3] = [d3, d0, d1, d2];
-        length = this.repLengths.read(bits, position);
-        state = state < 7 ? 8 : 11;
-      }
-      this.copy(d0, length + SHORTEST);
+/** Fills `out`; how much of it was filled. */
+function run(bytes, out) {
+  const properties = bytes[0];
+  const lc = properties % 9;
+  const lpMask = (1 << (Math.floor(properties / 9) % 5)) - 1;
+  const pbMask = (1 << Math.floor(properties / 45)) - 1;
+  const models = new Uint16Array(LITERALS + (0x300 << (lc + 4))).fill(1024);
+  const coder = new Uint32Array([0xffffffff, new DataView(bytes.buffer, bytes.byteOffset + 14, 4).getUint32(0), 18]);
+  let [state, size, d0, d1, d2, d3] = [0, 0, 0, 0, 0, 0];
+  while (size < out.length) {
+    const position = size & pbMask;
+    if (bit(bytes, coder, models, IS_MATCH + (state << 4) + position) === 0) {
+      const before = size > 0 ? out[size - 1] : 0;
+      const from = LITERALS + 0x300 * (((size & lpMask) << lc) + (before >> (8 - lc)));
+      out[size] = state < 7 ? tree(bytes, coder, models, from, 8) : guessed(bytes, coder, models, from, out[size - d0 - 1]);
+      size += 1;
+      state = state < 4 ? 0 : state < 10 ? state - 3 : state - 6;
+      continue;
     }
-    return this.out.subarray(0, this.size);
-  }
-
-  /** One byte as it is; after a match the byte that would have gone on helps to guess it. */
-  literal(state, d0) {
-    const {bits, out} = this;
-    const before = this.size > 0 ? out[this.size - 1] : 0;
-    const from = 0x300 * (((this.size & ((1 << this.lp) - 1)) << this.lc) + (before >> (8 - this.lc)));
-    let symbol = 1;
-    if (state >= 7) {
-      let guess = out[this.size - d0 - 1];
-      while (symbol < 0x100) {
-        const hint = (guess >> 7) & 1;
-        guess <<= 1;
-        const bit = bits.bit(this.literals, from + ((1 + hint) << 8) + symbol);
-        symbol = symbol * 2 + bit;
-        if (bit !== hint) break;
-      }
+    let length = SHORTEST;
+    if (bit(bytes, coder, models, IS_REP + state) === 0) {
+      d3 = d2;
+      d2 = d1;
+      d1 = d0;
+      length += lengthOf(bytes, coder, models, LENGTHS, position);
+      state = state < 7 ? 7 : 10;
+      d0 = distanceOf(bytes, coder, models, length - SHORTEST);
+      if (d0 === 0xffffffff) break; // the mark of the end
+    } else {
+      let short = false;
+      if (bit(bytes, coder, models, IS_REP0 + state) === 0) short = bit(bytes, coder, models, IS_LONG + (state << 4) + position) === 0;
+      else if (bit(bytes, coder, models, IS_REP1 + state) === 0) [d0, d1] = [d1, d0];
+      else if (bit(bytes, coder, models, IS_REP2 + state) === 0) [d0, d1, d2] = [d2, d0, d1];
+      else [d0, d1, d2, d3] = [d3, d0, d1, d2];
+      if (short) length = 1;
+      else length += lengthOf(bytes, coder, models, REP_LENGTHS, position);
+      state = short ? (state < 7 ? 9 : 11) : state < 7 ? 8 : 11;
     }
-    while (symbol < 0x100) symbol = symbol * 2 + bits.bit(this.literals, from + symbol);
-    out[this.size++] = symbol & 0xff;
+    if (d0 >= size) throw new FileError("lzma: a match reaches back beyond the beginning");
+    const end = Math.min(out.length, size + length);
+    for (; size < end; size += 1) out[size] = out[size - d0 - 1];
   }
+  return size;
+}
 
-  distance(length) {
-    const {bits} = this;
-    const slot = bits.tree(this.slots, Math.min(length, 3) << 6, 6);
-    if (slot < 4) return slot;
-    const count = (slot >> 1) - 1;
-    const base = (2 | (slot & 1)) * 2 ** count;
-    if (slot < END_SLOT) return base + bits.reverse(this.middle, base - slot, count);
-    return base + bits.direct(count - 4) * 16 + bits.reverse(this.aligned, 0, 4);
+/** One bit from the range coder, by a model that learns from it. */
+function bit(bytes, coder, models, index) {
+  const model = models[index];
+  const range = coder[RANGE];
+  const code = coder[CODE];
+  const bound = (range >>> 11) * model;
+  const one = code >= bound ? 1 : 0;
+  let left = one ? range - bound : bound;
+  let rest = one ? code - bound : code;
+  models[index] = one ? model - (model >> 5) : model + ((2048 - model) >> 5);
+  if (left < TOP) {
+    left <<= 8;
+    rest = (rest << 8) | bytes[coder[AT]++];
   }
+  coder[RANGE] = left;
+  coder[CODE] = rest;
+  return one;
+}
 
-  copy(distance, length) {
-    if (distance >= this.size) throw new FileError("lzma: a match reaches back beyond the beginning");
-    const end = Math.min(this.out.length, this.size + length);
-    for (let from = this.size - distance - 1; this.size < end; from += 1) this.out[this.size++] = this.out[from];
+/** A number of `count` bits, the highest first, each with a model that depends on those before. */
+function tree(bytes, coder, models, from, count) {
+  let node = 1;
+  let range = coder[RANGE];
+  let code = coder[CODE];
+  for (let i = 0; i < count; i += 1) {
+    const model = models[from + node];
+    const bound = (range >>> 11) * model;
+    if (code < bound) {
+      range = bound;
+      models[from + node] = model + ((2048 - model) >> 5);
+      node <<= 1;
+    } else {
+      range -= bound;
+      code -= bound;
+      models[from + node] = model - (model >> 5);
+      node = (node << 1) | 1;
+    }
+    if (range < TOP) {
+      range = (range << 8) >>> 0;
+      code = ((code << 8) | bytes[coder[AT]++]) >>> 0;
+    }
   }
+  coder[RANGE] = range;
+  coder[CODE] = code;
+  return node - (1 << count);
+}
+
+/** The same, the lowest bit first. */
+function reverse(bytes, coder, models, from, count) {
+  let [node, value] = [1, 0];
+  for (let i = 0; i < count; i += 1) {
+    const one = bit(bytes, coder, models, from + node);
+    node = (node << 1) | one;
+    value |= one << i;
+  }
+  return value;
+}
+
+/** A byte after a match: the one that would have gone on helps to guess it, as long as it is right. */
+function guessed(bytes, coder, models, from, guess) {
+  let symbol = 1;
+  for (let left = 7; left >= 0; left -= 1) {
+    const hint = (guess >> left) & 1;
+    const one = bit(bytes, coder, models, from + ((1 + hint) << 8) + symbol);
+    symbol = (symbol << 1) | one;
+    if (one === hint) continue;
+    while (symbol < 0x100) symbol = (symbol << 1) | bit(bytes, coder, models, from + symbol);
+    break;
+  }
+  return symbol & 0xff;
+}
+
+/** Lengths of matches: short, middle and long ones. */
+function lengthOf(bytes, coder, models, from, position) {
+  if (bit(bytes, coder, models, from) === 0) return tree(bytes, coder, models, from + 2 + (position << 3), 3);
+  if (bit(bytes, coder, models, from + 1) === 0) return 8 + tree(bytes, coder, models, from + 130 + (position << 3), 3);
+  return 16 + tree(bytes, coder, models, from + 258, 8);
+}
+
+function distanceOf(bytes, coder, models, length) {
+  const slot = tree(bytes, coder, models, SLOTS + (Math.min(length, 3) << 6), 6);
+  if (slot < 4) return slot;
+  const count = (slot >> 1) - 1;
+  const base = (2 | (slot & 1)) * 2 ** count;
+  if (slot < END_SLOT) return base + reverse(bytes, coder, models, MIDDLE + base - slot, count);
+  return base + direct(bytes, coder, count - 4) * 16 + reverse(bytes, coder, models, ALIGNED, 4);
+}
+
+/** Bits that are as often 0 as 1. */
+function direct(bytes, coder, count) {
+  let value = 0;
+  for (let i = 0; i < count; i += 1) {
+    coder[RANGE] >>>= 1;
+    const one = coder[CODE] >= coder[RANGE] ? 1 : 0;
+    if (one) coder[CODE] -= coder[RANGE];
+    value = value * 2 + one;
+    if (coder[RANGE] < TOP) {
+      coder[RANGE] <<= 8;
+      coder[CODE] = (coder[CODE] << 8) | bytes[coder[AT]++];
+    }
+  }
+  return value;
 }

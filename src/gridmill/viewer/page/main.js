@@ -71,7 +71,10 @@ function build(app, commands, cards) {
   app.on("branch", () => titles(app));
   app.on("select", () => app.selected >= 0 && sidebar.shown === 2 && sidebar.open(0));
   app.on("fault", (reason) => faulty(app, cards, reason));
-  app.on("frame", () => showBanner(app, banner));
+  app.on("frame", () => {
+    showBanner(app, banner);
+    for (const pane of app.panes) pane.node.classList.toggle("active", pane === app.pane);
+  });
   app.on("over", () => cards.notice("The episode is over. Save it (S), or go back and try something else."));
   new Keys(app, commands);
   onDrop(document.body, (files) => commands.openFiles(files));

@@ -5,6 +5,8 @@ import {css, el, figure, fill, fitted, plain} from "./dom.js";
 import {agentColour} from "./palette.js";
 import {titleOf} from "./players.js";
 
+const MOST_ROWS = 200;
+
 export class BranchPanel {
   constructor(app, commands) {
     this.app = app;
@@ -35,7 +37,9 @@ export class BranchPanel {
     const key = recording.branches.map((branch) => [branch.name, branch.ticks, pane.tracks.get(branch)?.ledger.end]).join() + recording.branches.indexOf(app.track.branch);
     if (key !== this.key) {
       this.key = key;
-      fill(this.list, recording.branches.map((branch, i) => this.row(branch, i)));
+      const rows = [...recording.branches.entries()].filter(([i, branch]) => i < MOST_ROWS || branch.live || branch === app.track.branch);
+      const left = recording.branches.length - rows.length;
+      fill(this.list, rows.map(([i, branch]) => this.row(branch, i)), left > 0 && el("li", {class: "soft"}, `and ${figure(left)} more in the file`));
       fill(this.said, this.compared());
     }
     this.draw();
@@ -48,7 +52,7 @@ export class BranchPanel {
     chip.style.background = agentColour(i);
     let depth = 0;
     for (let up = branch.parent; up; up = up.parent) depth += 1;
-    const who = Object.entries(branch.who).map(([agent, name]) => `${agent === "*" ? "all" : agent}: ${titleOf(name)}`).join(", ");
+    const who = Object.entries(branch.who).slice(0, 12).map(([agent, name]) => `${agent === "*" ? "all" : agent}: ${titleOf(name)}`).join(", ");
     const reward = track ? figure(track.ledger.totalAt(branch.ticks - 1)) : branch.result?.reward !== undefined ? figure(branch.result.reward * branch.agents) : "–";
     const shown = app.track.branch === branch;
     const row = el("li", {class: shown ? "shown" : ""}, chip,
@@ -106,7 +110,7 @@ export class BranchPanel {
       c.stroke();
     }
     c.fillStyle = css("--soft");
-    c.font = "11px system-ui, sans-serif";
+    c.font = "12px system-ui, sans-serif";
     c.fillText(figure(high), 4, 11);
     c.fillStyle = css("--ink");
     c.fillRect(x(this.app.tick), 0, 1, height);

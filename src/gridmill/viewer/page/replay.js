@@ -5,7 +5,7 @@ import {FileError, inflate, utf8} from "./bytes.js";
 import {Branch} from "./branch.js";
 
 const MAGIC = "gridmill-replay 2\n";
-const MOST = {file: 64 << 20, head: 2 << 20, branches: 1024, agents: 65535, ticks: 10_000_000, unpacked: 256 << 20, ratio: 200};
+const MOST = {file: 64 << 20, head: 2 << 20, branches: 1024, agents: 65535, ticks: 10_000_000, unpacked: 256 << 20, ratio: 200, shown: 1000};
 const HEX = /^[0-9a-f]{16}$/;
 
 /** A file's bytes as a recording: {name, kind, tree, game, seed, agents, actionNames, policy, branches, head, blocks}. */
@@ -56,8 +56,9 @@ function seedOf(value) {
   return text;
 }
 
+/** A text to show: of any length in a file, but nobody reads more than this. */
 function text(value, fallback = "") {
-  return typeof value === "string" ? value : fallback;
+  return typeof value === "string" ? value.slice(0, MOST.shown) : fallback;
 }
 
 // ---- format 2
@@ -109,7 +110,7 @@ async function readBranch(entry, i, before, {agents, width, actions, blocks}) {
   branch.checks = checks && new Uint32Array(checks.buffer);
   if (entry.probabilities) branch.probabilities = await blocks.read(entry.probabilities, ticks * agents * actions, `${where}.probabilities`);
   branch.result = typeof entry.result === "object" ? entry.result : null;
-  branch.tags = Array.isArray(entry.tags) ? entry.tags.map(String) : [];
+  branch.tags = Array.isArray(entry.tags) ? entry.tags.slice(0, 8).map((tag) => text(tag, "?")) : [];
   branch.entry = entry;
   return branch;
 }
@@ -117,7 +118,7 @@ async function readBranch(entry, i, before, {agents, width, actions, blocks}) {
 function whoOf(who) {
   const out = Object.create(null);
   if (typeof who !== "object" || who === null) return out;
-  for (const [agent, name] of Object.entries(who).slice(0, MOST.agents)) out[agent] = String(name);
+  for (const [agent, name] of Object.entries(who).slice(0, MOST.agents)) out[agent] = text(name, "?");
   return out;
 }
 

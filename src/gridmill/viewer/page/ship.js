@@ -100,7 +100,7 @@ export class ShipPanel {
     c.arc(x, y(now), 3, 0, Math.PI * 2);
     c.fillStyle = colour;
     c.fill();
-    c.font = "11px system-ui, sans-serif";
+    c.font = "12px system-ui, sans-serif";
     c.textBaseline = "top";
     c.textAlign = "left";
     c.fillStyle = css("--ink");

@@ -36,7 +36,7 @@ export class Spark {
     c.fillStyle = faded(css("--ink"), 0.6);
     c.fillRect(x, 0, 1, height);
     c.fillStyle = css("--soft");
-    c.font = "10.5px system-ui, sans-serif";
+    c.font = "12px system-ui, sans-serif";
     c.textAlign = "right";
     c.fillText(`sum ${figure(sum)}`, width - 4, 11);
   }

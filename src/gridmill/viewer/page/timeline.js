@@ -195,7 +195,7 @@ export class Timeline {
     const unit = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
     const every = [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= rough) ?? unit * 10;
     c.fillStyle = css("--soft");
-    c.font = "11px system-ui, sans-serif";
+    c.font = "12px system-ui, sans-serif";
     c.textBaseline = "alphabetic";
     for (let tick = 0; tick <= end; tick += Math.max(1, every)) {
       const atEnd = this.x(tick) > width - EDGE - 16;

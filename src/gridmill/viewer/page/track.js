@@ -4,10 +4,10 @@
 // whether the hashes are those of the file.
 
 import {Ledger} from "./ledger.js";
-import {pack, unpack} from "./runs.js";
+import {States} from "./states.js";
 
-const KEYFRAME_BYTES = 140e6; // of saved states in memory, of one track
-const JUMP_MS = 14; // what replaying from one saved state to the next may take
+const JUMP_MS = 10; // what replaying from one saved state to the next may take
+const LEAST_GAP = 5; // ticks between two saved states
 const EVERY = 100; // ticks between two hashes that are kept for saving
 const LOCATE_MOST = 1000; // ticks that are played at once to name the first that differs
 
@@ -17,8 +17,8 @@ export class Track {
     this.recording = recording;
     this.branch = branch;
     this.parent = parent;
-    this.world = this.open();
-    this.info = this.world.info;
+    this.own = null; // the world that is shown, opened when it is first looked at: a file may have a thousand branches
+    this.info = parent ? parent.info : this.world.info;
     this.shownTick = 0;
     this.scout = null;
     this.scoutTick = 0;
@@ -28,13 +28,11 @@ export class Track {
     this.stopped = null; // the tick whose action ended the episode though more follow
     this.endedStats = null; // its statistics then
     this.ledger = new Ledger(this.info, recording.game, parent && parent.ledger, branch.forkTick, Math.max(256, branch.own.length));
-    this.frames = []; // saved states: {tick, state, own}, ascending
-    this.frameBytes = 0;
-    this.thinned = 5; // ticks between two of them, at least
+    this.states = new States();
     this.stepMs = 0.3; // a running mean
     this.check = {state: branch.hashes ? "checking" : "live", tick: branch.forkTick};
     this.actions = new Int32Array(branch.agents);
-    if (!parent) this.keep(0, this.world.save());
+    if (!parent) this.states.keep(0, this.world);
     else this.checkParent(branch.forkTick);
   }
 
@@ -42,6 +40,7 @@ export class Track {
     const {kind, tree, seed, head} = this.recording;
     const world = this.engine.open({kind, tree, seed, masks: true, name: typeof head.saved_name === "string" ? head.saved_name : ""});
     world.reset();
+    world.holdEnded();
     if (world.info.numAgents !== this.branch.agents) {
       world.close();
       throw new Error(`replay: expected actions of ${world.info.numAgents} agents, got ${this.branch.agents}`);
@@ -49,14 +48,30 @@ export class Track {
     return world;
   }
 
-  close() {
-    this.world.close();
-    if (this.scout) this.scout.close();
+  get world() {
+    this.own ??= this.open();
+    return this.own;
   }
 
-  /** The last tick that can be shown: after the action that ends an episode the engine is in the next one. */
+  close() {
+    this.own?.close();
+    this.rest();
+  }
+
+  /** The scout goes; the next one goes on from the last saved state. */
+  rest() {
+    this.scout?.close();
+    this.scout = null;
+  }
+
+  /** The last tick that can be shown: the state that the last action left, or the one that ended the episode. */
   get last() {
-    return this.stopped ?? Math.max(0, this.over ? this.branch.ticks - 1 : this.branch.ticks);
+    return this.stopped === null ? this.branch.ticks : this.stopped + 1;
+  }
+
+  /** The last tick at which somebody can act. */
+  get lastOpen() {
+    return this.over || this.stopped !== null ? this.last - 1 : this.last;
   }
 
   get done() {
@@ -70,45 +85,22 @@ export class Track {
 
   // ---- saved states
 
-  /** `own`: the engine was there; a state of the file is only believed until then. */
-  keep(tick, bytes, own = true) {
-    const state = pack(bytes);
-    const at = this.frames.findIndex((frame) => frame.tick >= tick);
-    if (at >= 0 && this.frames[at].tick === tick) {
-      if (own) this.frames[at] = {tick, state, own};
-      return;
-    }
-    this.frames.splice(at < 0 ? this.frames.length : at, 0, {tick, state, own});
-    this.frameBytes += state.words.byteLength;
-    if (this.frameBytes > KEYFRAME_BYTES && this.frames.length > 8) this.thin();
-  }
-
-  /** Every second saved state goes, and the gap doubles. */
-  thin() {
-    this.frames = this.frames.filter((frame, i) => i % 2 === 0);
-    this.frameBytes = this.frames.reduce((sum, frame) => sum + frame.state.words.byteLength, 0);
-    this.thinned = Math.max(2 * this.thinned, 2 * this.gap);
-  }
-
-  /** Ticks between two saved states: what can be played in a moment. */
+  /** Ticks between two saved states: what can be played in a moment, and more where there is no room for so many. */
   get gap() {
-    return Math.max(this.thinned, Math.min(250, Math.round(JUMP_MS / Math.max(0.005, this.stepMs))));
+    const quick = Math.min(250, Math.round(JUMP_MS / Math.max(0.005, this.stepMs)));
+    return Math.max(LEAST_GAP, quick, this.states.gap);
   }
 
   /** The nearest saved state at or before a tick, of this branch or of those it came from; `own`: none of the file. */
   frameBefore(tick, own = false) {
-    let best = null;
-    for (const frame of this.frames) {
-      if (frame.tick > tick) break;
-      if (frame.own || !own) best = frame;
-    }
+    const best = this.states.before(tick, own);
     if (best || !this.parent) return best;
     return this.parent.frameBefore(Math.min(tick, this.branch.forkTick), own);
   }
 
   /** Forget saved states of the file, here and in the branches that this one came from. */
   forget(which) {
-    for (let track = this; track; track = track.parent) track.frames = track.frames.filter((frame) => frame.own || !which(frame));
+    for (let track = this; track; track = track.parent) track.states.forget(which);
   }
 
   // ---- stepping
@@ -149,15 +141,17 @@ export class Track {
     }
     const until = performance.now() + ms;
     while (this.shownTick < target) {
-      if (!this.stepWorld(this.world, this.shownTick)) {
-        // The episode is over: the world shows the next one already. Go back to the last state of this one.
-        this.lost = true;
-        if (this.shownTick === this.branch.ticks - 1) return this.seek(target - 1, ms);
-        if (this.borrowed) this.forget(() => true);
-        else this.stop(this.shownTick);
+      const goesOn = this.stepWorld(this.world, this.shownTick);
+      this.shownTick += 1;
+      if (!goesOn && this.shownTick < this.branch.ticks) {
+        if (!this.borrowed) {
+          this.stop(this.shownTick - 1);
+          return true;
+        }
+        this.lost = true; // a state of the file led here
+        this.forget(() => true);
         return this.seek(tick, ms);
       }
-      this.shownTick += 1;
       if (performance.now() > until) return this.shownTick >= target;
     }
     return true;
@@ -173,7 +167,7 @@ export class Track {
   restore(world, frame) {
     if (!frame) throw new Error("replay: no state to start from");
     try {
-      world.restore(unpack(frame.state));
+      this.states.restore(world, frame);
       return true;
     } catch (reason) {
       if (frame.own) throw reason;
@@ -192,11 +186,12 @@ export class Track {
       if (this.parent.stopped !== null) this.stop(this.parent.stopped);
       return !this.parent.done;
     }
+    if (!this.scout) this.parent?.rest();
     if (this.ledger.end >= this.branch.ticks && this.check.state !== "checking") return false;
     const until = performance.now() + ms;
     if (!this.scout) {
       this.scout = this.open();
-      const frame = this.frameBefore(this.branch.hashes ? this.branch.forkTick : this.ledger.end, true);
+      const frame = this.frameBefore(this.branch.hashes ? this.check.tick : this.ledger.end, true);
       this.restore(this.scout, frame);
       this.scoutTick = frame.tick;
     }
@@ -207,6 +202,7 @@ export class Track {
       this.scoutTick += 1;
       if (!goesOn || this.scoutTick === this.branch.ticks) {
         this.finish(this.scout);
+        this.rest();
         return false;
       }
       if (performance.now() > until) return true;
@@ -218,8 +214,8 @@ export class Track {
   passing(world, tick) {
     if (tick < this.branch.forkTick) return;
     const frame = this.frameBefore(tick);
-    if (frame && frame.tick === tick && !frame.own) this.keep(tick, world.save());
-    else if (tick - (frame?.tick ?? 0) >= this.gap) this.keep(tick, world.save());
+    const here = frame?.tick === tick && !frame.own;
+    if (here || tick - (frame?.tick ?? 0) >= this.gap) this.states.keep(tick, world);
     const {hashes} = this.branch;
     if (!hashes || tick % hashes.every !== 0 || this.check.state !== "checking") return;
     this.compare(world.hash(), hashes.values[(tick - this.firstHash(hashes.every)) / hashes.every], tick);
@@ -242,7 +238,7 @@ export class Track {
     const frame = this.frameBefore(this.check.tick, true);
     if (!checks || until - frame.tick > LOCATE_MOST) return {tick: until, since: this.check.tick};
     const world = this.open();
-    world.restore(unpack(frame.state));
+    this.states.restore(world, frame);
     let tick = frame.tick;
     for (; tick < until; tick += 1) {
       this.actions.set(this.branch.at(tick));
@@ -288,10 +284,6 @@ export class Track {
     this.branch.push(actions);
     const goesOn = this.stepWorld(this.world, tick);
     this.shownTick = tick + 1;
-    if (!goesOn) {
-      this.lost = true; // the engine shows the next episode; the next seek goes back
-      this.shownTick = tick;
-    }
     return goesOn;
   }
 }

@@ -37,6 +37,7 @@ export class WhatIf {
     const {track} = app;
     const agent = Math.max(0, app.selected);
     app.pause();
+    if (track.world.ended) throw new Error("the episode is over: go back a tick");
     const name = this.by.value;
     const policy = name === "policy" ? await this.commands.makePolicy() : null;
     const world = track.open();
