@@ -31,11 +31,13 @@ from gridmill import _native
 from gridmill.config import did_you_mean
 from gridmill.config.files import write_whole
 from gridmill.curriculum import record as record_of
+from gridmill.env import switches
 from gridmill.policy import checkpoint, onednn
 from gridmill.policy.spec import Spec
 from gridmill.policy.transfer import refuse_unlike, transfer
 from gridmill.run import PolicyConfig, Run
 from gridmill.runs import monitor, overrides
+from gridmill.runs.core_report import phase_lines, validation_lines
 from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.heading import heading
 from gridmill.runs.lines import read_records
@@ -60,6 +62,7 @@ class Result:
     score: float | None  # mean of the newest agent-episodes
     seconds: float
     exit_code: int
+    validation: Any = None  # what shadow validation of observations found; None if it was off
 
 
 def train(
@@ -171,6 +174,8 @@ class _Session:
         self.looked = -1e9  # when the monitor last looked
         self.signal = 0
         self.followed = _followed(run.tree())  # metrics, until they were looked for
+        self.rollouts = 0.0  # seconds of this session
+        self.validation: Any = None
 
     def _evaluator(self, found: checkpoint.Checkpoint | None) -> Evaluator:
         """With its clocks where the run is; what was evaluated before a resume is not evaluated again."""
@@ -212,7 +217,8 @@ class _Session:
                 self.close(code, reason)
         seconds = self.before + time.monotonic() - self.began
         score = float(self.trainer.recent.mean()) if len(self.trainer.recent) else None
-        return Result(self.folder, self.trainer.agent_steps, self.trainer.epochs, score, seconds, code)
+        steps, epochs = self.trainer.agent_steps, self.trainer.epochs
+        return Result(self.folder, steps, epochs, score, seconds, code, self.validation)
 
     def _stopped_by(self) -> str:
         return f"stopped by {signal.Signals(self.signal).name}"
@@ -230,6 +236,7 @@ class _Session:
         if now - self.looked >= self.run.monitor.seconds:
             metrics |= monitor.sample()
             self.looked = now
+        self.rollouts += metrics["time/rollout"]
         metrics["time/checkpoint"], self.saving = self.saving, 0.0
         if self.saved is not None:
             metrics["last_checkpoint"] = self.saved.name
@@ -309,6 +316,7 @@ class _Session:
             "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
             "commit": _commit(),
             "onednn": onednn.settle().state,
+            "switches": switches.in_force(),
             "seconds": self.before + time.monotonic() - self.began if hasattr(self, "began") else self.before,
             "last": self.trainer.last,
         }
@@ -345,8 +353,25 @@ class _Session:
         if self.saved is not None and not self.trainer.done:
             self.log.note(f"resume with: gridmill resume {shlex.quote(str(self.folder))}", whole=True)
         self.tell_curriculum()
+        self.tell_of_the_core()
         self.trainer.close()
         self.log.close(reason)
+
+    def tell_of_the_core(self) -> None:
+        """What its phases took, if they were timed, and what shadow validation found, if it was on."""
+        env = self.trainer.env
+        try:
+            timed, self.validation = env.step_timing_total, env.observation_validation
+        except RuntimeError as error:  # a lane is still in flight: something broke in the middle of a rollout
+            self.log.note(f"nothing of the core's own counts: {error}")
+            return
+        if timed is not None and timed["steps"]:
+            ticks = timed.pop("steps") // env.lanes
+            del timed["wall"]  # of lanes: it has in it what the policy did meanwhile
+            lines = phase_lines(timed, ticks, self.rollouts)
+            self.log.note("\n".join(["phases of the core, of the rollouts:", *lines]))
+        if self.validation is not None:
+            self.log.note("\n".join(validation_lines(self.validation, env.num_worlds)))
 
 
 class _Signals:

@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from gridmill.config.text import count, short, table
 from gridmill.prospector.actions import NUM_ACTIONS
 from gridmill.prospector.single import ProspectorEnv
 from gridmill.run import Run
 from gridmill.workshop import machine
 from gridmill.workshop.bench import train as bench_train
 from gridmill.workshop.profile import Load, Round, Runner
-from gridmill.workshop.statistics import count, mean, percentiles, short, table
+from gridmill.workshop.statistics import mean, percentiles
 
 KIND = "gridmill throughput"
 BELOW_TARGET = 1

@@ -14,26 +14,23 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.text import hang
+from gridmill.config.text import count, hang, short, table
+from gridmill.runs.core_report import phase_lines
 from gridmill.workshop import machine
 from gridmill.workshop.profile import (
     Load,
     Round,
     Runner,
     instructions,
-    phase_lines,
     resident_per_world,
     swept,
 )
 from gridmill.workshop.statistics import (
     Point,
     Ratio,
-    count,
     independent_ratio,
     paired_ratio,
-    short,
     summarise,
-    table,
     trend_lines,
 )
 

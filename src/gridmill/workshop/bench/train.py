@@ -19,11 +19,11 @@ from typing import Any, Literal, NamedTuple
 
 import gridmill
 from gridmill import _native
-from gridmill.config.text import hang
+from gridmill.config.text import count, hang, short, table
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
 from gridmill.workshop import machine
 from gridmill.workshop.bench.plain_network import NETWORK, PHASES, why_not
-from gridmill.workshop.statistics import Ratio, count, paired_ratio, short, summarise, table
+from gridmill.workshop.statistics import Ratio, paired_ratio, summarise
 
 KIND = "gridmill bench train"
 UNSTABLE_CV = 0.20
