@@ -11,7 +11,7 @@ import gridmill
 from gridmill.cli import app
 from gridmill.workshop import profile
 
-QUICK = ["profile", "--steps", "30", "--warmup", "5"]
+QUICK = ["profile", "step", "--steps", "30", "--warmup", "5"]
 
 
 def test_the_table_by_hand() -> None:
@@ -92,7 +92,7 @@ def test_one_unknown_game_among_others_is_skipped() -> None:
     ],
 )
 def test_bad_input_is_one_line_and_2(arguments: list[str], text: str) -> None:
-    result = CliRunner().invoke(app, ["profile", *arguments])
+    result = CliRunner().invoke(app, ["profile", "step", *arguments])
     assert result.exit_code == 2
     assert text in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1

@@ -65,8 +65,9 @@ app.add_typer(replays.replay, name="replay")
 app.add_typer(view.app)
 app.add_typer(replays.app)  # whatif
 app.add_typer(speed.bench, name="bench")
-app.add_typer(speed.app)  # profile, throughput
-app.add_typer(workshop.app)  # validate
+app.add_typer(speed.profile, name="profile")
+app.add_typer(speed.app)  # throughput
+app.add_typer(workshop.app)  # ab, gate, validate, ...
 
 
 def _print_version(wanted: bool) -> None:

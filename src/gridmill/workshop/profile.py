@@ -1,4 +1,4 @@
-"""`gridmill profile`: where the time of a step goes, phase by phase, for each game.
+"""`gridmill profile step`: where the time of a step goes, phase by phase, for each game.
 
 Also holds what bench shares with it: `Load` (which game in which batch shape) and `Runner` (an env driven with random
 actions drawn ahead, and what can be counted of it). It compares nothing and judges nothing.
@@ -274,7 +274,7 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
     if not measured:
         raise ValueError("; ".join(f"{s['game']}: {s['reason']}" if len(skipped) > 1 else s["reason"] for s in skipped))
     record = {
-        "kind": "gridmill profile",
+        "kind": "profile step",
         "machine": machine.describe(),
         "games": measured,
         "skipped": skipped,

@@ -176,10 +176,27 @@ def independent_ratio(first: Iterable[float], second: Iterable[float], *, seed: 
     return Ratio(median(a) / median(b), low, high, int(min(a.size, b.size)), paired=False)
 
 
+# How far two runs of the same code at different times lie apart on a shared machine, as a standard deviation of the
+# logarithm of their ratio: `bench step` against itself gave up to 1.55x, which must not look like a change.
+BETWEEN_RUNS = 0.25
+_NORMAL = 1.96
+
+
+def between_runs(ratio: Ratio) -> Ratio:
+    """A ratio of two runs made at different times, with an interval that also holds what such runs differ by anyway.
+
+    Both sources of noise are added as variances.
+    """
+    centre, extra = float(np.log(ratio.ratio)), _NORMAL * BETWEEN_RUNS
+    down = float(np.hypot(centre - np.log(ratio.low), extra))
+    up = float(np.hypot(np.log(ratio.high) - centre, extra))
+    low, high = float(np.exp(centre - down)), float(np.exp(centre + up))
+    return Ratio(ratio.ratio, low, high, ratio.count, ratio.paired)
+
+
 # Student's t that leaves 2.5 % above it, by degrees of freedom; beyond the last the normal distribution will do.
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
       2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)  # fmt: skip
-_NORMAL = 1.96
 
 
 def _half_width(values: Values) -> float:
@@ -188,6 +205,13 @@ def _half_width(values: Values) -> float:
         return float("inf")
     t = _T[values.size - 2] if values.size - 2 < len(_T) else _NORMAL
     return t * stdev(values) / float(np.sqrt(values.size))
+
+
+def interval_of_mean(values: Iterable[float]) -> tuple[float, float]:
+    """The 95 % interval of a mean, by Student; infinite for a single value."""
+    array = as_values(values)
+    half = _half_width(array)
+    return float(array.mean()) - half, float(array.mean()) + half
 
 
 def grouped_ratio(first: Sequence[Iterable[float]], second: Sequence[Iterable[float]]) -> Ratio:
@@ -233,7 +257,7 @@ class Point:
     cv: float
 
 
-def trend_lines(points: Sequence[Point]) -> list[str]:
+def trend_lines(points: Sequence[Point], rate: str = "per CPU s") -> list[str]:
     """For each shape: every run with its ratio to the oldest, then each commit against the one before."""
     lines: list[str] = []
     for shape in dict.fromkeys(point.shape for point in points):
@@ -249,12 +273,12 @@ def trend_lines(points: Sequence[Point]) -> list[str]:
             )
             for p in own
         ]
-        lines += ["", shape, *table(("file", "phase", "commit", "per CPU s", "CV", "to first"), rows, left=3)]
+        lines += ["", shape, *table(("file", "phase", "commit", rate, "CV", "to first"), rows, left=3)]
         commits = {p.commit: median(q.median for q in own if q.commit == p.commit) for p in own}
         best, before, steps = max(commits.values()), 0.0, []
         for commit, value in commits.items():
             change = f"{100 * (value / before - 1):+.1f} %" if before else ""
             steps.append((commit, "#" * max(1, round(30 * value / best)), short(value), change))
             before = value
-        lines += ["", *table(("trend by commit", "", "per CPU s", "change"), steps, left=2)]
+        lines += ["", *table(("trend by commit", "", rate, "change"), steps, left=2)]
     return lines[1:]
