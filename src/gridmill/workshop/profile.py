@@ -21,7 +21,7 @@ from gridmill import _native
 from gridmill.config.text import count, hang, short
 from gridmill.env.tokens import NO_TOKEN
 from gridmill.runs.core_report import phase_lines
-from gridmill.workshop import machine
+from gridmill.workshop import artefact, machine
 
 PROFILED = ("toy", "arena", "cogsguard", "prospector")
 SWEPT = ("worlds", "agents", "threads", "lanes", "map_size")
@@ -273,16 +273,13 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
         measured.append(profile_game(replace(load, game=game), steps, warmup))
     if not measured:
         raise ValueError("; ".join(f"{s['game']}: {s['reason']}" if len(skipped) > 1 else s["reason"] for s in skipped))
-    record = {
-        "kind": "profile step",
-        "machine": machine.describe(),
-        "games": measured,
-        "skipped": skipped,
-    }
+    asked = {"steps": steps, "warmup": warmup, "worlds": load.worlds, "threads": load.threads}
+    rates = {one["game"]: artefact.sample([one["per_cpu_second"]], "agent-steps/CPU s") for one in measured}
+    record = artefact.record("profile step", load.seed, asked, rates, games=measured, skipped=skipped)
     if as_json:
         print(json.dumps(record, indent=1))
         return 0
-    print("\n".join(machine.headline(record["machine"])))  # type: ignore[arg-type]
+    print("\n".join(machine.headline(record["machine"])))
     for one in measured:
         shape = ", ".join((count(load.worlds, "world"), count(load.threads, "thread"), count(steps, "step")))
         print(f"\n{one['game']}: {count(one['agents'], 'agent')}, {shape}")
