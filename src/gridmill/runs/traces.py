@@ -80,7 +80,7 @@ class Recording:
             # Without it only the thread that starts the profiler is seen, and the other workers are not.
             experimental_config=_ExperimentalConfig(profile_all_threads=True, verbose=config.stacks),
         )
-        self._profiler.__enter__()
+        self._profiler.start()
         self._mark()
 
     @property
@@ -130,7 +130,7 @@ class Recording:
 
     def close(self) -> None:
         if self._profiler is not None:
-            self._profiler.__exit__(None, None, None)
+            self._profiler.stop()
             self._profiler = None
 
 

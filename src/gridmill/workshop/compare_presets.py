@@ -128,7 +128,8 @@ def run(settings: Settings) -> int:
     for preset, epochs in found.items():
         rates = [one["agent_steps"] / max(one["wall_seconds"], 1e-9) for one in epochs]
         samples[preset] = artefact.sample(rates, "agent-steps/s")
-    asked = {"recipe": settings.recipe, "changes": list(settings.changes), "presets": list(settings.presets)}
+    asked: dict[str, Any] = {"recipe": settings.recipe, "changes": list(settings.changes)}
+    asked["presets"] = list(settings.presets)
     asked |= {"seconds": settings.seconds}
     record = artefact.record(KIND, settings.seed, asked, samples, summary=told, epochs=found)
     record |= {"finished": not stopped, "exit_code": artefact.INTERRUPTED if stopped else 0}

@@ -47,7 +47,7 @@ def headline_of(record: Mapping[str, Any]) -> str:
 
 
 def rows_of(known: Sequence[tuple[Path, Mapping[str, Any]]]) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for _, record in known:
         made = record["machine"]
         commit = str(made["commit"]["hash"] or "none")[:8]

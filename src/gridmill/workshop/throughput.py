@@ -127,7 +127,10 @@ def measure_with_evaluation(settings: Settings, done: list[Round]) -> None:
     run = trained_run(settings)
     batch = run.trainer.batch_size
     epochs, before = max(1, settings.steps // batch), -(-settings.warmup // batch)
-    changes = {"trainer.total_timesteps": (before + epochs * settings.repeats) * batch, "evaluation.enabled": True}
+    changes: dict[str, Any] = {
+        "trainer.total_timesteps": (before + epochs * settings.repeats) * batch,
+        "evaluation.enabled": True,
+    }
     changes |= {"evaluation.epochs": epochs, "checkpoint.epochs": epochs, "evaluation.final_seconds": 0.0}
     for path, value in changes.items():
         run = run.replace(path, value)

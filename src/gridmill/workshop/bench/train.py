@@ -316,8 +316,8 @@ def measure(settings: Settings, kind: str) -> dict[str, Any]:
     for one in runs:
         values = rates([Epochs(**each) for each in one["rounds"]["trainer"]], "cpu") or []
         samples[f"train, {count(one['threads'], 'thread')}"] = artefact.sample(values, "agent-steps/CPU s")
-    own = {"run": settings.run.tree(), "runs": runs, "notes": notes_of(settings, runs)}
-    return artefact.record(kind, settings.run.seed, asked, samples, **own) | {"exit_code": 0 if steady else 1}
+    more = {"run": settings.run.tree(), "runs": runs, "notes": notes_of(settings, runs)}
+    return artefact.record(kind, settings.run.seed, asked, samples, **more) | {"exit_code": 0 if steady else 1}
 
 
 def speed_lines(one: Mapping[str, Any]) -> list[str]:
