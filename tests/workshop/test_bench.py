@@ -29,8 +29,8 @@ Bench = Callable[..., Result]
 class Clock:
     """Stands in for the time module: each measured stretch costs what the script says."""
 
-    def __init__(self, costs: list[float], wall: list[float]) -> None:
-        self._ends = {"cpu": itertools.cycle(costs), "wall": itertools.cycle(wall)}
+    def __init__(self, costs: list[float], wall: list[float] | None = None) -> None:
+        self._ends = {"cpu": itertools.cycle(costs), "wall": itertools.cycle(wall or costs)}
         self._now = {"cpu": 0.0, "wall": 0.0}
         self._running = {"cpu": False, "wall": False}
 
@@ -56,7 +56,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Bench:
     def call(
         *arguments: str, costs: tuple[float, ...] = (1.0,), wall: tuple[float, ...] = (), tiny: bool = True
     ) -> Result:
-        monkeypatch.setattr(profile, "time", Clock(list(costs), list(wall or costs)))
+        monkeypatch.setattr(profile, "time", Clock(list(costs), list(wall)))
         return CliRunner().invoke(app, ["bench", "step", *(TINY if tiny else ()), *arguments])
 
     return call
