@@ -12,7 +12,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile torch's sources anew
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
+.PHONY: audit help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make viewer     the engine as a WebAssembly module, for pages (minutes, once)"
 	@echo "make bench      the commands behind docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, clang-tidy, longest files"
+	@echo "make audit      known holes of everything that is installed (asks the network)"
 	@echo "make docs       the documentation as a site in site/"
 	@echo "make build      build and install the package into .venv"
 	@echo "make peers      the venv for 'gridmill bench step --peers'"
@@ -127,6 +128,13 @@ asan-python: $(VENV)/.dev
 # 5 000 random games and maps on the same extension; hours.
 asan-fuzz: $(VENV)/.dev
 	scripts/test_asan_python.sh -m long tests/grid/test_fuzz.py
+
+# In a venv of its own, so that the audit is no part of what it looks at.
+audit: $(VENV)/.dev
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/pip install --quiet "pip-audit>=2.7"
+	$(BIN)/pip freeze --exclude-editable --exclude torch > build/installed.txt
+	.venv-audit/bin/pip-audit --requirement build/installed.txt --no-deps --disable-pip
 
 bench: $(VENV)/.dev peers peers-train
 	scripts/numbers.sh

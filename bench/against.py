@@ -12,16 +12,13 @@ import hashlib
 import itertools
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import sysconfig
 import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
 GAMES = "toy,arena,arena_basic_easy_shaped,navigation,extractor_hub,cogsguard_arena,cogsguard,prospector"
 
 
@@ -29,15 +26,11 @@ class Build:
     """One build in its own process; `ask` sends an order, `answer` waits for what came of it."""
 
     def __init__(self, site: str, isa: str, file: str = __file__) -> None:
-        given, python = dict(os.environ), sys.executable
-        if site:  # the base interpreter sees the venv's packages, but not its editable install of this tree
-            given["PYTHONPATH"] = f"{site}:{sysconfig.get_paths()['purelib']}"
-            python = str(getattr(sys, "_base_executable", sys.executable))
-        if isa:
-            given["GRIDMILL_ISA"] = isa
-        self.process = subprocess.Popen(
-            [python, file, "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=given
-        )
+        from gridmill.workshop.revisions import python_of  # not in older builds, whose workers read this file too
+
+        given = os.environ | ({"GRIDMILL_ISA": isa} if isa else {})
+        command = [*python_of(Path(site) if site else None), file, "--worker"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=given)
 
     def ask(self, **order: Any) -> None:
         assert self.process.stdin is not None
@@ -91,28 +84,6 @@ def work() -> None:
         print(json.dumps(reply), flush=True)
 
 
-def site_of(commit: str) -> str:
-    """Builds the package of a commit once; returns the folder to import it from. A folder is taken as it is."""
-    if Path(commit).is_dir():
-        return commit
-    out = ROOT / "build" / "against" / commit
-    tree, site = out / "tree", out / "site"
-    if list(site.glob("gridmill/_native*.so")):
-        return str(site)
-    out.mkdir(parents=True, exist_ok=True)
-    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
-    tree.mkdir(exist_ok=True)
-    subprocess.run(["tar", "x", "-C", tree], input=archive, check=True)
-    options = ["-DCMAKE_BUILD_TYPE=Release", "-DGRIDMILL_PYTHON=ON", "-DGRIDMILL_NATIVE_TESTS=OFF"]
-    python = f"-DPython_EXECUTABLE={sys.executable}"
-    subprocess.run(["cmake", "-S", tree, "-B", out / "make", "-G", "Ninja", *options, python], check=True)
-    subprocess.run(["cmake", "--build", out / "make"], check=True)
-    shutil.copytree(tree / "src" / "gridmill", site / "gridmill")
-    for extension in (out / "make").glob("_native*.so"):
-        extension.rename(site / "gridmill" / extension.name)
-    return str(site)
-
-
 def measure(builds: tuple[Build, Build], setting: dict[str, Any], rounds: int, seconds: float, whole: int) -> str:
     rows, _ = (build.do(op="make", **setting)["rows"] for build in builds)
     # One slice of ticks a round: as long as the base needs for the asked seconds, or a share of a whole episode.
@@ -161,7 +132,9 @@ def main() -> int:
     if given.worker:
         work()
         return 0
-    builds = (Build(site_of(given.base), ""), Build(given.site, given.isa))
+    from gridmill.workshop.revisions import site_of
+
+    builds = (Build(str(site_of(given.base)), ""), Build(given.site, given.isa))
     if not given.check:
         print(f"M agent-steps per second: {given.base}, this tree, ratio [quartiles] of {given.rounds} rounds")
     failed = False

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from against import Build, site_of
+from against import Build
 
 SETTINGS = ("prospector", "prospector policy.core=none", "arena_basic_easy_shaped policy.core=scan", "toy")
 
@@ -67,7 +67,9 @@ def main() -> None:
         work()
         return
     file = str(Path(__file__).resolve())
-    builds = (Build(site_of(given.base), "", file), Build(given.site, "", file))
+    from gridmill.workshop.revisions import site_of
+
+    builds = (Build(str(site_of(given.base)), "", file), Build(given.site, "", file))
     print(f"k agent-steps per CPU second: {given.base}, this tree, ratio [95 %] of {given.rounds} pairs of epochs")
     for setting in given.setting or SETTINGS:
         print(f"{setting:<44}", measure(builds, setting, given.rounds), flush=True)

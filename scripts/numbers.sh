@@ -22,12 +22,12 @@ measure overhead_1 gridmill bench step --overhead --worlds 1 --iterations 40000 
 measure instructions gridmill bench step --instructions --worlds 64 --window disc --iterations 500 --rounds 10 --warmup 500
 measure games gridmill bench step --sweep game=toy,arena,arena_basic_easy_shaped,navigation,extractor_hub,cogsguard_arena,cogsguard --worlds 64 --iterations 400 --rounds 15 --warmup 300
 measure games_threads gridmill bench step --game arena --sweep threads=1,2 --worlds 512 --iterations 200 --rounds 15 --warmup 50
-measure games_profile gridmill profile --game arena --game cogsguard --worlds 64 --steps 3000 --warmup 300
-measure profile gridmill profile --game toy --worlds 64 --steps 4000 --warmup 500
+measure games_profile gridmill profile step --game arena --game cogsguard --worlds 64 --steps 3000 --warmup 300
+measure profile gridmill profile step --game toy --worlds 64 --steps 4000 --warmup 500
 measure validation env GRIDMILL_OBS_VALIDATION=1 gridmill bench step --worlds 64 --iterations 160 --rounds 5 --warmup 0
 measure prospector_worlds gridmill bench step --game prospector --sweep worlds=64,256,1024,4096 --iterations 1000 --rounds 12 --warmup 300
 measure prospector_threads gridmill bench step --game prospector --sweep threads=1,2 --worlds 1024 --iterations 300 --rounds 20 --warmup 100
-measure prospector_profile gridmill profile --game prospector --worlds 64 --steps 20000 --warmup 2000
+measure prospector_profile gridmill profile step --game prospector --worlds 64 --steps 20000 --warmup 2000
 measure prospector_native gridmill throughput --mode env_only --worlds 1024 --target-steps-per-sec 1000000
 measure prospector_reference gridmill throughput --mode env_only --env-impl reference --worlds 16 --steps 5000 --warmup 500 --repeats 5
 measure prospector_bots gridmill eval prospector --policy script:greedy_miner --policy script:cautious_scanner --policy script:market_timer --episodes 200 --seed 7

@@ -1,8 +1,8 @@
-"""`gridmill profile` under the name the performance docs use. Parses nothing; every flag goes through."""
+"""`gridmill profile step` under the name the performance docs use. Parses nothing; every flag goes through."""
 
 import sys
 
 from gridmill.cli import main
 
 if __name__ == "__main__":
-    main(["profile", *sys.argv[1:]])
+    main(["profile", "step", *sys.argv[1:]])

@@ -96,10 +96,40 @@ def test_ci_is_two_worlds_of_24_agents() -> None:
     assert recipes.build("ci").game == games.arena_basic_easy_shaped()
 
 
-@pytest.mark.parametrize("name", ["navigation", "prospector"])
+@pytest.mark.parametrize("name", recipes.names())
 @pytest.mark.parametrize("preset", presets.names())
-def test_every_preset_fits_games_of_one_to_four_agents(name: str, preset: str) -> None:
-    assert call("train", name, "--preset", preset, "--dry-run").exit_code == 0
+def test_every_preset_fits_every_recipe(name: str, preset: str) -> None:
+    run, rounded = presets.fitted(presets.merged(recipes.build(name), preset))
+    sizing.sizes(run)
+    assert presets.apply(recipes.build(name), preset) == run
+    if rounded:
+        assert all(line.startswith("trainer.") for line in rounded)
+
+
+def test_a_rounded_preset_says_so() -> None:
+    said = call("train", "ci", "--preset", "baseline", "--dry-run")
+    assert said.exit_code == 0, said.output
+    text = " ".join(said.stdout.split())
+    assert "preset baseline, to fit 24 agents: trainer.batch_size = 98_304, not 16_384" in text
+    exact = call("train", "prospector", "--preset", "baseline", "--dry-run")
+    assert "to fit" not in exact.stdout
+
+
+def test_ultra_fast_has_the_values_of_its_name() -> None:
+    run = presets.apply(recipes.build("prospector"), "ultra_fast")
+    t = run.trainer
+    assert (t.batch_size, t.minibatch_size, t.num_worlds, t.async_factor, t.bptt_horizon) == (
+        262_144,
+        32_768,
+        512,
+        8,
+        32,
+    )
+    assert t.compile == ("reduce-overhead" if presets.has_gpu() else "off")
+    assert (run.checkpoint.epochs, run.evaluation.epochs, run.evaluation.replays_every_epochs) == (100, 500, 500)
+    assert (run.analysis.gradient_epochs, run.monitor.epochs, run.profiler.enabled) == (300, 50, False)
+    contrasted = recipes.build("prospector").replace_all([("losses", {"contrastive": {"kind": "contrastive"}})])
+    assert presets.apply(contrasted, "ultra_fast").losses["contrastive"].weight == 0
 
 
 def test_the_plan_marks_what_differs() -> None:

@@ -119,6 +119,24 @@ nb::tuple take_episodes(Batch<G>& batch) {
                         owned_array(std::move(stats), {heads.size(), batch.worlds().stats.size()}));
 }
 
+// Rows of worker, thread, world, phase, begin and end in ns of the steady clock; and how many found no room.
+template <class G>
+nb::tuple take_trace(Batch<G>& batch) {
+  std::vector<std::int64_t> rows;
+  std::uint64_t dropped = 0;
+  batch.each_trace([&](std::size_t worker, PhaseTrace& trace) {
+    for (const TracedPhase& p : trace.list)
+      for (const std::int64_t value : {static_cast<std::int64_t>(worker), trace.thread, std::int64_t{p.world},
+                                       std::int64_t{p.phase}, batch.times().ns_at(p.begin), batch.times().ns_at(p.end)})
+        rows.push_back(value);
+    dropped += trace.dropped;
+    trace.list.clear();
+    trace.dropped = 0;
+  });
+  const std::size_t count = rows.size() / 6;
+  return nb::make_tuple(owned_array(std::move(rows), {count, 6}), dropped);
+}
+
 template <class G>
 nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
   using B = Batch<G>;
@@ -205,6 +223,8 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
              const auto t = b.times().total();
              return std::vector<std::int64_t>(t.begin(), t.end());
            })
+      .def("trace", &B::trace, nb::arg("room"))
+      .def("take_trace", &take_trace<G>)
       .def_prop_ro("timed_steps", [](const B& b) { return b.times().steps(); })
       .def_prop_ro("num_agents", [](const B& b) { return b.worlds().shape.num_agents; })
       .def_prop_ro("num_actions", [](const B& b) { return b.worlds().shape.num_actions; })

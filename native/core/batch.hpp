@@ -256,6 +256,22 @@ class Batch {
 
   const StepTimes<kPhases>& times() const { return times_; }
 
+  // From now on every worker keeps its phases, `room` of them at most; 0 ends it.
+  void trace(std::size_t room) {
+    const Call call(*this);
+    refuse_in_flight("trace()");
+    if (!options_.profiling) throw UsageError("trace(): phases are timed only with profiling on");
+    for (const auto& worker : workers_) worker->trace.start(room);
+  }
+
+  // visit(worker, its trace) for each; a mark is ns with times().ns_at().
+  template <class Visit>
+  void each_trace(Visit visit) {
+    const Call call(*this);
+    refuse_in_flight("take_trace()");
+    for (std::size_t i = 0; i < workers_.size(); ++i) visit(i, workers_[i]->trace);
+  }
+
   // Between steps only: what workers keep is theirs while a lane is in flight.
   template <class Visit>
   void each_worker(Visit visit) {
@@ -290,6 +306,7 @@ class Batch {
     std::vector<double> scratch;  // the signal's
     // Per lane: another lane may be in flight while one is read.
     std::vector<PhaseMarks<kPhases>> marks;
+    PhaseTrace trace;
   };
   struct LaneState {
     bool in_flight = false;
@@ -388,6 +405,7 @@ class Batch {
     const std::uint32_t last = std::min(first + chunk_, lane_first + lane_worlds_);
     WorkerState& state = *workers_[static_cast<std::size_t>(worker)];
     auto& marks = state.marks[static_cast<std::size_t>(lane)];
+    if (state.trace.on()) state.trace.thread = thread_number();
     for (std::uint32_t w = first; w < last; ++w)
       guarded(w, [&] {
         if (job_ != Job::step) prepare_world(w, state);
@@ -444,25 +462,32 @@ class Batch {
     auto tick = worlds_.tick(world, state.game);
     tick.ahead = ahead_of(world, last);
     [[maybe_unused]] std::int64_t mark = timed ? clock_mark() : 0;
+    const auto take_time = [&](std::size_t phase) {
+      if constexpr (timed) note_time(state.trace, marks, mark, world, phase);
+    };
     [&]<std::size_t... P>(std::index_sequence<P...>) {
-      ((G::phases[P].run(tick), timed && used_phases_[P] ? take_time(marks[P], mark) : void()), ...);
+      ((G::phases[P].run(tick), used_phases_[P] ? take_time(P) : void()), ...);
     }(std::make_index_sequence<kPhases>{});
-    if (signal_.on()) signal_.pay(tick, state.scratch.data());
-    if (timed && signal_.on()) take_time(marks[Signal<G>::kPhase], mark);
+    if (signal_.on()) {
+      signal_.pay(tick, state.scratch.data());
+      take_time(Signal<G>::kPhase);
+    }
     if (tick.header.ended) {
       end_episode(world, tick, state);
-      if (timed) take_time(marks[kPhases], mark);
+      take_time(kPhases);
     }
     if (!scripted) return;
     worlds_.ask_players(world);
-    if (timed) take_time(marks[kPhases + 1], mark);
+    take_time(kPhases + 1);
     worlds_.ask_teacher(world);
-    if (timed) take_time(marks[kPhases + 2], mark);
+    take_time(kPhases + 2);
   }
 
-  static void take_time(std::int64_t& sum, std::int64_t& mark) {
+  static void note_time(PhaseTrace& trace, PhaseMarks<kPhases>& marks, std::int64_t& mark, std::uint32_t world,
+                        std::size_t phase) {
     const std::int64_t now = clock_mark();
-    sum += now - mark;
+    marks[phase] += now - mark;
+    if (trace.on()) trace.add({mark, now, world, static_cast<std::uint32_t>(phase)});
     mark = now;
   }
 

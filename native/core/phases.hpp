@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -29,6 +30,10 @@ inline std::int64_t clock_mark() {
 class ClockRate {
  public:
   ClockRate() : ns0_(steady_ns()), mark0_(clock_mark()) {}
+  // A mark as steady_ns() would have shown it.
+  std::int64_t ns_at(std::int64_t mark) const {
+    return ns0_ + static_cast<std::int64_t>(static_cast<double>(mark - mark0_) * ns_per_mark());
+  }
   double ns_per_mark() const {
     std::int64_t ns = steady_ns() - ns0_;
     while (ns < 1'000'000) ns = steady_ns() - ns0_;  // only right after construction
@@ -42,6 +47,36 @@ class ClockRate {
 // Raw marks per phase of a game, then of auto-resets, players and the teacher; one per worker and lane.
 template <std::size_t NumPhases>
 using PhaseMarks = std::array<std::int64_t, NumPhases + 3>;
+
+// One phase of one world's step, for a trace: when, in raw marks or in ns.
+struct TracedPhase {
+  std::int64_t begin = 0, end = 0;
+  std::uint32_t world = 0, phase = 0;
+};
+
+// What one worker did, phase by phase, while somebody traces. Its memory is taken when tracing starts, never in a tick:
+// what finds no room is counted.
+class PhaseTrace {
+ public:
+  void start(std::size_t room) {
+    list = {};
+    list.reserve(room);
+    room_ = room;
+    dropped = 0;
+  }
+  bool on() const { return room_ != 0; }
+  void add(const TracedPhase& phase) {
+    if (list.size() < room_) list.push_back(phase);
+    else ++dropped;
+  }
+
+  std::vector<TracedPhase> list;
+  std::uint64_t dropped = 0;
+  std::int64_t thread = 0;  // whoever worked last, by the system's number
+
+ private:
+  std::size_t room_ = 0;
+};
 
 // The times of a batch: of the last step and since the beginning. Adds raw marks; turning them into ns waits until
 // someone asks.
@@ -66,6 +101,7 @@ class StepTimes {
   Nanoseconds last() const { return in_ns(last_, last_wall_); }
   Nanoseconds total() const { return in_ns(total_, total_wall_); }
   std::uint64_t steps() const { return steps_; }
+  std::int64_t ns_at(std::int64_t mark) const { return rate_.ns_at(mark); }
 
  private:
   Nanoseconds in_ns(const PhaseMarks<NumPhases>& marks, std::int64_t wall) const {

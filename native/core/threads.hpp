@@ -2,6 +2,7 @@
 // worker, its caller; nothing else changes, since a pool of one starts no thread and nobody waits for a mutex.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 
 #if defined(__wasm__)
@@ -30,12 +31,17 @@ struct Mutex {
 
 // No process is ever forked here.
 inline void call_in_forked_child(void (*)()) {}
+inline std::int64_t thread_number() { return 0; }
 
 }  // namespace gridmill
 
 #else
 
 #include <pthread.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <thread>
 
@@ -46,6 +52,15 @@ using Thread = std::thread;
 using Mutex = std::mutex;
 
 inline void call_in_forked_child(void (*call)()) { pthread_atfork(nullptr, nullptr, call); }
+
+// The calling thread by the system's number, as Python's threading.get_native_id() has it; 0 where it has none.
+inline std::int64_t thread_number() {
+#if defined(__linux__)
+  return static_cast<std::int64_t>(syscall(SYS_gettid));
+#else
+  return 0;
+#endif
+}
 
 }  // namespace gridmill
 

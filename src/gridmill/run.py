@@ -118,6 +118,7 @@ class CheckpointConfig(Config):
 
     epochs: CountOrNone = 0
     seconds: NotNegative = 60.0
+    windows: bool = False  # also whenever a window of trainer.window_env_steps is full
     keep: Annotated[int, Field(ge=2, le=1000)] = 3
 
 
@@ -141,13 +142,14 @@ class AnalysisConfig(Config):
 
 
 class MonitorConfig(Config):
-    """How often memory, CPU and GPU are looked at."""
+    """How often a thread of its own looks at memory, CPU and GPU."""
 
-    seconds: Positive = 5.0
+    seconds: Positive = 1.0
+    epochs: CountOrNone = 0  # in the metrics of every so many epochs; 0 = whenever there was a look since the last
 
 
 class ProfilerConfig(Config):
-    """Traces of torch's profiler under traces/, and the timing tree of every K-th rollout."""
+    """Traces under traces/, and the timing tree of every K-th rollout. Steps are the rollout's, and minibatches."""
 
     enabled: bool = False
     interval_epochs: Count = 100
@@ -155,6 +157,9 @@ class ProfilerConfig(Config):
     warmup_steps: CountOrNone = 1
     active_steps: Count = 3
     record_shapes: bool = False
+    memory: bool = False  # what operators allocate
+    core: bool = True  # what phases the core's threads were in
+    stacks: bool = False  # where in Python they were called; such traces are large
     rollout_timing: CountOrNone = 0
 
 

@@ -36,6 +36,8 @@ from gridmill.policy import checkpoint
 from gridmill.run import Run, Schedule
 from gridmill.runs import dry_run, train
 from gridmill.runs import evaluator as evaluator_room
+from gridmill.runs import session as session_room
+from gridmill.runs.monitor import Monitor
 from gridmill.train import trainer as trainer_room
 from gridmill.train.trainer import Trainer
 
@@ -97,6 +99,20 @@ def files(pattern: str) -> Callable[[Run], Any]:
 def metric(name: str) -> Callable[[Run], Any]:
     """In which epochs a metric was written, by the beginning of its name."""
     return lambda run: [any(key.startswith(name) for key in record) for record in epochs_of(session(run))]
+
+
+def looks(run: Run) -> float:
+    """How long the monitor waits between two looks."""
+    seen: list[float] = []
+
+    def watched(seconds: float) -> Monitor:
+        seen.append(seconds)
+        return Monitor(seconds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session_room, "Monitor", watched)
+        session(run)
+    return seen[0]
 
 
 def windows(run: Run) -> list[str]:
@@ -203,10 +219,21 @@ def exit_code(run: Run) -> int:
     return train(run, tempfile.mkdtemp(), panel=False).exit_code
 
 
-def shapes(run: Run) -> bool:
-    """Whether a trace tells the shapes of what it saw."""
+def trace(run: Run) -> list[dict[str, Any]]:
+    """The events of the run's last trace."""
     file = max((session(run) / "traces").glob("*.json"))
-    return any("Input Dims" in event.get("args", {}) for event in json.loads(file.read_text())["traceEvents"])
+    return json.loads(file.read_text())["traceEvents"]  # type: ignore[no-any-return]
+
+
+def in_trace(fact: str) -> Callable[[Run], bool]:
+    """Whether a trace tells this of anything."""
+    return lambda run: any(fact in event.get("args", {}) for event in trace(run))
+
+
+def traced_steps(run: Run) -> Any:
+    """Which steps of the rollout and which minibatches are in a trace."""
+    file = max((session(run) / "traces").glob("*.json"))
+    return json.loads(file.read_text())["gridmill"]["steps"]
 
 
 # ---- the table
@@ -357,6 +384,7 @@ TABLE: dict[str, Case] = {
     "trainer.window_env_steps": to(10, 50, see=windows),
     "trainer.desync_episodes": to(False),
     "checkpoint.epochs": to(1, see=files("checkpoints/*"), epochs=3),
+    "checkpoint.windows": to(True, see=files("checkpoints/*"), epochs=3, trainer__window_env_steps=64),
     "checkpoint.seconds": to(1e-6, see=files("checkpoints/*"), epochs=3),
     "checkpoint.keep": to(2, see=files("checkpoints/*"), epochs=6, checkpoint__epochs=1, score="length"),
     "evaluation.enabled": to(True, see=evaluations, checkpoint__epochs=1),
@@ -368,13 +396,17 @@ TABLE: dict[str, Case] = {
     "evaluation.replay_weights": to(True, see=words, evaluation__replays_every_epochs=1, **JUDGE),
     "analysis.gradient_epochs": to(1, 2, see=metric("gradient/")),
     "analysis.weight_epochs": to(1, 2, see=metric("weight/")),
-    "monitor.seconds": to(1e-6, see=metric("memory/")),
+    "monitor.seconds": to(0.5, see=looks),
+    "monitor.epochs": to(2, see=metric("memory/")),
     "profiler.enabled": to(True, see=files("traces/*.json"), epochs=6, profiler__interval_epochs=2),
     "profiler.interval_epochs": to(4, **TRACES),
-    "profiler.wait_steps": to(1, **TRACES),
-    "profiler.warmup_steps": to(2, **TRACES),
-    "profiler.active_steps": to(2, **TRACES),
-    "profiler.record_shapes": to(True, see=shapes, **PROFILE),
+    "profiler.wait_steps": to(1, see=traced_steps, **(PROFILE | {"profiler__active_steps": 1})),
+    "profiler.warmup_steps": to(2, see=traced_steps, **(PROFILE | {"profiler__active_steps": 1})),
+    "profiler.active_steps": to(2, see=traced_steps, **PROFILE),
+    "profiler.record_shapes": to(True, see=in_trace("Input Dims"), **PROFILE),
+    "profiler.memory": to(True, see=in_trace("Total Allocated"), **PROFILE),
+    "profiler.core": to(False, see=in_trace("world"), **PROFILE),
+    "profiler.stacks": to(True, see=in_trace("Call stack"), **PROFILE),
     "profiler.rollout_timing": to(1, 2, see=lambda run: len(log("env wait")(run))),
     "track.tensorboard": to(True, see=wandb),
     "track.wandb": to("offline", "online", see=wandb),

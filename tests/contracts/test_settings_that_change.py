@@ -58,7 +58,7 @@ LOOKING = {
     "evaluation.episodes", "evaluation.epochs", "evaluation.final_seconds",
     "evaluation.replays_every_epochs", "evaluation.seconds",
     "guard.max_kl", "guard.min_entropy", "guard.min_explained_variance",
-    "monitor.seconds",
+    "monitor.epochs", "monitor.seconds",
     "profiler.active_steps", "profiler.interval_epochs", "profiler.rollout_timing", "profiler.wait_steps",
     "profiler.warmup_steps",
 }  # fmt: skip

@@ -29,8 +29,8 @@ Bench = Callable[..., Result]
 class Clock:
     """Stands in for the time module: each measured stretch costs what the script says."""
 
-    def __init__(self, costs: list[float]) -> None:
-        self._ends = {"cpu": itertools.cycle(costs), "wall": itertools.cycle(costs)}
+    def __init__(self, costs: list[float], wall: list[float] | None = None) -> None:
+        self._ends = {"cpu": itertools.cycle(costs), "wall": itertools.cycle(wall or costs)}
         self._now = {"cpu": 0.0, "wall": 0.0}
         self._running = {"cpu": False, "wall": False}
 
@@ -53,8 +53,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(profile, "MEMCPY_SECONDS", 0.01)
     monkeypatch.setattr(machine, "perf_works", lambda: False)
 
-    def call(*arguments: str, costs: tuple[float, ...] = (1.0,), tiny: bool = True) -> Result:
-        monkeypatch.setattr(profile, "time", Clock(list(costs)))
+    def call(
+        *arguments: str, costs: tuple[float, ...] = (1.0,), wall: tuple[float, ...] = (), tiny: bool = True
+    ) -> Result:
+        monkeypatch.setattr(profile, "time", Clock(list(costs), list(wall)))
         return CliRunner().invoke(app, ["bench", "step", *(TINY if tiny else ()), *arguments])
 
     return call
@@ -78,7 +80,33 @@ def test_steady_rounds_end_with_0(run: Bench) -> None:
 def test_a_cv_above_20_percent_ends_with_1(run: Bench) -> None:
     result = run(costs=(1.0, 1.0, 2.0))
     assert result.exit_code == 1
-    assert "result: unstable: a CV per CPU second is above 20 %" in result.stdout
+    assert "result: unstable: a CV is above 20 %" in result.stdout
+
+
+def test_a_cv_of_the_wall_clock_alone_ends_with_1(run: Bench) -> None:
+    result = run(costs=(1.0,), wall=(1.0, 1.0, 2.0))
+    assert result.exit_code == 1
+    assert "result: unstable: a CV is above 20 %" in result.stdout
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is_measured(run: Bench, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "run.json"):
+        result = run("--output", str(path))
+        assert result.exit_code == 64
+        assert result.stdout == ""
+        assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_two_runs_of_the_same_code_that_differ_by_chance_do_not_look_like_a_change(run: Bench, tmp_path: Path) -> None:
+    """What was seen once: 1.55x between two runs, each steady in itself."""
+    then, now = tmp_path / "then.json", tmp_path / "now.json"
+    assert run("--output", str(then), costs=(1.55,)).exit_code == 0
+    result = run("--baseline", str(then), "--output", str(now), costs=(1.0,))
+    assert result.exit_code == 0, result.output
+    ratio = saved(now)["baselines"][0]["per_cpu_second"]
+    assert ratio["ratio"] == pytest.approx(1.55)
+    assert ratio["low"] < 1 < ratio["high"]
 
 
 class Disagreeing:
@@ -216,7 +244,7 @@ def test_a_game_from_a_file(run: Bench, tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         assert saved(tmp_path / "run.json")["runs"][0]["num_agents"] == agents
     result = run("--game", f"{file}:biger", *few, tiny=False)
-    assert result.exit_code == 2
+    assert result.exit_code == 64
     assert result.stderr.strip() == "gridmill: no function `biger` in `mine.py`; did you mean `bigger`?"
 
 
@@ -235,7 +263,7 @@ def test_baselines_are_compared_by_rate_and_phase(run: Bench, tmp_path: Path) ->
     assert (second["file"], second["per_cpu_second"]["ratio"]) == ("b.json", 1.0)
     assert first["differs_in"] == []
     assert first["phases"]["observations"]["low"] <= first["phases"]["observations"]["ratio"]
-    assert "against a.json (before), rate now / then: 2.000x [2.000, 2.000]" in result.stdout
+    assert "against a.json (before), rate now / then: 2.000x [1.225, 3.265]" in result.stdout  # e ** (1.96 / 4)
 
 
 def test_a_baseline_of_another_load_is_marked(run: Bench, tmp_path: Path) -> None:
@@ -380,7 +408,7 @@ def test_a_peer_with_another_window_is_noted(run: Bench, peers: Callable[..., Pa
 def test_a_broken_peer_is_one_line(run: Bench, peers: Callable[..., Path], broken: str, text: str) -> None:
     peers(broken)
     result = run("--peers")
-    assert result.exit_code == 2
+    assert result.exit_code == 64
     assert result.stderr.strip() == text
 
 
@@ -391,7 +419,7 @@ def test_without_the_peers_venv_one_line_says_the_command(
     (folder / ".venv-peers" / "bin" / "python").unlink()
     monkeypatch.setattr(machine, "checkout_root", lambda: None)
     result = run("--peers")
-    assert result.exit_code == 2
+    assert result.exit_code == 64
     assert "`make peers`" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 
@@ -477,12 +505,12 @@ def test_instructions_are_the_difference_of_two_children(
         (["--game", "no/such/file.py"], "no game file `no/such/file.py`"),
     ],
 )
-def test_bad_input_is_one_line_and_2(
+def test_bad_input_is_one_line_and_64(
     run: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = run(*arguments)
-    assert result.exit_code == 2
+    assert result.exit_code == 64
     assert text in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert "Traceback" not in result.output
@@ -492,5 +520,5 @@ def test_bad_input_is_one_line_and_2(
 def test_a_file_that_is_no_saved_run_is_refused(run: Bench, tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     result = run("--baseline", str(tmp_path / "a.json"))
-    assert result.exit_code == 2
+    assert result.exit_code == 64
     assert result.stderr.strip() == "gridmill: `a.json` is not a run saved by `gridmill bench step --output`"

@@ -259,7 +259,7 @@ def test_everybody_takes_turns_and_the_ratios_are_printed(scripted: type[Scripte
     assert "result: stable" in result.stdout
     assert max(len(line) for line in result.stdout.splitlines() if not line.startswith("saved")) <= 80
     record = json.loads(file.read_text())
-    assert record["kind"] == "gridmill bench train"
+    assert record["kind"] == "bench train"
     assert [one["threads"] for one in record["runs"]] == [1, 2]
     assert record["runs"][0]["speeds"]["step"]["wall"]["median"] == pytest.approx(655_360)
     assert Run.load(record["run"]) == bench_train.standard("prospector")

@@ -9,14 +9,15 @@ from typer.testing import CliRunner
 
 import gridmill
 from gridmill.cli import app
+from gridmill.runs.core_report import NOT_PHASES, phase_lines
 from gridmill.workshop import profile
 
-QUICK = ["profile", "--steps", "30", "--warmup", "5"]
+QUICK = ["profile", "step", "--steps", "30", "--warmup", "5"]
 
 
 def test_the_table_by_hand() -> None:
     phases = {"actions": 200_000, "aoe": 3_000, "observations": 790_000, "rewards": 7_000}
-    lines = profile.phase_lines({**phases, "total": 1_000_000, "wall": 1_100_000}, steps=100, wall_seconds=0.002)
+    lines = phase_lines({**phases, "total": 1_000_000, "wall": 1_100_000}, steps=100, wall_seconds=0.002)
     assert [" ".join(line.split()) for line in lines] == [
         "phase us per step of native of wall",
         "actions 2.000 20.0 % 10.0 %",
@@ -30,7 +31,7 @@ def test_the_table_by_hand() -> None:
 
 
 def test_threads_are_said_to_be_summed() -> None:
-    lines = profile.phase_lines({"actions": 2_000, "total": 2_000, "wall": 1_100}, steps=1, wall_seconds=2e-6)
+    lines = phase_lines({"actions": 2_000, "total": 2_000, "wall": 1_100}, steps=1, wall_seconds=2e-6)
     assert lines[-1] == "(phases are summed over threads, so they exceed the wall clock)"
 
 
@@ -55,7 +56,7 @@ def test_json_holds_the_phases_and_the_machine() -> None:
     (toy,) = record["games"]
     assert (toy["game"], toy["agents"], toy["steps"], toy["warmup"]) == ("toy", 20, 30, 5)
     assert (toy["load"]["worlds"], toy["load"]["threads"]) == (3, 2)
-    named = {name: ns for name, ns in toy["phases_ns"].items() if name not in profile.NOT_PHASES}
+    named = {name: ns for name, ns in toy["phases_ns"].items() if name not in NOT_PHASES}
     assert {"reset", "actions", "observations", "rewards", "truncation", "autoreset"} <= set(named)
     assert sum(named.values()) == toy["phases_ns"]["total"]
     assert named["observations"] > 0
@@ -92,7 +93,7 @@ def test_one_unknown_game_among_others_is_skipped() -> None:
     ],
 )
 def test_bad_input_is_one_line_and_2(arguments: list[str], text: str) -> None:
-    result = CliRunner().invoke(app, ["profile", *arguments])
+    result = CliRunner().invoke(app, ["profile", "step", *arguments])
     assert result.exit_code == 2
     assert text in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gridmill.config import text
 from gridmill.workshop import statistics as st
 
 
@@ -106,7 +107,7 @@ def test_bad_input_is_refused_with_its_text(call: object, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("value", "shown"),
     [
         (7_612_345.0, "7.61 M"),
         (182_400.0, "182.4 k"),
@@ -117,16 +118,16 @@ def test_bad_input_is_refused_with_its_text(call: object, text: str) -> None:
         (20.0, "20"),
     ],
 )
-def test_short_figures(value: float, text: str) -> None:
-    assert st.short(value) == text
+def test_short_figures(value: float, shown: str) -> None:
+    assert text.short(value) == shown
 
 
 def test_counts_know_one_from_many() -> None:
-    assert (st.count(1, "world"), st.count(4096, "world")) == ("1 world", "4,096 worlds")
+    assert (text.count(1, "world"), text.count(4096, "world")) == ("1 world", "4,096 worlds")
 
 
 def test_a_table_lines_up() -> None:
-    assert st.table(("name", "n"), [("a", 1), ("long name", 1000)]) == [
+    assert text.table(("name", "n"), [("a", 1), ("long name", 1000)]) == [
         "name          n",
         "a             1",
         "long name  1000",
@@ -151,3 +152,37 @@ def test_a_trend_compares_only_runs_of_one_shape() -> None:
     assert toy[-1].endswith("+50.0 %")
     assert "arena" in lines
     assert all(len(line) <= 80 for line in lines)
+
+
+def test_amdahl_by_hand() -> None:
+    """A phase of 60 % of the step made 3x faster: the step 6 % of training, then 25 %."""
+    assert st.amdahl(0.60 * 0.06, 3.0) == pytest.approx(1.0246, abs=1e-4)
+    assert st.amdahl(0.60 * 0.25, 3.0) == pytest.approx(1.1111, abs=1e-4)
+    assert st.amdahl(1.0, 2.0) == 2.0
+    with pytest.raises(ValueError, match="expected a share within 0 and 1"):
+        st.amdahl(1.1, 2.0)
+
+
+def test_a_grouped_ratio_by_hand() -> None:
+    found = st.grouped_ratio([[2.0, 8.0]], [[1.0, 2.0]])
+    assert found.ratio == pytest.approx(8**0.5)
+    assert found.low == pytest.approx(8**0.5 / found.high * 8**0.5)
+    with pytest.raises(ValueError, match="groups must be equally many"):
+        st.grouped_ratio([[1.0]], [])
+    with pytest.raises(ValueError, match="paired rounds must be equally many"):
+        st.grouped_ratio([[1.0]], [[1.0, 2.0]])
+
+
+def test_a_grouped_interval_knows_what_differs_between_groups() -> None:
+    """Same sides, noise of 1 % a round and 2 % a process: 95 % of intervals hold 1; without groups far fewer do."""
+    rng = np.random.default_rng(3)
+    inside = blind = 0
+    for _ in range(400):
+        a = [np.exp(rng.normal(0, 0.02) + rng.normal(0, 0.01, 4)) for _ in range(3)]
+        b = [np.ones(4)] * 3
+        found = st.grouped_ratio(a, b)
+        inside += found.low <= 1 <= found.high
+        flat = st.paired_ratio(np.concatenate(a), np.concatenate(b))
+        blind += flat.low <= 1 <= flat.high
+    assert inside >= 0.93 * 400
+    assert blind < 0.85 * 400

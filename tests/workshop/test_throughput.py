@@ -9,8 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from gridmill.cli import app
+from gridmill.workshop import throughput
 from gridmill.workshop.throughput import Settings
 
+TRAINED = ["--worlds", "8", "--steps", "1024", "--repeats", "2", "--warmup", "512"]
 QUICK = ["throughput", "--mode", "env_only", "--steps", "640", "--repeats", "3", "--warmup", "64"]
 
 
@@ -61,3 +63,42 @@ def test_what_cannot_be_measured_is_refused(settings: Settings, expected: str) -
     with pytest.raises(ValueError) as refused:
         settings.check()
     assert str(refused.value) == expected
+
+
+@pytest.mark.parametrize("mode", ["rollout", "trainer", "trainer_eval"])
+def test_modes_with_a_trainer(mode: str, tmp_path: Path) -> None:
+    words = ["throughput", "--mode", mode, *TRAINED, "--output", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    (path,) = tmp_path.glob("*.json")
+    record = json.loads(path.read_text())
+    assert [r["agent_steps"] for r in record["rounds"]] == [1_024] * 2
+    assert (record["steps_per_cpu_second"] is None) == (mode != "trainer")
+    assert record["kind"] == "throughput"
+
+
+def test_the_trend_by_commit_and_the_floor(tmp_path: Path) -> None:
+    words = [*QUICK, "--worlds", "2", "--output", str(tmp_path)]
+    assert "trend by commit" not in CliRunner().invoke(app, words).stdout
+    first = next(tmp_path.glob("*.json"))
+    record = json.loads(first.read_text())
+    record["machine"]["commit"]["hash"] = "f" * 40
+    record["steps_per_second"]["mean"] = 10.0
+    (tmp_path / "20200101T000000Z-ffffffffff-env_only.json").write_text(json.dumps(record))
+    said = CliRunner().invoke(app, words).stdout
+    assert "trend by commit" in said
+    assert "floor so far: 10 steps per second" in said
+    assert max(len(line) for line in said.splitlines() if not line.startswith("saved")) <= 80
+
+
+def test_what_was_measured_is_saved_when_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(settings: object, done: list) -> None:
+        done.append(throughput.Round(1, 640, 0.5, 1.0))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(throughput, "measure", stopped)
+    result = CliRunner().invoke(app, [*QUICK, "--output", str(tmp_path)])
+    assert result.exit_code == 130, result.output
+    record = artefact(tmp_path)
+    assert (record["finished"], record["exit_code"], len(record["rounds"])) == (False, 130, 1)
+    assert "stopped by SIGINT after 1 repeat" in result.stdout

@@ -1,5 +1,5 @@
 """The command line: games are in `inspect`, training in `train`, its runs in `runs`, pictures in `show`, replay
-files in `replays`, watching and playing in `view`, what measures in `speed`.
+files in `replays`, watching and playing in `view`, what measures in `speed`, what compares and judges in `workshop`.
 
 Each command turns its options into plain values and calls what does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gridmill.cli import inspect, replays, runs, show, speed, train, view
+from gridmill.cli import inspect, replays, runs, show, speed, train, view, workshop
 
 USER_ERROR = 2
 
@@ -65,7 +65,9 @@ app.add_typer(replays.replay, name="replay")
 app.add_typer(view.app)
 app.add_typer(replays.app)  # whatif
 app.add_typer(speed.bench, name="bench")
-app.add_typer(speed.app)  # profile, throughput
+app.add_typer(speed.profile, name="profile")
+app.add_typer(speed.app)  # throughput
+app.add_typer(workshop.app)  # ab, gate, validate, ...
 
 
 def _print_version(wanted: bool) -> None:

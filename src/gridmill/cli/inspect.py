@@ -16,7 +16,7 @@ def games() -> None:
     import textwrap
 
     import gridmill
-    from gridmill.workshop.statistics import table
+    from gridmill.config.text import table
 
     rows, says = [], []
     for name in gridmill.games.names():
@@ -83,7 +83,7 @@ def evaluate(
         results = [tool.evaluate(_played(g), p, episodes, seed, g, kept, beside) for g in game for p in asked]
         typer.echo(as_json(tool.as_record(results, seed, beside)))
         return
-    from gridmill.workshop.statistics import count, table
+    from gridmill.config.text import count, table
 
     typer.echo(f"{count(episodes, 'episode')} each from seed {seed}; standard errors over worlds")
     for name, share in beside.items():

@@ -7,11 +7,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from gridmill.cli.judging import Judging
 
 if TYPE_CHECKING:
     from gridmill.workshop.bench.train import Settings as BenchSettings
 
+
+class Profiles(TyperGroup):
+    """A group that answers what its name alone used to be."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] != "--help":
+            raise ValueError(f"`gridmill profile` has two parts now: gridmill profile step {' '.join(args)}")
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+
 app = typer.Typer(rich_markup_mode=None)
+profile = typer.Typer(
+    cls=Profiles, no_args_is_help=True, rich_markup_mode=None, help="Where the time goes: of a step, of training."
+)
 bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed.")
 
 
@@ -27,7 +44,8 @@ class Mode(StrEnum):
 
     env_only = "env_only"
     rollout = "rollout"
-    train = "train"
+    trainer = "trainer"
+    trainer_eval = "trainer_eval"
 
 
 class Implementation(StrEnum):
@@ -38,7 +56,7 @@ class Implementation(StrEnum):
     reference = "reference"
 
 
-@bench.command("step")
+@bench.command("step", cls=Judging)
 def bench_step(
     agents: Annotated[int | None, typer.Option(help="Agents per world.", show_default="20")] = None,
     map_size: Annotated[int | None, typer.Option(help="Width and height of the map.", show_default="40")] = None,
@@ -76,7 +94,7 @@ def bench_step(
 ) -> None:
     """Env only, random actions drawn ahead, no policy.
 
-    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 validation mismatches or bad input.
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 validation mismatches, 64 bad input.
     """
     if more and not baseline:
         raise ValueError(f"unexpected argument `{more[0]}`; only --baseline takes several files")
@@ -179,8 +197,8 @@ def _training(
     return tool.Settings(tool.run_of(game, recipe, changes or ()), tuple(map(int, numbers)), *rest)
 
 
-@app.command()
-def profile(
+@profile.command("step")
+def profile_step(
     game: Annotated[
         list[str] | None, typer.Option(help="Game to profile; may be repeated.", show_default="all")
     ] = None,
@@ -198,6 +216,31 @@ def profile(
 
     load = tool.Load(worlds=worlds, threads=threads, teacher=teacher)
     raise typer.Exit(tool.run(game or (), load, steps, warmup, json))
+
+
+@profile.command("train")
+def profile_train(
+    recipe: Annotated[str, typer.Argument(help="A recipe, as for train.")],
+    changes: Changes = None,
+    steps: Annotated[int, typer.Option(help="Agent-steps to train.")] = 10_000,
+    rollout_timing: Annotated[int, typer.Option(metavar="K", help="Every K-th rollout as a tree.")] = 10,
+    torch: Annotated[bool, typer.Option("--torch/--no-torch", help="A trace with torch's operators.")] = True,
+    native: Annotated[bool, typer.Option("--native/--no-native", help="The core's phases in the trace.")] = True,
+    wait: Annotated[int, typer.Option(help="Steps, and minibatches, before the trace.")] = 2,
+    warmup: Annotated[int, typer.Option(help="Then so many to warm up.")] = 2,
+    active: Annotated[int, typer.Option(help="Then so many are traced.")] = 4,
+    shapes: Annotated[bool, typer.Option("--shapes", help="Shapes of tensors.")] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="What operators allocate.")] = False,
+    stacks: Annotated[bool, typer.Option("--stacks", help="Where they were called; large.")] = False,
+    expected_sps: Annotated[float | None, typer.Option(help="Say if it is below half of this.")] = None,
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")] = Path("runs"),
+) -> None:
+    """Where the time of training goes: tree, trace, operators, advice."""
+    from gridmill.workshop import profile_train as tool
+
+    traced = tool.Traced(torch, native, wait, warmup, active, shapes, memory, stacks)
+    settings = tool.Settings(recipe, tuple(changes or ()), steps, rollout_timing, traced, expected_sps, runs_dir)
+    raise typer.Exit(tool.run(settings))
 
 
 @app.command()
@@ -218,7 +261,7 @@ def throughput(
 ) -> None:
     """Steps per second of Prospector, saved as an artefact.
 
-    Exit codes: 0 fine, 1 below an enforced target, 2 bad input.
+    Exit codes: 0 fine, 1 below an enforced target, 2 bad input, 130 stopped.
     """
     from gridmill.workshop import throughput as tool
 

@@ -33,11 +33,15 @@ def train(
     Any setting can be overridden: `gridmill train ci seed=1 trainer.gamma=0.99`.
     """
     from gridmill import recipes, sizing
+    from gridmill.config.text import hang
     from gridmill.runs import dry_run as tool
     from gridmill.runs import overrides, presets
 
     plain = recipes.build(recipe)
-    run = overrides.apply(presets.fill(plain) if preset is None else presets.apply(plain, preset), change or ())
+    run, rounded = (presets.fill(plain), []) if preset is None else presets.fitted(presets.merged(plain, preset))
+    if rounded:
+        typer.echo("\n".join(hang(f"preset {preset}, to fit {plain.game.num_agents} agents: ", ", ".join(rounded))))
+    run = overrides.apply(run, change or ())
     if dry_run:
         typer.echo(tool.page(run, plain, preset or f"{presets.detected()}, where the recipe says nothing"))
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 WIDTH = 80
 
@@ -23,3 +25,30 @@ def hang(start: str, text: str, indent: int | None = None) -> list[str]:
     `indent` columns in."""
     under = " " * (min(len(start), 16) if indent is None else indent)
     return textwrap.wrap(ascii_only(start + text), WIDTH, subsequent_indent=under, break_on_hyphens=False)
+
+
+def short(value: float) -> str:
+    """A figure in at most about seven characters: 7.61 M, 182.4 k, 38.2."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(value) >= size:
+            return f"{value / size:.2f}{unit}" if abs(value) < 100 * size else f"{value / size:.1f}{unit}"
+    if value == int(value):
+        return f"{int(value)}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 world`, `4,096 worlds`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> list[str]:
+    """Plain lines with aligned columns: the first `left` to the left, the others to the right."""
+    lines = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
+    return [
+        "  ".join(
+            cell.ljust(w) if k < left else cell.rjust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

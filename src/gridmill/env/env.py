@@ -7,10 +7,9 @@ kind of game offers is in its own class (`grid.env`, `prospector.env`); `make` b
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +18,21 @@ from gridmill import _native
 from gridmill.env.episodes import Episodes
 from gridmill.env.kind import GameConfig
 from gridmill.env.scripts import dealt
+from gridmill.env.switches import FAST, PROFILING, VALIDATION, switch
 
+BESIDE_PHASES = ("autoreset", "players", "teacher")  # what a step does beside the game's own phases
 MOST_NAMED = 8  # games that a fault names: a curriculum has a thousand
+
+
+class TracedPhase(NamedTuple):
+    """One phase of one world's step: which worker and thread of the system, and when, in ns of the monotonic clock."""
+
+    worker: int
+    thread: int
+    world: int
+    phase: str
+    begin: int
+    end: int
 
 
 class Env:
@@ -326,6 +338,16 @@ class Env:
             return None
         return self._timing(self._batch.timing_total()) | {"steps": int(self._batch.timed_steps)}
 
+    def trace_phases(self, room: int) -> None:
+        """From now on keep when every worker ran which phase, `room` of them for each worker; 0 ends it."""
+        self._batch.trace(room)
+
+    def take_traced_phases(self) -> tuple[list[TracedPhase], int]:
+        """What was kept since the last call, and how many phases found no room."""
+        rows, dropped = self._batch.take_trace()
+        names = (*self.phases, *BESIDE_PHASES)
+        return [TracedPhase(w, t, world, names[p], a, b) for w, t, world, p, a, b in rows.tolist()], int(dropped)
+
     # ---- inside
 
     def _refuse_other_kind(self, game: GameConfig) -> None:
@@ -365,7 +387,7 @@ class Env:
 
     def _timing(self, values: list[int]) -> dict[str, int]:
         *phases, wall = values
-        named = dict(zip((*self.phases, "autoreset", "players", "teacher"), phases, strict=True))
+        named = dict(zip((*self.phases, *BESIDE_PHASES), phases, strict=True))
         absent = {name for name in ("players", "teacher") if not getattr(self, name)}
         shown = {name: ns for name, ns in named.items() if name not in absent}
         return shown | {"total": sum(shown.values()), "wall": wall}
@@ -408,20 +430,10 @@ def batch_options(
         "masks": bool(masks),
         "desync_episodes": bool(desync_episodes),
         "min_first_episode": -1 if min_first_episode is None else int(min_first_episode),
-        "profiling": _switch("GRIDMILL_PROFILING", profiling, False),
-        "validation": _switch("GRIDMILL_OBS_VALIDATION", validation, False),
-        "fast": _switch("GRIDMILL_OBS_USE_OPTIMIZED", None, True),
+        "profiling": switch(PROFILING, profiling, False),
+        "validation": switch(VALIDATION, validation, False),
+        "fast": switch(FAST, None, True),
         "teacher": teacher,
         "players": dict(players or {}),
         "signal": [],
     }
-
-
-def _switch(name: str, given: bool | None, default: bool) -> bool:
-    """An argument, or else an environment variable (0/1), or else the default."""
-    if given is not None:
-        return given
-    text = os.environ.get(name, "")
-    if text in ("", "0", "1"):
-        return default if text == "" else text == "1"
-    raise ValueError(f"{name}: expected 0 or 1, got {text!r}")

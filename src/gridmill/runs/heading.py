@@ -1,7 +1,7 @@
 """The heading: what log.txt begins with, so that nobody has to ask which recipe really runs.
 
-The recipe and what differs from it, what oneDNN is kept from if anything, the game with its fingerprint, and what
-the game says of itself. Lines of at most 80 columns of ASCII.
+The recipe and what differs from it, the switches in force, what oneDNN is kept from if anything, the game with its
+fingerprint, and what the game says of itself. Lines of at most 80 columns of ASCII.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from gridmill.config import flatten
 from gridmill.config.text import hang
 from gridmill.curriculum import Tasks, short_settings
 from gridmill.curriculum.record import lines as curriculum_lines
+from gridmill.env import switches
 from gridmill.env.env import Env
 from gridmill.policy import onednn
 from gridmill.run import Run
@@ -23,9 +24,13 @@ def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
     lines = hang("recipe: ", f"{run.recipe}, seed {run.seed}{f', run {run.run}' if run.run else ''}")
     if base is not None:
         lines += _changes(run, base)
-    found = onednn.settle()
-    if found.state not in ("unconcerned", "works"):
-        lines += hang("onednn: ", found.text)
+    if found := switches.in_force():
+        lines += hang("switches: ", ", ".join(f"{name}={value}" for name, value in found.items()))
+    for note in switches.notes():
+        lines += hang("switches: ", note)
+    dnn = onednn.settle()
+    if dnn.state not in ("unconcerned", "works"):
+        lines += hang("onednn: ", dnn.text)
     game = run.game
     sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
     lines += hang("game: ", f"{game.name} {game.fingerprint()}, {sizes}")

@@ -18,6 +18,7 @@ from typing import Any
 from gridmill import games, losses
 from gridmill.config import ConfigError, place
 from gridmill.run import Run
+from gridmill.runs import older_words
 
 _WHOLE = re.compile(r"[+-]?\d+(_\d+)*", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
@@ -64,7 +65,7 @@ def read(text: str, path: str) -> Any:
 
 def change(run: Run, changes: Iterable[tuple[str, Any]]) -> Run:
     """The run with these settings, typed or given as values; the game goes first, whatever the order."""
-    pairs = [_meant(path, value) for path, value in changes]
+    pairs = [_meant(run, path, value) for path, value in changes]
     for path, value in pairs:
         if path == "game" and isinstance(value, str):
             run = run.model_copy(update={"game": games.build(value)})
@@ -95,10 +96,15 @@ def _loss(name: str, kind: str) -> dict[str, Any]:
         raise ConfigError(error.what, f"$.losses{error.path[1:]}") from None
 
 
-def _meant(path: str, value: Any) -> tuple[str, Any]:
-    """Two settings have a yes-or-no form, for those who do not care for the details; a game may be JSON."""
+def _meant(run: Run, path: str, value: Any) -> tuple[str, Any]:
+    """Two settings have a yes-or-no form, for those who do not care for the details; a game may be JSON.
+
+    Other trainers' names are taken where they mean the same, else answered with ours.
+    """
+    path = older_words.ours(path)
+    older_words.answer(run, path, read(value, path) if isinstance(value, Written) else value)
     known = read(value, path) if isinstance(value, Written) and path in _FORMS else value
-    if path == "mixed_precision" and isinstance(known, bool):
+    if path in ("mixed_precision", "trainer.mixed_precision") and isinstance(known, bool):
         return "trainer.precision", "bf16" if known else "fp32"
     if path == "trainer.compile" and isinstance(known, bool):
         return path, "default" if known else "off"
@@ -107,7 +113,7 @@ def _meant(path: str, value: Any) -> tuple[str, Any]:
     return path, value
 
 
-_FORMS = ("mixed_precision", "trainer.compile", "game")
+_FORMS = ("mixed_precision", "trainer.mixed_precision", "trainer.compile", "game")
 
 
 def _at(tree: Any, path: str) -> Any:

@@ -31,15 +31,18 @@ from gridmill import _native
 from gridmill.config import did_you_mean
 from gridmill.config.files import write_whole
 from gridmill.curriculum import record as record_of
+from gridmill.env import switches
 from gridmill.policy import checkpoint, onednn
 from gridmill.policy.spec import Spec
 from gridmill.policy.transfer import refuse_unlike, transfer
 from gridmill.run import PolicyConfig, Run
-from gridmill.runs import monitor, overrides
+from gridmill.runs import overrides
+from gridmill.runs.core_report import phase_lines, validation_lines
 from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.heading import heading
 from gridmill.runs.lines import read_records
 from gridmill.runs.log import RunLog
+from gridmill.runs.monitor import Monitor
 from gridmill.runs.rollout_timing import timing_tree
 from gridmill.runs.traces import Traces
 from gridmill.sizing import mebibytes, memory, refuse_unfit
@@ -60,6 +63,7 @@ class Result:
     score: float | None  # mean of the newest agent-episodes
     seconds: float
     exit_code: int
+    validation: Any = None  # what shadow validation of observations found; None if it was off
 
 
 def train(
@@ -159,18 +163,22 @@ class _Session:
             folder, run, lines, panel, append=found is not None, from_epoch=None if found is None else found.epoch
         )
         write_whole(folder / "run.json", json.dumps(self.record(), indent=1).encode())
+        if run.trainer.compile != "off":
+            notes.append("trainer.compile: the first epochs compile the policy; about 4 minutes for ci on two cores")
         for line in notes:
             self.log.note(line)
         self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
         self.evaluator = self._evaluator(found) if run.evaluation.enabled else None
         self.guard = Guard(run.guard)
-        self.traces = Traces(run.profiler, folder / "traces")
+        self.traces = Traces(run.profiler, folder / "traces", trainer.sizes, trainer.env, self.log.note)
         self.saved: Path | None = None if found is None else found.path
         self.saved_at = (self.trainer.epochs, time.monotonic())
         self.saving = 0.0  # seconds since the newest line of metrics
-        self.looked = -1e9  # when the monitor last looked
+        self.monitor = Monitor(run.monitor.seconds)
         self.signal = 0
         self.followed = _followed(run.tree())  # metrics, until they were looked for
+        self.rollouts = 0.0  # seconds of this session
+        self.validation: Any = None
 
     def _evaluator(self, found: checkpoint.Checkpoint | None) -> Evaluator:
         """With its clocks where the run is; what was evaluated before a resume is not evaluated again."""
@@ -212,14 +220,16 @@ class _Session:
                 self.close(code, reason)
         seconds = self.before + time.monotonic() - self.began
         score = float(self.trainer.recent.mean()) if len(self.trainer.recent) else None
-        return Result(self.folder, self.trainer.agent_steps, self.trainer.epochs, score, seconds, code)
+        steps, epochs = self.trainer.agent_steps, self.trainer.epochs
+        return Result(self.folder, steps, epochs, score, seconds, code, self.validation)
 
     def _stopped_by(self) -> str:
         return f"stopped by {signal.Signals(self.signal).name}"
 
     def epoch(self) -> tuple[int, str]:
         """One epoch and everything around it; an exit code if the run must end."""
-        with self.traces.around(self.trainer.epochs, self.trainer.epochs_left):
+        self.trainer.watch(self.traces if self.traces.due(self.trainer.epochs) else None)
+        with self.traces.around(self.trainer.epochs):
             metrics = self.trainer.epoch()
         now = time.monotonic()
         steps = self.trainer.agent_steps - self.first_steps
@@ -227,9 +237,10 @@ class _Session:
         left = self.trainer.total_steps - self.trainer.agent_steps
         metrics |= {"seconds": self.before + now - self.began, "sps_mean": mean, "eta": left / mean}
         metrics |= analyse(self.run.analysis, self.trainer)
-        if now - self.looked >= self.run.monitor.seconds:
-            metrics |= monitor.sample()
-            self.looked = now
+        every = self.run.monitor.epochs
+        if not every or self.trainer.epochs % every == 0:
+            metrics |= self.monitor.take()
+        self.rollouts += metrics["time/rollout"]
         metrics["time/checkpoint"], self.saving = self.saving, 0.0
         if self.saved is not None:
             metrics["last_checkpoint"] = self.saved.name
@@ -269,7 +280,8 @@ class _Session:
             return False  # never from a bad state
         by_epochs = c.epochs > 0 and self.trainer.epochs - epoch >= c.epochs
         by_seconds = c.seconds > 0 and time.monotonic() - at >= c.seconds
-        return by_epochs or by_seconds or self.saver.retry_due()
+        by_windows = c.windows and bool(self.trainer.full_windows)
+        return by_epochs or by_seconds or by_windows or self.saver.retry_due()
 
     def save(self, last: bool = False) -> bool:
         """Write a checkpoint, unless there is one of this epoch or updates were skipped; False if the disk fails."""
@@ -309,6 +321,7 @@ class _Session:
             "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
             "commit": _commit(),
             "onednn": onednn.settle().state,
+            "switches": switches.in_force(),
             "seconds": self.before + time.monotonic() - self.began if hasattr(self, "began") else self.before,
             "last": self.trainer.last,
         }
@@ -340,13 +353,31 @@ class _Session:
 
     def close(self, code: int, reason: str) -> None:
         self.traces.close()
+        self.monitor.close()
         if self.evaluator is not None:
             self.evaluator.close()
         if self.saved is not None and not self.trainer.done:
             self.log.note(f"resume with: gridmill resume {shlex.quote(str(self.folder))}", whole=True)
         self.tell_curriculum()
+        self.tell_of_the_core()
         self.trainer.close()
         self.log.close(reason)
+
+    def tell_of_the_core(self) -> None:
+        """What its phases took, if they were timed, and what shadow validation found, if it was on."""
+        env = self.trainer.env
+        try:
+            timed, self.validation = env.step_timing_total, env.observation_validation
+        except RuntimeError as error:  # a lane is still in flight: something broke in the middle of a rollout
+            self.log.note(f"nothing of the core's own counts: {error}")
+            return
+        if timed is not None and timed["steps"]:
+            ticks = timed.pop("steps") // env.lanes
+            del timed["wall"]  # of lanes: it has in it what the policy did meanwhile
+            lines = phase_lines(timed, ticks, self.rollouts)
+            self.log.note("\n".join(["phases of the core, of the rollouts:", *lines]))
+        if self.validation is not None:
+            self.log.note("\n".join(validation_lines(self.validation, env.num_worlds)))
 
 
 class _Signals:

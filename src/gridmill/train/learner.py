@@ -7,6 +7,7 @@ caller counts and stops; nothing here writes files.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from gridmill.train.optimizer import Optimizer, add_up, clip_norm
 from gridmill.train.recorded import RecordedSteps, Segments
 from gridmill.train.reward_scale import RewardScale
 from gridmill.train.shared_advantage import VisibleAgents
+from gridmill.train.watch import Watch
 from gridmill.train.workers import WorkerPool
 
 MOST_SKIPPED = 3  # updates in a row, after which an epoch ends
@@ -109,6 +111,7 @@ class Learner:
         shared = run.trainer.shared_advantage != 0
         self.visible = VisibleAgents(policy.spec, sizes.num_agents, sizes.learners) if shared else None
         self.in_a_row = 0  # skipped updates, over epochs
+        self.watch: Watch | None = None
 
     def learn(self, x: Experience, now: Progress) -> Learned:
         """All updates of one epoch."""
@@ -129,6 +132,8 @@ class Learner:
                 break
             plan = self._shown(recorded, now, update_epoch)
             for place, (segments, weight) in enumerate(self._chosen(x, now, update_epoch)):
+                if self.watch is not None:
+                    self.watch.step("minibatch")
                 shown = {name: Shown(recorded[name], order[place]) for name, order in plan.items()}
                 found = self._update(x, segments.to(x.device), weight.to(x.device), objective, done, shown)
                 if found is not None:
@@ -139,6 +144,8 @@ class Learner:
                     break
             if stop_by_kl or done.in_a_row >= MOST_SKIPPED:
                 break
+        if self.watch is not None:
+            self.watch.finish("minibatch")
         self.optimizer.use("eval")
         self.in_a_row = done.in_a_row
         done.metrics = _means(sums, done) | {"learning_rate": rate, "explained_variance": _explained(x)}
@@ -198,6 +205,7 @@ class Learner:
             microbatch: tuple[Tensor, Tensor, Tensor],
         ) -> tuple[list[Tensor], dict[str, Tensor], Tensor, Tensor | None]:
             chosen, importance, places = microbatch
+            marks = [time.perf_counter()]
             share, found = len(chosen) / len(segments), list[Result]()
             if objective.terms:
                 batch = x.minibatch(chosen, objective.columns, given, importance, self.device)
@@ -206,12 +214,15 @@ class Learner:
                 found.append(objective(batch, out, share))
             found += [self._of_replays(objective, name, part, places, share) for name, part in shown.items()]
             loss, metrics = _sum(found)
+            marks.append(time.perf_counter())
             gradients = _gradients(loss, objective.parameters)
+            self._tell(("forward", "backward"), marks)
             ratios = metrics.pop("ratios", None)
             numbers = [share * number.detach().float() for number in metrics.values()]
             return gradients, metrics, torch.stack([*numbers, loss.detach().float()]), ratios
 
         results = self.workers.map(work, microbatches)
+        marks = [time.perf_counter()]
         done.names = tuple(results[0][1])
         if self.run.trainer.advantage == "vtrace":
             for (chosen, *_), (*_, ratios) in zip(microbatches, results, strict=True):  # a segment may be in several
@@ -233,9 +244,16 @@ class Learner:
         self.optimizer.step()
         if (limit := objective.now.at(self.run.optimizer.clip_range)) > 0:
             self.optimizer.clip(limit)
+        self._tell(("optimizer",), marks)
         done.updates += 1
         done.in_a_row = 0
         return torch.cat((metrics[:-1], norm[None]))
+
+    def _tell(self, names: tuple[str, ...], marks: list[float]) -> None:
+        """Parts that ended at the marks after the first, the last one now, for whoever watches."""
+        if self.watch is not None:
+            for name, begin, end in zip(names, marks, [*marks[1:], time.perf_counter()], strict=True):
+                self.watch.span(name, begin, end)
 
     def _of_replays(self, objective: Objective, name: str, shown: Shown, places: Tensor, share: float) -> Result:
         """A loss on steps of replays. A segment goes on from the one before it, which gives the state."""

@@ -27,6 +27,7 @@ from gridmill.policy.network import Output
 from gridmill.sizing import Sizes
 from gridmill.train.actors import Actor, Rows
 from gridmill.train.experience import Experience
+from gridmill.train.watch import Watch
 from gridmill.train.workers import WorkerPool
 
 MOST_ROWS, LEAST_ROWS = 1024, 128  # that one worker acts for at a time, if there are so many
@@ -95,6 +96,7 @@ class Rollout:
             for lane, chunks in zip(self.lanes, self.player_chunks, strict=True):
                 chunks += [(actor, chunk) for chunk in _chunks(lane, rows)]
         self.times = dict.fromkeys(PARTS, 0.0)
+        self.watch: Watch | None = None
         self.begun: Callable[[list[int]], None] | None = None  # told which worlds have begun an episode
 
     def _seen(self, name: str) -> Any:
@@ -128,6 +130,8 @@ class Rollout:
         self.needed = self.asked if needed is None else needed
         with self.frozen():
             for t in range(self.sizes.horizon):
+                if self.watch is not None:
+                    self.watch.step("rollout")
                 if self.teacher is not None and t % self.sizes.bptt_horizon == 0:
                     self.led[:] = shares(self.seed, self.step, self.sizes.rows) < lead
                 for lane in range(len(self.lanes)):
@@ -138,6 +142,8 @@ class Rollout:
                 self.step += 1
             for lane in range(len(self.lanes)):
                 self._receive(lane, self.sizes.horizon - 1)
+            if self.watch is not None:
+                self.watch.finish("rollout")
             self.workers.map(self._look_ahead, [chunk for chunks in self.chunks for chunk in chunks])
 
     # ---- one lane, one step
@@ -160,8 +166,12 @@ class Rollout:
         cut = truncations & ~terminals
         if cut.any():
             self._value_of_the_cut(t, torch.as_tensor(cut).nonzero().squeeze(1) + rows.own.start)
+        stored = time.perf_counter()
         self.times["env"] += came - began
-        self.times["store"] += time.perf_counter() - came
+        self.times["store"] += stored - came
+        if self.watch is not None:
+            self.watch.span("env wait", began, came)
+            self.watch.span("store", came, stored)
 
     @torch.inference_mode()
     def _value_of_the_cut(self, t: int, which: Tensor) -> None:
@@ -213,6 +223,9 @@ class Rollout:
             self._put(name, t, own, self._plain(out[part])[0])
         self._choose(rows, t, out[0][0], masks)
         marks.append(time.perf_counter())
+        if self.watch is not None:
+            for name, begin, end in zip(CHUNK_PARTS, marks, marks[1:], strict=False):
+                self.watch.span(name, begin, end)
         return tuple(b - a for a, b in itertools.pairwise(marks))
 
     def _ask(self, rows: Rows) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from gridmill.train.actors import Actor
 from gridmill.train.experience import Experience, core_columns, loss_columns
 from gridmill.train.learner import Learned, Learner
 from gridmill.train.rollout import Rollout
+from gridmill.train.watch import Watch
 from gridmill.train.windows import RunWindows
 from gridmill.train.workers import WorkerPool
 
@@ -121,6 +122,10 @@ class Trainer:
             if name:
                 found.setdefault(name, []).append(agent)
         return found
+
+    def watch(self, who: Watch | None) -> None:
+        """Tell somebody when the parts of an epoch run, or nobody."""
+        self.rollout.watch = self.learner.watch = who
 
     def _teach(self, on: bool) -> None:
         """Whether the env's teacher is asked."""
@@ -367,7 +372,7 @@ def _environment(run: Run, threads: int) -> Env:
         signal=t.signal,
         desync_episodes=t.desync_episodes,
         implementation="native" if t.env_impl == "auto" else t.env_impl,
-        profiling=True if run.profiler.rollout_timing else None,
+        profiling=True if run.profiler.rollout_timing or (run.profiler.enabled and run.profiler.core) else None,
         teacher=run.teacher,
         players=scripted_players(run),
     )

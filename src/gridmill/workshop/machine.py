@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from gridmill.config.text import hang
+from gridmill.env import switches
 from gridmill.policy import onednn
 from gridmill.sizing import usable_cores
 
@@ -173,6 +174,7 @@ def describe(command: Sequence[str] | None = None) -> dict[str, Any]:
         "commit": commit(),
         "native": native_build(),
         "onednn": onednn.settle().text,
+        "switches": switches.in_force(),
     }
 
 
@@ -183,7 +185,11 @@ def headline(record: Mapping[str, Any]) -> list[str]:
     hardware = f"{chip['model']}, {chip['usable_cores']} of {chip['cores']} cores"
     software = f"gridmill {record['gridmill']} {at}, {record['native'].get('isa', 'unknown')} path"
     versions = f"{record['python']}, numpy {record['numpy']}, {record['system']}"
-    return [line for text in (hardware, software, versions, record["date"]) for line in hang("", text)]
+    switched = (
+        [f"switches: {', '.join(f'{k}={v}' for k, v in record['switches'].items())}"] if record["switches"] else []
+    )
+    told = (hardware, software, versions, record["date"], *switched)
+    return [line for text in told for line in hang("", text)]
 
 
 def resident_bytes() -> int:

@@ -1,4 +1,4 @@
-"""`gridmill profile`: where the time of a step goes, phase by phase, for each game.
+"""`gridmill profile step`: where the time of a step goes, phase by phase, for each game.
 
 Also holds what bench shares with it: `Load` (which game in which batch shape) and `Runner` (an env driven with random
 actions drawn ahead, and what can be counted of it). It compares nothing and judges nothing.
@@ -18,14 +18,13 @@ import numpy as np
 
 import gridmill
 from gridmill import _native
-from gridmill.config.text import hang
+from gridmill.config.text import count, hang, short
 from gridmill.env.tokens import NO_TOKEN
-from gridmill.workshop import machine
-from gridmill.workshop.statistics import count, short, table
+from gridmill.runs.core_report import phase_lines
+from gridmill.workshop import artefact, machine
 
 PROFILED = ("toy", "arena", "cogsguard", "prospector")
 SWEPT = ("worlds", "agents", "threads", "lanes", "map_size")
-NOT_PHASES = ("total", "wall", "steps")
 POOL = 65536  # action arrays drawn ahead; long enough that no agent drifts to a wall within an episode
 SAMPLES = 64  # steps looked at when tokens are counted
 RESIDENT_WORLDS = 256  # worlds made to see what one adds to the resident memory
@@ -231,34 +230,6 @@ def instructions(load: Load, rows: int, asked: bool) -> dict[str, Any]:
     return {"per_agent_step": counted.per_step / rows, "tool": counted.tool, "path": counted.said}
 
 
-def phase_lines(phases: Mapping[str, int], steps: int, wall_seconds: float) -> list[str]:
-    """A table: mean microseconds per step, share of the native step, share of the wall clock."""
-    native, wall = max(phases["total"], 1), max(wall_seconds * 1e9, 1.0)
-    rows, folded, small = [], 0, 0
-    for name, ns in phases.items():
-        if name in NOT_PHASES:
-            continue
-        if ns < 0.01 * native:
-            folded, small = folded + ns, small + 1
-        else:
-            rows.append((name, ns))
-    if small:
-        rows.append((f"{count(small, 'phase')} under 1 %", folded))
-    rows.append(("native step", phases["total"]))
-    outside = [("around the phases", phases["wall"] - phases["total"])] if phases["wall"] > phases["total"] else []
-    outside += [("Python and binding", int(wall) - phases["wall"]), ("wall clock", int(wall))]
-
-    def line(name: str, ns: int, of_native: bool) -> tuple[str, ...]:
-        share = f"{100 * ns / native:.1f} %" if of_native else ""
-        return name, f"{ns / steps / 1e3:.3f}", share, f"{100 * ns / wall:.1f} %"
-
-    body = [line(name, ns, True) for name, ns in rows] + [line(name, ns, False) for name, ns in outside]
-    lines = table(("phase", "us per step", "of native", "of wall"), body)
-    if phases["total"] > phases["wall"]:
-        lines.append("(phases are summed over threads, so they exceed the wall clock)")
-    return lines
-
-
 def profile_game(load: Load, steps: int, warmup: int) -> dict[str, Any]:
     """Measure one game with profiling on."""
     runner = Runner(replace(load, profiling=True))
@@ -302,16 +273,13 @@ def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool
         measured.append(profile_game(replace(load, game=game), steps, warmup))
     if not measured:
         raise ValueError("; ".join(f"{s['game']}: {s['reason']}" if len(skipped) > 1 else s["reason"] for s in skipped))
-    record = {
-        "kind": "gridmill profile",
-        "machine": machine.describe(),
-        "games": measured,
-        "skipped": skipped,
-    }
+    asked = {"steps": steps, "warmup": warmup, "worlds": load.worlds, "threads": load.threads}
+    rates = {one["game"]: artefact.sample([one["per_cpu_second"]], "agent-steps/CPU s") for one in measured}
+    record = artefact.record("profile step", load.seed, asked, rates, games=measured, skipped=skipped)
     if as_json:
         print(json.dumps(record, indent=1))
         return 0
-    print("\n".join(machine.headline(record["machine"])))  # type: ignore[arg-type]
+    print("\n".join(machine.headline(record["machine"])))
     for one in measured:
         shape = ", ".join((count(load.worlds, "world"), count(load.threads, "thread"), count(steps, "step")))
         print(f"\n{one['game']}: {count(one['agents'], 'agent')}, {shape}")

@@ -1,4 +1,4 @@
-"""The statistics every tool of the workshop shares, and how its figures are written down.
+"""The statistics every tool of the workshop shares.
 
 Everything is a pure function of its arguments: the bootstrap draws from a seed, so the same values always give the same
 interval. It measures nothing and knows no tool.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gridmill.config.text import short, table
 
 Values = NDArray[np.float64]
 Statistic = Callable[[Values], Values]  # reduces the last axis
@@ -175,6 +176,74 @@ def independent_ratio(first: Iterable[float], second: Iterable[float], *, seed: 
     return Ratio(median(a) / median(b), low, high, int(min(a.size, b.size)), paired=False)
 
 
+# How far two runs of the same code at different times lie apart on a shared machine, as a standard deviation of the
+# logarithm of their ratio: `bench step` against itself gave up to 1.55x, which must not look like a change.
+BETWEEN_RUNS = 0.25
+_NORMAL = 1.96
+
+
+def between_runs(ratio: Ratio) -> Ratio:
+    """A ratio of two runs made at different times, with an interval that also holds what such runs differ by anyway.
+
+    Both sources of noise are added as variances.
+    """
+    centre, extra = float(np.log(ratio.ratio)), _NORMAL * BETWEEN_RUNS
+    down = float(np.hypot(centre - np.log(ratio.low), extra))
+    up = float(np.hypot(np.log(ratio.high) - centre, extra))
+    low, high = float(np.exp(centre - down)), float(np.exp(centre + up))
+    return Ratio(ratio.ratio, low, high, ratio.count, ratio.paired)
+
+
+# Student's t that leaves 2.5 % above it, by degrees of freedom; beyond the last the normal distribution will do.
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+      2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)  # fmt: skip
+
+
+def _half_width(values: Values) -> float:
+    """Half of the 95 % interval of a mean, by Student; infinite for a single value, which tells nothing of it."""
+    if values.size < 2:
+        return float("inf")
+    t = _T[values.size - 2] if values.size - 2 < len(_T) else _NORMAL
+    return t * stdev(values) / float(np.sqrt(values.size))
+
+
+def interval_of_mean(values: Iterable[float]) -> tuple[float, float]:
+    """The 95 % interval of a mean, by Student; infinite for a single value."""
+    array = as_values(values)
+    half = _half_width(array)
+    return float(array.mean()) - half, float(array.mean()) + half
+
+
+def grouped_ratio(first: Sequence[Iterable[float]], second: Sequence[Iterable[float]]) -> Ratio:
+    """Ratio of interleaved rounds in groups (a pair of processes each): the geometric mean of the pairs.
+
+    What differs from process to process does not average out within one, so the interval is the wider of two: of all
+    pairs, and, of three groups or more, of the groups' means. Groups must be as many on both sides, and as long.
+    """
+    if len(first) != len(second) or not first:
+        raise ValueError(f"groups must be equally many and at least one, got {len(first)} and {len(second)}")
+    logs = []
+    for one, other in zip(first, second, strict=True):
+        a, b = _positive(as_values(one, "first"), "first"), _positive(as_values(other, "second"), "second")
+        if a.size != b.size:
+            raise ValueError(f"paired rounds must be equally many, got {a.size} and {b.size}")
+        logs.append(np.log(a / b))
+    pairs = np.concatenate(logs)
+    half = _half_width(pairs)
+    if len(logs) > 2:
+        half = max(half, _half_width(np.array([group.mean() for group in logs])))
+    centre = float(pairs.mean())
+    low, high = (float(np.exp(centre + side * half)) for side in (-1, 1))
+    return Ratio(float(np.exp(centre)), low, high, int(pairs.size), paired=True)
+
+
+def amdahl(share: float, speedup: float) -> float:
+    """How many times faster the whole becomes if a part of this share of its time becomes `speedup` times faster."""
+    if not 0.0 <= share <= 1.0 or speedup <= 0.0:
+        raise ValueError(f"expected a share within 0 and 1 and a speedup above 0, got {share} and {speedup}")
+    return 1.0 / (1.0 - share + share / speedup)
+
+
 @dataclass(frozen=True)
 class Point:
     """One saved run in a series."""
@@ -188,7 +257,7 @@ class Point:
     cv: float
 
 
-def trend_lines(points: Sequence[Point]) -> list[str]:
+def trend_lines(points: Sequence[Point], rate: str = "per CPU s") -> list[str]:
     """For each shape: every run with its ratio to the oldest, then each commit against the one before."""
     lines: list[str] = []
     for shape in dict.fromkeys(point.shape for point in points):
@@ -204,39 +273,12 @@ def trend_lines(points: Sequence[Point]) -> list[str]:
             )
             for p in own
         ]
-        lines += ["", shape, *table(("file", "phase", "commit", "per CPU s", "CV", "to first"), rows, left=3)]
+        lines += ["", shape, *table(("file", "phase", "commit", rate, "CV", "to first"), rows, left=3)]
         commits = {p.commit: median(q.median for q in own if q.commit == p.commit) for p in own}
         best, before, steps = max(commits.values()), 0.0, []
         for commit, value in commits.items():
             change = f"{100 * (value / before - 1):+.1f} %" if before else ""
             steps.append((commit, "#" * max(1, round(30 * value / best)), short(value), change))
             before = value
-        lines += ["", *table(("trend by commit", "", "per CPU s", "change"), steps, left=2)]
+        lines += ["", *table(("trend by commit", "", rate, "change"), steps, left=2)]
     return lines[1:]
-
-
-def short(value: float) -> str:
-    """A figure in at most about seven characters: 7.61 M, 182.4 k, 38.2."""
-    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if abs(value) >= size:
-            return f"{value / size:.2f}{unit}" if abs(value) < 100 * size else f"{value / size:.1f}{unit}"
-    if value == int(value):
-        return f"{int(value)}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
-
-
-def count(number: int, noun: str) -> str:
-    """`1 world`, `4,096 worlds`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> list[str]:
-    """Plain lines with aligned columns: the first `left` to the left, the others to the right."""
-    lines = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
-    return [
-        "  ".join(
-            cell.ljust(w) if k < left else cell.rjust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]

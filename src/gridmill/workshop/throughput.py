@@ -1,32 +1,37 @@
-"""`gridmill throughput`: steps per second of what training is made of, as an artefact per run, with a target.
+"""`gridmill throughput`: steps per second of what training is made of, as an artefact per run, with target and trend.
 
 Steps are `step` calls of one world. Mode env_only steps Prospector alone with random actions: the native batch, or the
-reference in plain Python, one world after the other. Modes rollout and train run our trainer with a 2 x 128 MLP, in
-whole epochs, and look at the rollout's part or at all of it. Nothing traces allocations while it measures.
+reference in plain Python, one world after the other. Modes rollout and trainer run our trainer with a 2 x 128 MLP, in
+whole epochs, and look at the rollout's part or at all of it; trainer_eval is a whole run with its files, checkpoints
+and evaluation beside it. Nothing traces allocations while it measures.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gridmill.config.text import count, short, table
 from gridmill.prospector.actions import NUM_ACTIONS
 from gridmill.prospector.single import ProspectorEnv
 from gridmill.run import Run
-from gridmill.workshop import machine
+from gridmill.runs.lines import read_records
+from gridmill.workshop import artefact, machine
 from gridmill.workshop.bench import train as bench_train
 from gridmill.workshop.profile import Load, Round, Runner
-from gridmill.workshop.statistics import count, mean, percentiles, short, table
+from gridmill.workshop.progress import Progress, stoppable
+from gridmill.workshop.statistics import Point, coefficient_of_variation, mean, percentiles, trend_lines
 
-KIND = "gridmill throughput"
+KIND = "throughput"
 BELOW_TARGET = 1
 
 
@@ -83,7 +88,7 @@ class ReferenceRunner:
 
 
 def trained_run(settings: Settings) -> Run:
-    """The run of modes rollout and train: 64 steps of every world an epoch, in 8 minibatches where they fit."""
+    """The run of modes with a trainer: 64 steps of every world an epoch, in 8 minibatches where they fit."""
     steps = 64 * settings.worlds
     sizes = {"policy.core": "none", "policy.layers": 1, "seed": settings.seed, "trainer.num_worlds": settings.worlds}
     sizes |= {"trainer.threads": settings.threads, "trainer.env_impl": settings.env_impl, "trainer.batch_size": steps}
@@ -94,7 +99,7 @@ def trained_run(settings: Settings) -> Run:
     return run
 
 
-def measure_training(settings: Settings) -> list[Round]:
+def measure_training(settings: Settings, done: list[Round], progress: Progress) -> None:
     """The repeats in whole epochs. The trainer times its rollout by the wall clock only."""
     run = trained_run(settings)
     worker = bench_train.start("trainer", run)
@@ -102,18 +107,55 @@ def measure_training(settings: Settings) -> list[Round]:
         if settings.warmup:
             bench_train.epochs_of(worker, max(1, settings.warmup // run.trainer.batch_size))
         epochs = max(1, settings.steps // run.trainer.batch_size)
-        taken = [bench_train.epochs_of(worker, epochs) for _ in range(settings.repeats)]
+        for _ in range(settings.repeats):
+            one = bench_train.epochs_of(worker, epochs)
+            if settings.mode == "rollout":
+                done.append(Round(one.epochs, one.agent_steps, 0.0, one.phases["rollout"]))
+            else:
+                done.append(Round(one.epochs, one.agent_steps, one.cpu_seconds, one.wall_seconds))
+            progress.step()
     finally:
         worker.close()
-    if settings.mode == "train":
-        return [Round(one.epochs, one.agent_steps, one.cpu_seconds, one.wall_seconds) for one in taken]
-    return [Round(one.epochs, one.agent_steps, 0.0, one.phases["rollout"]) for one in taken]
 
 
-def measure(settings: Settings) -> list[Round]:
-    """The repeats, after a warm-up. A native repeat is a whole number of batch steps."""
+TRAIN = "import sys; from gridmill.run import Run; from gridmill.runs import train; "
+TRAIN += "train(Run.model_validate_json(sys.argv[1]), sys.argv[2], panel=False)"
+
+
+def measure_with_evaluation(settings: Settings, done: list[Round]) -> None:
+    """A run in a process and a folder of its own, evaluated in another process all the time; repeats are its epochs."""
+    run = trained_run(settings)
+    batch = run.trainer.batch_size
+    epochs, before = max(1, settings.steps // batch), -(-settings.warmup // batch)
+    changes: dict[str, Any] = {
+        "trainer.total_timesteps": (before + epochs * settings.repeats) * batch,
+        "evaluation.enabled": True,
+    }
+    changes |= {"evaluation.epochs": epochs, "checkpoint.epochs": epochs, "evaluation.final_seconds": 0.0}
+    for path, value in changes.items():
+        run = run.replace(path, value)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", TRAIN, run.replace("run", "measured").model_dump_json(), folder]
+        ended = subprocess.run(command, capture_output=True, text=True)
+        if ended.returncode:
+            last = (ended.stderr.strip().splitlines() or ["no message"])[-1]
+            raise ValueError(f"the training ended with code {ended.returncode}: {machine.without_paths(last)}")
+        lines = read_records(Path(folder) / "measured" / "metrics.jsonl")
+    marks = [0.0] + [float(line["seconds"]) for line in lines if "sps" in line]
+    for first in range(before, len(marks) - epochs, epochs):
+        done.append(Round(epochs, epochs * batch, 0.0, marks[first + epochs] - marks[first]))
+
+
+def measure(settings: Settings, done: list[Round] | None = None) -> list[Round]:
+    """The repeats, after a warm-up; each is put into `done` when it is over. A native repeat is whole batch steps."""
+    done = [] if done is None else done
+    progress = Progress(settings.repeats, "repeats")
+    if settings.mode == "trainer_eval":
+        measure_with_evaluation(settings, done)
+        return done
     if settings.mode != "env_only":
-        return measure_training(settings)
+        measure_training(settings, done, progress)
+        return done
     runner: Runner | ReferenceRunner
     if settings.env_impl == "reference":
         runner, rows = ReferenceRunner(settings.worlds, settings.seed), 1
@@ -123,8 +165,12 @@ def measure(settings: Settings) -> list[Round]:
     try:
         if settings.warmup:
             runner.run(max(1, settings.warmup // rows))
-        return [runner.run(max(1, settings.steps // rows)) for _ in range(settings.repeats)]
+        for _ in range(settings.repeats):
+            done.append(runner.run(max(1, settings.steps // rows)))
+            progress.step()
+        return done
     finally:
+        progress.close()
         runner.close()
 
 
@@ -134,48 +180,84 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def record_of(settings: Settings, rounds: Sequence[Round]) -> dict[str, Any]:
-    """Everything that was found, ready for JSON."""
-    wall = spread([r.per_wall_second for r in rounds])
+    """Everything that was found, as an artefact."""
+    rates = [r.per_wall_second for r in rounds]
+    wall = spread(rates)
+    known = settings.mode in ("env_only", "trainer")  # CPU time
     asked = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(settings).items()}
-    return {
-        "kind": KIND,
-        "mode": settings.mode,
-        "env_impl": "reference" if settings.env_impl == "reference" else "native",
-        "settings": asked,
-        "machine": machine.describe(),
-        "steps_per_second": wall,
-        "steps_per_cpu_second": None if settings.mode == "rollout" else spread([r.per_cpu_second for r in rounds]),
-        "target": settings.target,
-        "reached": None if settings.target is None else wall["mean"] >= settings.target,
-        "rounds": [asdict(r) for r in rounds],
-    }
+    return artefact.record(
+        KIND,
+        settings.seed,
+        asked,
+        {"steps per wall second": artefact.sample(rates, "steps/s")},
+        mode=settings.mode,
+        env_impl="reference" if settings.env_impl == "reference" else "native",
+        steps_per_second=wall,
+        steps_per_cpu_second=spread([r.per_cpu_second for r in rounds]) if known else None,
+        target=settings.target,
+        reached=None if settings.target is None else wall["mean"] >= settings.target,
+        rounds=[asdict(r) for r in rounds],
+    )
 
 
-def write_artefact(record: dict[str, Any], folder: Path, mode: str) -> Path:
-    """One file per run, named by time, commit and mode."""
-    commit = str(record["machine"]["commit"]["hash"] or "none")[:10]
-    path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{commit}-{mode}.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1, default=str) + "\n", encoding="utf-8")
-    return path
+SHAPE = ("mode", "env_impl", "worlds", "threads")  # of settings: only such runs are compared
 
 
-def run(settings: Settings) -> int:
-    """Measure, print, save. Returns 1 if a target was to be enforced and the mean is below it."""
-    settings.check()
-    record = record_of(settings, measure(settings))
-    path = write_artefact(record, settings.folder, settings.mode)
+def earlier(folder: Path, settings: Settings) -> list[Point]:
+    """Saved runs of the same shape in a folder."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            saved = artefact.read(path, KIND)
+        except ValueError:
+            continue
+        if any(saved["settings"].get(name) != getattr(settings, name) for name in SHAPE):
+            continue
+        values, made = saved["samples"]["steps per wall second"]["values"], saved["machine"]
+        commit, cv = str(made["commit"]["hash"] or "none")[:10], coefficient_of_variation(values)
+        shape = f"{settings.mode}, {count(settings.worlds, 'world')}, {count(settings.threads, 'thread')}"
+        found.append(Point(path.stem[:16], "", commit, made["date"], shape, saved["steps_per_second"]["mean"], cv))
+    return found
+
+
+def lines_of(record: Mapping[str, Any], settings: Settings) -> list[str]:
+    """The record for people."""
     shape = f"{count(settings.worlds, 'world')}, {count(settings.threads, 'thread')}, seed {settings.seed}"
-    print(f"{KIND}: {settings.mode}, prospector, {record['env_impl']}, {shape}")
-    print(f"{count(settings.repeats, 'repeat')} of {settings.steps:,} steps after {settings.warmup:,}")
-    print("\n".join(machine.headline(record["machine"])) + "\n")
+    lines = [f"gridmill {KIND}: {settings.mode}, prospector, {record['env_impl']}, {shape}"]
+    lines.append(f"{count(settings.repeats, 'repeat')} of {settings.steps:,} steps after {settings.warmup:,}")
+    lines += [*machine.headline(record["machine"]), ""]
     names = ("min", "mean", "p50", "p95", "p99")
     found = {"per wall second": record["steps_per_second"], "per CPU second": record["steps_per_cpu_second"]}
     rows = [(title, *(short(values[name]) for name in names)) for title, values in found.items() if values]
-    print("\n".join(table(("steps", *names), rows)))
+    lines += table(("steps", *names), rows)
     if settings.target is not None:
         share = record["steps_per_second"]["mean"] / settings.target
         verdict = "reached" if record["reached"] else "missed"
-        print(f"\ntarget {short(settings.target)} steps per second: {verdict}, the mean is {share:.2f} of it")
+        said = f"target {short(settings.target)} steps per second: {verdict}, the mean is {share:.2f} of it"
+        lines += ["", said]
+    return lines
+
+
+def run(settings: Settings) -> int:
+    """Measure, print, save. 1 if a target was to be enforced and the mean is below it, 130 if it was stopped."""
+    settings.check()
+    artefact.refuse_unwritable(settings.folder / "x.json")
+    rounds: list[Round] = []
+    with stoppable() as stopped:
+        measure(settings, rounds)
+    if not rounds:
+        print(f"{stopped[0]} before the first repeat was over; nothing is saved")
+        return artefact.INTERRUPTED
+    record = record_of(settings, rounds)
+    missed = settings.enforce and not record["reached"]
+    record |= {"finished": not stopped, "exit_code": artefact.INTERRUPTED if stopped else BELOW_TARGET if missed else 0}
+    path = artefact.write(record, artefact.place(record, settings.mode, settings.folder))
+    print("\n".join(lines_of(record, settings)))
+    points = earlier(settings.folder, settings)
+    if len(points) > 1:
+        floor = min(point.median for point in points)
+        print("\n".join(["", *trend_lines(points, "steps/s"), "", f"floor so far: {short(floor)} steps per second"]))
+    for reason in stopped:
+        print(f"{reason} after {count(len(rounds), 'repeat')}")
     print(f"saved to {path}")
-    return BELOW_TARGET if settings.enforce and not record["reached"] else 0
+    return int(record["exit_code"])

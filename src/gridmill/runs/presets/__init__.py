@@ -1,7 +1,8 @@
 """Presets: settings for a machine or a purpose, as TOML that is merged over a recipe; overrides win over it.
 
-A file has the tables of `Run`. What stands under `with_gpu` counts only where there is one. Without a preset the one
-for this machine, `gpu` or `laptop`, fills in what the recipe left at its defaults.
+A file has the tables of `Run`. What stands under `with_gpu` counts only where there is one; losses in `without_losses`
+get the weight 0 if the recipe has them. Sizes that do not fit the recipe's agents are rounded to what does. Without a
+preset the one for this machine, `gpu` or `laptop`, fills in what the recipe left at its defaults.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from gridmill import sizing
 from gridmill.config import ConfigError, did_you_mean, flatten
 from gridmill.run import Run
 from gridmill.runs import overrides
@@ -42,8 +44,29 @@ def fill(run: Run) -> Run:
 
 
 def apply(run: Run, preset: str) -> Run:
-    """The run with a preset, by name or `path/to/file.toml`, merged over it."""
+    """The run with a preset, by name or `path/to/file.toml`, merged over it and rounded to what fits."""
+    return fitted(merged(run, preset))[0]
+
+
+def fitted(run: Run) -> tuple[Run, list[str]]:
+    """The run with sizes that fit its number of agents, as near as can be, and what was rounded."""
+    learners = sizing.players_of_agents(run, run.game.num_agents).count("")
+    try:
+        sizing.sizes(run)
+    except ConfigError:
+        fit = sizing.fitting(run, learners)
+        now = flatten(run.tree())
+        notes = [f"{path} = {value:_}, not {now[path]:_}" for path, value in fit.items()]
+        return overrides.change(run, fit.items()), notes
+    return run, []
+
+
+def merged(run: Run, preset: str) -> Run:
+    """The run with a preset as it is written."""
     settings = load(preset)
+    for name in settings.pop("without_losses", []):
+        if name in run.losses:
+            run = run.replace(f"losses.{name}.weight", 0.0)
     with_gpu = _changes(settings.pop("with_gpu", {}), run.tree())
     try:
         return overrides.change(run, _changes(settings, run.tree()) + (with_gpu if has_gpu() else []))

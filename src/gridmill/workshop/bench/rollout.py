@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gridmill.workshop.bench import train as bench_train
 
-KIND = "gridmill bench rollout"
+KIND = "bench rollout"
 
 
 def run(settings: bench_train.Settings) -> int:

@@ -14,32 +14,30 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.text import hang
-from gridmill.workshop import machine
+from gridmill.config.text import count, hang, short, table
+from gridmill.runs.core_report import phase_lines
+from gridmill.workshop import artefact, machine
 from gridmill.workshop.profile import (
     Load,
     Round,
     Runner,
     instructions,
-    phase_lines,
     resident_per_world,
     swept,
 )
 from gridmill.workshop.statistics import (
     Point,
     Ratio,
-    count,
+    between_runs,
     independent_ratio,
     paired_ratio,
-    short,
     summarise,
-    table,
     trend_lines,
 )
 
-KIND = "gridmill bench step"
+KIND = "bench step"
 UNSTABLE_CV = 0.20
-VERDICTS = ("stable", "unstable: a CV per CPU second is above 20 %", "the fast observations differ from the reference")
+VERDICTS = ("stable", "unstable: a CV is above 20 %", "the fast observations differ from the reference")
 
 
 @dataclass(frozen=True)
@@ -232,7 +230,8 @@ def read_saved(path: Path) -> dict[str, Any]:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         saved = None
-    if not isinstance(saved, dict) or saved.get("kind") != KIND or not saved.get("runs"):
+    known = (KIND, f"gridmill {KIND}")  # as it was called before artefacts had one form
+    if not isinstance(saved, dict) or saved.get("kind") not in known or not saved.get("runs"):
         raise ValueError(f"`{path.name}` is not a run saved by `gridmill bench step --output`")
     return saved
 
@@ -258,8 +257,8 @@ def against_baseline(record: Mapping[str, Any], saved: Mapping[str, Any], name: 
         "phase": saved.get("phase"),
         "commit": saved["machine"]["commit"]["hash"],
         "differs_in": differing,
-        "per_cpu_second": asdict(independent_ratio(*rates)),
-        "phases": {name: asdict(independent_ratio(costs[name], before[name])) for name in shared},
+        "per_cpu_second": asdict(between_runs(independent_ratio(*rates))),
+        "phases": {name: asdict(between_runs(independent_ratio(costs[name], before[name]))) for name in shared},
     }
 
 
@@ -277,16 +276,14 @@ def measure(settings: Settings, steppers: Mapping[str, Stepper]) -> dict[str, An
             stepper.close()
     compare(rounds, runs)
     mismatches = sum(r["validation"]["mismatches"] for r in runs if r.get("validation"))
-    steady = all(r["per_cpu_second"]["cv"] <= UNSTABLE_CV for r in runs)
-    return {
-        "kind": KIND,
-        "phase": settings.phase,
-        "machine": machine.describe(),
-        "iterations": settings.iterations,
-        "warmup": settings.warmup,
-        "runs": runs,
-        "exit_code": 2 if mismatches else 0 if steady else 1,
-    }
+    steady = all(r[f"per_{clock}_second"]["cv"] <= UNSTABLE_CV for r in runs for clock in ("cpu", "wall"))
+    asked = {"iterations": settings.iterations, "warmup": settings.warmup, "rounds": settings.rounds}
+    samples = {}
+    for run_ in runs:
+        rates = [r["agent_steps"] / max(r["cpu_seconds"], 1e-9) for r in run_["rounds"]]
+        samples[run_["label"]] = artefact.sample(rates, "agent-steps/CPU s")
+    found = artefact.record(KIND, settings.load.seed, asked, samples, phase=settings.phase, runs=runs)
+    return found | {"exit_code": 2 if mismatches else 0 if steady else 1}
 
 
 def _rate_row(name: str, rate: Mapping[str, float]) -> tuple[str, ...]:
@@ -351,6 +348,10 @@ def baseline_lines(found: Mapping[str, Any]) -> list[str]:
     """One comparison with a saved run."""
     label = f" ({found['phase']})" if found["phase"] else ""
     lines = ["", f"against {found['file']}{label}, rate now / then: {Ratio(**found['per_cpu_second'])}"]
+    lines += hang(
+        "",
+        "(runs at different times differ by themselves, which the interval counts in; `gridmill ab` is sharper)",
+    )
     if found["differs_in"]:
         lines += hang("", f"careful, not the same load: {', '.join(found['differs_in'])} differ")
     rows = [(name, Ratio(**ratio)) for name, ratio in found["phases"].items()]
@@ -390,7 +391,7 @@ def report(folder: Path) -> int:
     for shape in dict.fromkeys(point.shape for point in points):
         own = sorted((p for p in points if p.shape == shape), key=lambda p: p.date)
         axes.plot([p.date[:16] for p in own], [p.median for p in own], marker="o", label=shape)
-    axes.set(xlabel="date (UTC)", ylabel="agent-steps per CPU second", title="gridmill bench step")
+    axes.set(xlabel="date (UTC)", ylabel="agent-steps per CPU second", title="bench step")
     axes.set_ylim(bottom=0)
     axes.tick_params(axis="x", rotation=30)
     axes.legend()
@@ -425,11 +426,11 @@ def run(settings: Settings) -> int:
     settings.check()
     saved = [(path.name, read_saved(path)) for path in settings.baseline]
     if settings.output is not None:
-        settings.output.parent.mkdir(parents=True, exist_ok=True)
+        artefact.refuse_unwritable(settings.output)
     steppers, notes = gather(settings)
     load = settings.load
     batch = (count(load.worlds, "world"), count(load.threads, "thread"), count(load.lanes, "lane"))
-    print(f"{KIND}: {load.game}, {', '.join(batch)}, seed {load.seed}")
+    print(f"gridmill {KIND}: {load.game}, {', '.join(batch)}, seed {load.seed}")
     print(
         f"{count(settings.rounds, 'round')} of {settings.iterations:,} steps after {settings.warmup:,}",
         flush=True,
@@ -441,6 +442,5 @@ def run(settings: Settings) -> int:
         print("\n".join(["", *hang("", f"note: {note}")]))
     print(f"\nresult: {VERDICTS[record['exit_code']]}")
     if settings.output is not None:
-        settings.output.write_text(json.dumps(record, indent=1, default=str) + "\n", encoding="utf-8")
-        print(f"saved to {settings.output}")
+        print(f"saved to {artefact.write(record, settings.output)}")
     return int(record["exit_code"])

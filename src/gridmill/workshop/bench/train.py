@@ -8,7 +8,6 @@ measurement from the rollout's side. Nothing here imports torch.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +18,13 @@ from typing import Any, Literal, NamedTuple
 
 import gridmill
 from gridmill import _native
-from gridmill.config.text import hang
+from gridmill.config.text import count, hang, short, table
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
-from gridmill.workshop import machine
+from gridmill.workshop import artefact, machine
 from gridmill.workshop.bench.plain_network import NETWORK, PHASES, why_not
-from gridmill.workshop.statistics import Ratio, count, paired_ratio, short, summarise, table
+from gridmill.workshop.statistics import Ratio, paired_ratio, summarise
 
-KIND = "gridmill bench train"
+KIND = "bench train"
 UNSTABLE_CV = 0.20
 ROWS, HORIZON = 1024, 64  # of the run that is measured when no recipe is given: 65 536 agent-steps an epoch
 ANSWER = ("epochs", "agent_steps", "cpu_seconds", "wall_seconds", "phases", "cpu_phases")
@@ -312,16 +311,13 @@ def measure(settings: Settings, kind: str) -> dict[str, Any]:
         own = {name: taken for (number, name), taken in found.items() if number == threads}
         runs.append(one_record(threads, taking, own))
     steady = all(one["speeds"]["train"]["cpu"]["cv"] <= UNSTABLE_CV for one in runs)
-    return {
-        "kind": kind,
-        "machine": machine.describe(),
-        "run": settings.run.tree(),
-        "epochs_per_round": settings.epochs,
-        "warmup": settings.warmup,
-        "runs": runs,
-        "notes": notes_of(settings, runs),
-        "exit_code": 0 if steady else 1,
-    }
+    asked = {"epochs_per_round": settings.epochs, "warmup": settings.warmup, "rounds": settings.rounds}
+    samples = {}
+    for one in runs:
+        values = rates([Epochs(**each) for each in one["rounds"]["trainer"]], "cpu") or []
+        samples[f"train, {count(one['threads'], 'thread')}"] = artefact.sample(values, "agent-steps/CPU s")
+    more = {"run": settings.run.tree(), "runs": runs, "notes": notes_of(settings, runs)}
+    return artefact.record(kind, settings.run.seed, asked, samples, **more) | {"exit_code": 0 if steady else 1}
 
 
 def speed_lines(one: Mapping[str, Any]) -> list[str]:
@@ -373,10 +369,10 @@ def run(settings: Settings, kind: str = KIND, wanted: Sequence[Against] = TRAIN)
     """Measure, print, save. Returns the exit code: 0 fine, 1 unstable."""
     settings.check()
     if settings.output is not None:
-        settings.output.parent.mkdir(parents=True, exist_ok=True)
+        artefact.refuse_unwritable(settings.output)
     what = settings.run
     trainer, policy = what.trainer, what.policy
-    print(f"{kind}: {what.game.name}, {count(trainer.num_worlds, 'world')}, seed {what.seed}")
+    print(f"gridmill {kind}: {what.game.name}, {count(trainer.num_worlds, 'world')}, seed {what.seed}")
     print(f"encoder {policy.encoder}, core {policy.core}, hidden {policy.hidden}, layers {policy.layers}")
     sizes = f"minibatch {trainer.minibatch_size:,}, horizon {trainer.bptt_horizon}, lanes {trainer.async_factor}"
     print(f"batch {trainer.batch_size:,}, {sizes}, {trainer.update_epochs} x")
@@ -385,6 +381,5 @@ def run(settings: Settings, kind: str = KIND, wanted: Sequence[Against] = TRAIN)
     print("\n".join(lines_of(record, wanted)))
     print(f"\nresult: {'unstable: a CV of train per CPU second is above 20 %' if record['exit_code'] else 'stable'}")
     if settings.output is not None:
-        settings.output.write_text(json.dumps(record, indent=1, default=str) + "\n", encoding="utf-8")
-        print(f"saved to {settings.output}")
+        print(f"saved to {artefact.write(record, settings.output)}")
     return int(record["exit_code"])

@@ -1,0 +1,33 @@
+"""Commands whose exit code 2 is a finding (`bench step`, `validate`): bad input ends with 64 there, so that a script
+can tell a mismatch from a typing error. Everywhere else bad input is 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+BAD_INPUT = 64  # EX_USAGE of sysexits.h
+USAGE_ERROR: Any = typer.BadParameter.__base__  # what an unknown option raises; typer has no name of its own for it
+
+
+class Judging(TyperCommand):
+    """A command that says with exit code 2 what it found."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        try:
+            return super().make_context(*arguments, **more)
+        except USAGE_ERROR as error:
+            error.exit_code = BAD_INPUT
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            if isinstance(error, BrokenPipeError) or ctx.find_root().params.get("traceback"):
+                raise
+            typer.echo(f"gridmill: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(BAD_INPUT) from None

@@ -1,0 +1,281 @@
+"""`gridmill ab A B`: two settings trained side by side in short blocks, and what the difference is worth.
+
+A side is a recipe with overrides, environment switches and a git revision, in one text:
+`ci trainer.async_factor=1 GRIDMILL_OBS_USE_OPTIMIZED=0 @HEAD~3`. For every seed both sides are started anew and take
+turns A B, B A, A B ...; the first epochs warm up. Ratios are B to A, per CPU second and per wall second, with an
+interval that knows what differs between processes. Beside the measured gain stands the one that Amdahl's law gives for
+the one phase that changed most. It trains and compares; what is learned is thrown away.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gridmill.config.files import write_whole
+from gridmill.config.text import count, hang, short, table
+from gridmill.env import switches
+from gridmill.workshop import artefact, drawing, machine, revisions
+from gridmill.workshop.progress import Progress, stoppable
+from gridmill.workshop.statistics import Ratio, amdahl, grouped_ratio, mean
+
+KIND = "ab"
+NEEDED = ("agent_steps", "cpu_seconds", "wall_seconds", "phases", "core_ns", "score", "rss")
+CLOCKS = {"cpu": "cpu_seconds", "wall": "wall_seconds"}
+IN_ROLLOUT = ("env", "copy", "act", "teacher", "players", "store")
+PARTS = ("rollout", *IN_ROLLOUT, "learn")
+_SWITCH = re.compile(r"[A-Z][A-Z0-9_]*=.*")
+Block = Mapping[str, Any]  # what a side answered
+Blocks = list[list[Block]]  # by seed
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: what is trained, with which switches, of which revision (empty: this one)."""
+
+    recipe: str
+    changes: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    revision: str = ""
+    preset: str = ""
+
+    @property
+    def text(self) -> str:
+        shown = [self.recipe, *self.changes, *self.environment]
+        return " ".join(shown + ([f"@{self.revision}"] if self.revision else []))
+
+
+def side_of(text: str, recipe: str = "ci") -> Side:
+    """A side as people write it; a word without = is the recipe, capitals before = are an environment switch."""
+    changes, environment, revision, named = [], [], "", list[str]()
+    for word in text.replace("@", " @").split():
+        if word.startswith("@"):
+            revision = word[1:]
+        elif _SWITCH.fullmatch(word):
+            environment.append(word)
+        elif "=" in word:
+            changes.append(word)
+        else:
+            named.append(word)
+    if len(named) > 1:
+        raise ValueError(f"expected one recipe in `{text}`, got {' and '.join(named)}")
+    return Side(named[0] if named else recipe, tuple(changes), tuple(environment), revision)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The two sides and how long they are compared."""
+
+    a: Side
+    b: Side
+    seeds: tuple[int, ...] = (0, 1, 2)
+    blocks: int = 4  # a seed
+    epochs: int = 1  # a block
+    warmup: int = 1  # epochs before the first block
+    phases: bool = True  # time the phases of the core, in both
+    output: Path | None = None
+    resume: Path | None = None
+
+    def check(self) -> None:
+        least = {"--blocks": (self.blocks, 1), "--epochs": (self.epochs, 1), "--warmup": (self.warmup, 0)}
+        for name, (value, lowest) in least.items():
+            if value < lowest:
+                raise ValueError(f"{name} must be at least {lowest}, got {value}")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"--seeds takes different numbers like 0,1,2, got {','.join(map(str, self.seeds))}")
+
+    def tree(self) -> dict[str, Any]:
+        """For the artefact, and to see whether it can be continued."""
+        shown = {"a": self.a.text, "b": self.b.text, "seeds": list(self.seeds), "blocks": self.blocks}
+        return shown | {"epochs": self.epochs, "warmup": self.warmup, "phases": self.phases}
+
+
+def start(side: Side, seed: int, phases: bool) -> machine.Worker:
+    """A process of that side, ready."""
+    order = {"recipe": side.recipe, "changes": side.changes, "seed": seed, "preset": side.preset}
+    timed = [f"{switches.PROFILING}=1"] if phases else []
+    python = revisions.python_of(revisions.site_of(side.revision) if side.revision else None)
+    file = Path(__file__).with_name("ab_side.py")
+    command = ["env", *timed, *side.environment, *python, "-P", str(file), json.dumps(order)]
+    return machine.Worker(f"`{side.text}`", command, needed=("batch_size", "threads"))
+
+
+def measure_seed(settings: Settings, seed: int, progress: Progress) -> tuple[list[Block], list[Block]]:
+    """Both sides from the start, in turns: who is first changes with every block."""
+    workers: list[machine.Worker] = []
+    taken: tuple[list[Block], list[Block]] = ([], [])
+    try:
+        for side in (settings.a, settings.b):
+            workers.append(start(side, seed, settings.phases))
+        if settings.warmup:
+            for worker in workers:
+                worker.ask({"epochs": settings.warmup}, NEEDED)
+        for block in range(settings.blocks):
+            for index in (0, 1) if block % 2 == 0 else (1, 0):
+                taken[index].append(workers[index].ask({"epochs": settings.epochs}, NEEDED))
+            progress.step(f"seed {seed}")
+    finally:
+        for worker in workers:
+            worker.close()
+    return taken
+
+
+# ---- what it says
+
+
+def rates(blocks: Blocks, clock: str) -> list[list[float]]:
+    """Agent-steps per second, by seed and block."""
+    return [[one["agent_steps"] / max(one[CLOCKS[clock]], 1e-9) for one in seed] for seed in blocks]
+
+
+def score_ratio(a: Blocks, b: Blocks) -> Ratio | str:
+    """Of the scores at the end of each seed; or why there is none."""
+    ends = [[seed[-1]["score"] for seed in side] for side in (a, b)]
+    if any(score is None for side in ends for score in side):
+        return "no episode ended yet"
+    if any(score <= 0 for side in ends for score in side):
+        return f"not a ratio: {mean(ends[0]):.3f} and {mean(ends[1]):.3f}"
+    return grouped_ratio([[s] for s in ends[1]], [[s] for s in ends[0]])
+
+
+def phase_costs(blocks: Blocks) -> dict[str, float]:
+    """Nanoseconds of the wall clock per agent-step: the trainer's phases, and the core's as their parts of `env`.
+
+    The core's threads time their phases by the same clock, all of them; what of it the trainer waited for is `env`.
+    """
+    every = [one for seed in blocks for one in seed]
+    steps = sum(one["agent_steps"] for one in every)
+    found = {"all": 1e9 * sum(one["wall_seconds"] for one in every) / steps}
+    for name in PARTS:
+        found[name] = 1e9 * sum(one["phases"].get(name, 0.0) for one in every) / steps
+        if name == "env":
+            core = {p: sum(one["core_ns"].get(p, 0) for one in every) for p in every[0]["core_ns"]}
+            whole = core.pop("total", 0)
+            found |= {f"env/{p}": found["env"] * ns / whole for p, ns in core.items() if whole}
+    return {name: ns for name, ns in found.items() if ns >= 0.002 * found["all"]}
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What Amdahl's law says of the phase that changed most."""
+
+    phase: str
+    share: float  # of A's time
+    speedup: float  # of the phase
+    gain: float  # of all
+
+
+def predicted(a: Mapping[str, float], b: Mapping[str, float]) -> Predicted | None:
+    """From the costs of both sides; None where they have no phase in common."""
+    whole = {name.partition("/")[0] for name in (*a, *b) if "/" in name} | {"all", "rollout"}
+    parts = [name for name in (*a, *b) if name not in whole]
+    phase = max(parts, key=lambda name: abs(a.get(name, 0.0) - b.get(name, 0.0)), default=None)
+    if phase is None or phase not in a:
+        return None
+    least = 0.001 * min(a["all"], b["all"])  # what is below is not in the costs
+    share, speedup = min(1.0, a[phase] / a["all"]), a[phase] / b.get(phase, least)
+    return Predicted(phase.removeprefix("env/"), share, speedup, amdahl(share, speedup))
+
+
+def record_of(settings: Settings, a: Blocks, b: Blocks) -> dict[str, Any]:
+    """Everything that was found, as an artefact."""
+    found: dict[str, Any] = {"blocks": {"a": a, "b": b}, "done_seeds": len(a)}
+    samples = {}
+    if a:
+        costs = {"a": phase_costs(a), "b": phase_costs(b)}
+        foreseen, score = predicted(costs["a"], costs["b"]), score_ratio(a, b)
+        found |= {
+            "ratios": {clock: asdict(grouped_ratio(rates(b, clock), rates(a, clock))) for clock in CLOCKS},
+            "score": asdict(score) if isinstance(score, Ratio) else score,
+            "phase_costs": costs,
+            "predicted": None if foreseen is None else asdict(foreseen),
+        }
+        for name, blocks in (("A", a), ("B", b)):
+            values = [rate for seed in rates(blocks, "cpu") for rate in seed]
+            samples[f"{name} per CPU second"] = artefact.sample(values, "agent-steps/s")
+    record = artefact.record(KIND, settings.seeds[0], settings.tree(), samples, **found)
+    return record | {"finished": len(a) == len(settings.seeds)}
+
+
+def lines_of(record: Mapping[str, Any]) -> list[str]:
+    """The record for people."""
+    blocks = record["blocks"]
+    rows = []
+    for clock, title in (("cpu", "steps per CPU s"), ("wall", "steps per wall s")):
+        middle = [short(mean(r for seed in rates(blocks[side], clock) for r in seed)) for side in ("a", "b")]
+        rows.append((title, *middle, str(Ratio(**record["ratios"][clock]))))
+    score = record["score"]
+    ends = [[seed[-1]["score"] for seed in blocks[side]] for side in ("a", "b")]
+    known = all(s is not None for side in ends for s in side)
+    shown = [f"{mean(side):.3f}" if known else "-" for side in ends]
+    rows.append(("score", *shown, score if isinstance(score, str) else str(Ratio(**score))))
+    lines = table(("", "A", "B", "B / A [95 %]"), rows)
+    a, b = record["phase_costs"]["a"], record["phase_costs"]["b"]
+    costs = []
+    for name in dict.fromkeys((*a, *b)):
+        inner = f"    {name[4:]}" if name.startswith("env/") else name
+        label = f"  {name}" if name in IN_ROLLOUT else inner
+        cells = [f(side.get(name, 0.0), side["all"]) for side in (a, b) for f in (_ns, _share)]
+        costs.append((label, *cells, f"{a[name] / b[name]:.2f}x" if name in a and name in b else "-"))
+    lines += ["", *table(("ns per agent-step", "A", "share", "B", "share", "A / B"), costs)]
+    foreseen = record["predicted"]
+    if foreseen is not None and math.isfinite(foreseen["gain"]):
+        p, cpu, wall = Predicted(**foreseen), Ratio(**record["ratios"]["cpu"]), Ratio(**record["ratios"]["wall"])
+        text = f"{p.phase}, {100 * p.share:.1f} % of A's time, is {p.speedup:.2f}x as fast in B: that alone gives "
+        lines += ["", *hang("Amdahl: ", f"{text}{p.gain:.3f}x; measured {wall} by the clock, {cpu} per CPU second")]
+    return lines
+
+
+def _ns(cost: float, whole: float) -> str:
+    return f"{cost:,.0f}"
+
+
+def _share(cost: float, whole: float) -> str:
+    return f"{100 * cost / whole:.1f} %"
+
+
+def run(settings: Settings) -> int:
+    """Measure, print, save. 0 fine, 130 if it was stopped: what was measured is saved, and can be continued."""
+    settings.check()
+    if settings.output is not None:
+        artefact.refuse_unwritable(settings.output)
+    a, b = Blocks(), Blocks()
+    if settings.resume is not None:
+        then = artefact.read(settings.resume, KIND)
+        if then["settings"] != settings.tree():
+            raise ValueError(f"`{settings.resume}` was measured with other settings; begin anew without --resume")
+        a, b = then["blocks"]["a"], then["blocks"]["b"]
+    print("\n".join([*hang("A  ", settings.a.text), *hang("B  ", settings.b.text)]))
+    print(
+        f"{count(len(settings.seeds), 'seed')} x {count(settings.blocks, 'block')} of "
+        f"{count(settings.epochs, 'epoch')} after {settings.warmup}, in turns",
+        flush=True,
+    )
+    left = settings.seeds[len(a) :]
+    record = record_of(settings, a, b)
+    path = settings.output or artefact.place(record, "ab")
+    progress = Progress(len(left) * settings.blocks, "blocks")
+    with stoppable() as stopped:
+        for seed in left:
+            taken = measure_seed(settings, seed, progress)
+            a.append(taken[0])
+            b.append(taken[1])
+            record = record_of(settings, a, b)
+            artefact.write(record, path)
+    progress.close()
+    record["exit_code"] = artefact.INTERRUPTED if stopped else 0
+    artefact.write(record, path)
+    if a:
+        print("\n".join([*machine.headline(record["machine"]), "", *lines_of(record)]))
+        picture = path.with_suffix(".svg")
+        write_whole(picture, drawing.strips(record["samples"]).encode())
+        print(f"\nplot: {picture}")
+    for reason in stopped:
+        print(f"{reason} after {len(a)} of {len(settings.seeds)} seeds; continue with --resume {path}")
+    print(f"saved to {path}")
+    return int(record["exit_code"])

@@ -1,0 +1,79 @@
+"""Artefacts: the one form in which every tool of the workshop leaves what it found, and where.
+
+    {"schema": 1, "kind": "ab", "machine": {date, command, commit, cpu, ..., switches}, "seed": 0, "settings": {...},
+     "samples": {name: {"unit", "better": "higher" | "lower", "values": [...]}}, "finished": true, "exit_code": 0, ...}
+
+What else a tool knows stands beside these keys. A tool that is interrupted leaves what it has, with finished = false.
+Nothing here measures, prints or draws.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gridmill.config.files import write_whole
+from gridmill.workshop import machine
+
+SCHEMA = 1
+FOLDER = Path("artifacts")
+KEYS = ("schema", "kind", "machine", "seed", "settings", "samples", "finished", "exit_code")
+INTERRUPTED = 130  # what a tool ends with that Ctrl-C stopped
+
+
+def sample(values: Sequence[float], unit: str, better: str = "higher") -> dict[str, Any]:
+    """One list of measured values."""
+    return {"unit": unit, "better": better, "values": [float(value) for value in values]}
+
+
+def record(
+    kind: str, seed: int, settings: Mapping[str, Any], samples: Mapping[str, Mapping[str, Any]], **own: Any
+) -> dict[str, Any]:
+    """The record of a run of a tool, made where it runs; `own` is what only this tool knows."""
+    head = {"schema": SCHEMA, "kind": kind, "machine": machine.describe(), "seed": seed, "settings": dict(settings)}
+    return head | {"samples": dict(samples), "finished": True, "exit_code": 0} | own
+
+
+def place(found: Mapping[str, Any], name: str, folder: Path | None = None) -> Path:
+    """Where a record belongs: `artifacts/<kind>/<utc>-<commit>-<name>.json`."""
+    commit = str(found["machine"]["commit"]["hash"] or "none")[:10]
+    inside = FOLDER / str(found["kind"]).replace(" ", "-") if folder is None else folder
+    return inside / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{commit}-{name}.json"
+
+
+def write(found: Mapping[str, Any], path: Path) -> Path:
+    """Whole or not at all; the path again."""
+    write_whole(path, (json.dumps(found, indent=1, default=str) + "\n").encode())
+    return path
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a file that could not be written, before anything is measured for it."""
+    if path.is_dir():
+        raise ValueError(f"expected a file to write, got the folder `{path}`")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"cannot write `{path}`: {error.strerror or error}") from None
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"cannot write `{path}`: no permission")
+
+
+def read(path: Path, kind: str | None = None) -> dict[str, Any]:
+    """An artefact; refused if it is none, or of another tool than asked for."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    missing = [key for key in KEYS if not isinstance(found, dict) or key not in found]
+    if missing or not isinstance(found["samples"], dict) or not isinstance(found["machine"], dict):
+        raise ValueError(f"`{path}` is no artefact of the workshop")
+    if found["schema"] != SCHEMA:
+        raise ValueError(f"`{path}`: expected an artefact of schema {SCHEMA}, got {found['schema']!r}")
+    if kind is not None and found["kind"] != kind:
+        raise ValueError(f"`{path}`: expected an artefact of `gridmill {kind}`, got one of `gridmill {found['kind']}`")
+    return dict(found)

@@ -1,0 +1,72 @@
+"""Progress of a long command on stderr, with the time that is left, and how it ends when it is interrupted.
+
+On a terminal one line that is written over; elsewhere a line every half minute. Ctrl-C and SIGTERM end the work, not
+the command: it writes what it has.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TextIO
+
+PAUSE = 30.0  # seconds between lines where nobody watches
+
+
+def clock(seconds: float) -> str:
+    """`1:02:03`, `2:03`."""
+    hours, rest = divmod(round(seconds), 3600)
+    minutes, seconds_left = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{seconds_left:02}" if hours else f"{minutes}:{seconds_left:02}"
+
+
+class Progress:
+    """Call `step` after each of `total` pieces of work of about the same size; `close` wipes the line."""
+
+    def __init__(self, total: int, what: str, stream: TextIO | None = None) -> None:
+        self.total, self.what, self.done = total, what, 0
+        self._stream = sys.stderr if stream is None else stream
+        self._watched = self._stream.isatty()
+        self._began = self._said = time.monotonic()
+
+    def step(self, note: str = "") -> None:
+        self.done += 1
+        now = time.monotonic()
+        if self.done >= self.total or (not self._watched and now - self._said < PAUSE):
+            return
+        self._said = now
+        left = (now - self._began) / self.done * (self.total - self.done)
+        text = f"{self.what}: {self.done} of {self.total}, {clock(left)} left{f', {note}' if note else ''}"[:79]
+        self._write(f"\r{text:<79}" if self._watched else f"{text}\n")
+
+    def close(self) -> None:
+        if self._watched:
+            self._write("\r" + " " * 79 + "\r")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+@contextmanager
+def stoppable() -> Iterator[list[str]]:
+    """Work that Ctrl-C or SIGTERM ends early: nothing is raised, the list then says why."""
+    reasons: list[str] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, stop) if main else None
+    try:
+        yield reasons
+    except KeyboardInterrupt as reason:
+        reasons.append(f"stopped by {str(reason) or 'SIGINT'}")
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,100 @@
+"""`gridmill ab`: how a side is read, what two known sides give, and two real ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gridmill.cli import app
+from gridmill.workshop import ab, artefact
+
+SMALL = "trainer.batch_size=768 trainer.minibatch_size=384 trainer.bptt_horizon=16 trainer.threads=1 policy.hidden=16"
+
+
+def test_a_side_is_read_as_people_write_it() -> None:
+    side = ab.side_of("toy trainer.threads=1 GRIDMILL_PROFILING=0 seed=3 @HEAD~1")
+    assert side == ab.Side("toy", ("trainer.threads=1", "seed=3"), ("GRIDMILL_PROFILING=0",), "HEAD~1")
+    assert side.text == "toy trainer.threads=1 seed=3 GRIDMILL_PROFILING=0 @HEAD~1"
+    assert ab.side_of("trainer.threads=2").recipe == "ci"
+    assert ab.side_of("ci@abc") == ab.Side("ci", revision="abc")
+    with pytest.raises(ValueError, match="expected one recipe in `ci toy`, got ci and toy"):
+        ab.side_of("ci toy")
+
+
+def block(observations: float, rest: float = 9.0, score: float | None = 2.0) -> dict[str, Any]:
+    """A block of 1000 agent-steps: so many seconds of observations in the env, one of actions, the rest learning."""
+    wall = observations + 1 + rest
+    core = {"observations": int(2e9 * observations), "actions": int(2e9), "total": int(2e9 * (observations + 1))}
+    phases = {"rollout": observations + 1, "env": observations + 1, "learn": rest, "act": 0.0}
+    return {"agent_steps": 1_000, "cpu_seconds": wall, "wall_seconds": wall, "phases": phases, "core_ns": core,
+            "score": score, "rss": 1}  # fmt: skip
+
+
+def test_known_sides_give_what_amdahl_says() -> None:
+    a, b = [[block(10.0)] * 3] * 3, [[block(2.0)] * 3] * 3
+    settings = ab.Settings(ab.side_of("ci"), ab.side_of("ci seed=1"), blocks=3)
+    record = ab.record_of(settings, a, b)
+    assert record["finished"]
+    assert record["phase_costs"]["a"]["env/observations"] == pytest.approx(1e7)
+    assert record["predicted"] == pytest.approx({"phase": "observations", "share": 0.5, "speedup": 5.0, "gain": 5 / 3})
+    assert record["ratios"]["wall"]["ratio"] == pytest.approx(20 / 12)
+    text = "\n".join(ab.lines_of(record))
+    assert "observations, 50.0 % of A's time, is 5.00x as fast in B: that alone" in text
+    assert "score" in text
+    assert max(map(len, text.splitlines())) <= 80
+    without = ab.record_of(settings, [[block(10.0, score=None)]], [[block(10.0)]])
+    assert without["score"] == "no episode ended yet"
+    assert not without["finished"]
+
+
+def test_two_real_sides_and_going_on_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "ab.json"
+    words = ["ab", f"ci {SMALL} GRIDMILL_OBS_USE_OPTIMIZED=0", f"ci {SMALL}", "--seeds", "0,1", "--blocks", "1"]
+    words += ["--output", str(out)]
+    real, seen = ab.measure_seed, []
+
+    def stopped_at_the_second(settings: Any, seed: int, progress: Any) -> Any:
+        if seed == 1 and not seen:
+            seen.append(seed)
+            raise KeyboardInterrupt
+        return real(settings, seed, progress)
+
+    monkeypatch.setattr(ab, "measure_seed", stopped_at_the_second)
+    first = CliRunner().invoke(app, words)
+    assert first.exit_code == artefact.INTERRUPTED, first.output
+    assert f"stopped by SIGINT after 1 of 2 seeds; continue with --resume {out}" in first.stdout
+    half = artefact.read(out, "ab")
+    assert (half["finished"], half["exit_code"], half["done_seeds"]) == (False, 130, 1)
+    second = CliRunner().invoke(app, [*words, "--resume", str(out)])
+    assert second.exit_code == 0, second.output
+    record = json.loads(out.read_text())
+    assert record["finished"]
+    assert record["blocks"]["a"][0] == half["blocks"]["a"][0]
+    assert len(record["blocks"]["b"]) == 2
+    assert record["phase_costs"]["a"]["env/observations"] > 3 * record["phase_costs"]["b"].get("env/observations", 0)
+    assert record["predicted"]["gain"] > 0
+    assert out.with_suffix(".svg").read_text().startswith("<svg")
+    other = CliRunner().invoke(app, [*words, "--blocks", "2", "--resume", str(out)])
+    assert other.exit_code == 2
+    assert "was measured with other settings" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["ci", "ci", "--blocks", "0"], "--blocks must be at least 1, got 0"),
+        (["ci", "ci", "--seeds", "1,1"], "--seeds takes different numbers like 0,1,2, got 1,1"),
+        (["ci", "ci", "--seeds", "a"], "--seeds takes numbers like 0,1,2, got `a`"),
+        (["ci@nothing", "ci"], "`nothing` is no commit of this checkout"),
+        (["cii", "ci"], "did you mean `ci`?"),
+    ],
+)
+def test_bad_input_is_one_line_and_2(words: list[str], text: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["ab", *words, "--output", str(tmp_path / "x.json")])
+    assert result.exit_code == 2
+    assert text in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

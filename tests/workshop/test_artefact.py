@@ -1,0 +1,80 @@
+"""Artefacts have one form; what is none is refused; what could not be written is refused first."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from gridmill.workshop import artefact
+from gridmill.workshop.progress import Progress, clock, stoppable
+
+
+def made(**own: object) -> dict:
+    return artefact.record("ab", 7, {"blocks": 2}, {"rate": artefact.sample([1, 2], "steps/s")}, **own)
+
+
+def test_an_artefact_says_what_it_was_made_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRIDMILL_OBS_VALIDATION", "1")
+    record = made(ratio=2.0)
+    assert set(artefact.KEYS) < set(record)
+    assert {"date", "command", "commit", "cpu", "switches"} <= set(record["machine"])
+    assert record["machine"]["switches"] == {"GRIDMILL_OBS_VALIDATION": "1"}
+    assert record["samples"] == {"rate": {"unit": "steps/s", "better": "higher", "values": [1.0, 2.0]}}
+    path = artefact.place(record, "two", tmp_path / "deep")
+    assert artefact.read(artefact.write(record, path), "ab") == json.loads(json.dumps(record))
+    assert path.name.endswith("-two.json")
+    assert path.name.split("-")[1] == str(record["machine"]["commit"]["hash"] or "none")[:10]
+    assert artefact.place(record, "x").parent == Path("artifacts/ab")
+
+
+def test_what_is_no_artefact_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    for text in ("", "[]", "{}", "{" * 5_000, '{"kind": "ab"}'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="is no artefact of the workshop"):
+            artefact.read(path)
+    path.write_text(json.dumps(made()))
+    with pytest.raises(ValueError, match="expected an artefact of `gridmill tune`, got one of `gridmill ab`"):
+        artefact.read(path, "tune")
+    path.write_text(json.dumps(made() | {"schema": 9}))
+    with pytest.raises(ValueError, match="expected an artefact of schema 1, got 9"):
+        artefact.read(path)
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected a file to write, got the folder"):
+        artefact.refuse_unwritable(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot write"):
+        artefact.refuse_unwritable(tmp_path / "file" / "x.json")
+    artefact.refuse_unwritable(tmp_path / "new" / "x.json")
+
+
+def test_progress_says_what_is_left() -> None:
+    assert [clock(0), clock(61), clock(3_725)] == ["0:00", "1:01", "1:02:05"]
+    stream = io.StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    progress = Progress(3, "blocks", stream)
+    progress.step("seed 0")
+    assert "blocks: 1 of 3, 0:00 left, seed 0" in stream.getvalue()
+    progress.step()
+    progress.step()
+    progress.close()
+    assert "3 of 3" not in stream.getvalue()
+    silent = io.StringIO()
+    Progress(3, "blocks", silent).step()
+    assert silent.getvalue() == ""  # nobody watches: a line every half minute
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_work_that_is_stopped_says_why(number: signal.Signals) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with stoppable() as stopped:
+        signal.raise_signal(number)
+        raise AssertionError("went on")
+    assert stopped == [f"stopped by {number.name}"]
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -1,0 +1,157 @@
+"""`gridmill tune`, `compare-presets` and `artifacts`: with sides that answer as scripted, and once for real."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gridmill import recipes
+from gridmill.cli import app
+from gridmill.runs import presets
+from gridmill.workshop import ab, artefact, compare_presets, gallery, tune
+
+SMALL = ["trainer.batch_size=768", "trainer.minibatch_size=384", "trainer.bptt_horizon=16", "policy.hidden=16"]
+
+
+class Scripted:
+    """A side whose speed is known: two threads are twice as fast; an async factor of 2 scatters; scores as told."""
+
+    scores = (2.0, 2.0)
+
+    def __init__(self, side: ab.Side, seed: int, phases: bool) -> None:
+        self.side, self.calls = side, 0
+        self.ready = {"batch_size": 1_000, "threads": 1}
+
+    def ask(self, order: dict, needed: Any) -> dict[str, Any]:
+        self.calls += 1
+        fast = "trainer.threads=2" in self.side.changes
+        wall = order["epochs"] / (2.0 if fast else 1.0)
+        if "trainer.async_factor=2" in self.side.changes:
+            wall *= 1 + 3 * (self.calls % 2)
+        found = {"agent_steps": 1_000 * order["epochs"], "cpu_seconds": wall, "wall_seconds": wall, "core_ns": {}}
+        return found | {"phases": {"rollout": wall / 2, "learn": wall / 2}, "score": self.scores[fast], "rss": 2**20}
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+GRID = ["tune", "ci", "--try", "trainer.threads=1,2", "--try", "trainer.async_factor=1,2"]
+
+
+def test_the_fastest_stable_candidate_wins_and_is_a_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ab, "start", Scripted)
+    result = CliRunner().invoke(app, [*GRID, "--output", "mine.toml"])
+    assert result.exit_code == 0, result.output
+    assert "threads=2 async_factor=1" in result.stdout.splitlines()[1]  # the fastest first
+    assert result.stdout.count("unstable") == 2
+    text = " ".join(result.stdout.split())
+    assert "result: trainer.threads=2 is 2.000x [2.000, 2.000] of the reference; score 2.000" in text
+    assert "it still learns" in text
+    assert "largest batch that fits into free memory" in text
+    run = presets.apply(recipes.build("ci"), "mine.toml")
+    assert run.trainer.threads == 2
+    (path,) = (tmp_path / "artifacts" / "tune").glob("*.json")
+    record = artefact.read(path, "tune")
+    assert record["finished"]
+    assert len(record["tried"]) == 4
+    again = CliRunner().invoke(app, [*GRID, "--resume", str(path)])
+    assert again.exit_code == 0, again.output
+
+
+def test_who_learns_worse_does_not_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ab, "start", Scripted)
+    monkeypatch.setattr(Scripted, "scores", (2.0, 1.0))
+    result = CliRunner().invoke(app, GRID)
+    assert result.exit_code == 0
+    assert "it learns worse; the reference stays" in " ".join(result.stdout.split())
+    assert "preset:" not in result.stdout
+
+
+def test_a_search_with_optuna_finds_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("optuna")
+    monkeypatch.setattr(ab, "start", Scripted)
+    result = CliRunner().invoke(app, [*GRID, "--trials", "12"])
+    assert result.exit_code == 0, result.output
+    assert "trainer.threads=2 is 2.000x" in " ".join(result.stdout.split())
+
+
+def test_the_largest_batch_fits_and_twice_as_much_does_not() -> None:
+    run = recipes.build("ci")
+    batch, need = tune.largest_batch(run)
+    assert batch % (48 * run.trainer.bptt_horizon) == 0
+    assert batch > run.trainer.batch_size
+    assert need.endswith("MiB")
+    result = CliRunner().invoke(app, ["tune", "ci", "--largest-batch"])
+    assert result.exit_code == 0
+    assert "of the memory that is free now" in result.stdout
+
+
+def test_tune_for_real(tmp_path: Path) -> None:
+    words = ["tune", "ci", *SMALL, "trainer.threads=1", "--try", "trainer.minibatch_size=384,768", "--blocks", "2"]
+    result = CliRunner().invoke(app, [*words, "--check-epochs", "1", "--seeds", "0"])
+    assert result.exit_code in (0, 1), result.output  # 1: the machine was too noisy for any of them
+    (path,) = (tmp_path / "artifacts" / "tune").glob("*.json")
+    assert len(json.loads(path.read_text())["tried"]) == 2
+
+
+def test_presets_are_compared_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ab, "start", Scripted)
+    words = ["compare-presets", "prospector", "--seconds", "3", "--output", "c.json"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    record = artefact.read(Path("c.json"), "compare-presets")
+    assert set(record["summary"]) == {"baseline", "ultra_fast"}
+    assert [len(epochs) for epochs in record["epochs"].values()] == [3, 3]
+    assert record["summary"]["baseline"]["balance"] == 1.0
+    for text in ("steps per wall second", "cores busy", "memory", "rollout / learning", "score after equal steps"):
+        assert text in result.stdout
+    assert max(len(line) for line in result.stdout.splitlines() if not line.startswith("saved")) <= 80
+
+
+def test_scores_after_equal_time_and_steps_by_hand() -> None:
+    epochs = [{"wall_seconds": 1.0, "agent_steps": 10, "score": s} for s in (None, 1.0, 2.0, 3.0)]
+    assert compare_presets.score_after(epochs, "wall_seconds", 3.0) == 2.0
+    assert compare_presets.score_after(epochs, "agent_steps", 20) == 1.0
+    assert compare_presets.score_after(epochs, "wall_seconds", 99.0) == 3.0
+
+
+def test_artefacts_are_listed_and_drawn_on_one_page(tmp_path: Path) -> None:
+    for kind in ("ab", "gate"):
+        record = artefact.record(kind, 1, {}, {"A <rate>": artefact.sample([1.0, 2.0, 4.0], "steps/s")})
+        artefact.write(record, artefact.place(record, "x"))
+    (tmp_path / "artifacts" / "other.json").write_text("{}")
+    result = CliRunner().invoke(app, ["artifacts", "--page", "page.html"])
+    assert result.exit_code == 0, result.output
+    assert "1 other JSON file left out" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    page = Path("page.html").read_text()
+    assert page.count("<svg") == 2
+    assert "A &lt;rate&gt;" in page
+    assert "<script" not in page
+    assert gallery.headline_of({"samples": {}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["tune", "ci", "--blocks", "1"], "--blocks must be at least 2, got 1"),
+        (["tune", "ci", "--output", "x.json"], "--output is a preset, FILE.toml, got `x.json`"),
+        (["compare-presets", "--seconds", "0"], "--seconds must be above 0, got 0.0"),
+        (["compare-presets", "--preset", "baseline"], "--preset is given twice, got 1"),
+        (["artifacts", "nowhere"], "expected a folder of artefacts, got `nowhere`"),
+        (["artifacts", "."], "no artefacts under ."),
+    ],
+)
+def test_bad_input_is_one_line_and_2(words: list[str], text: str) -> None:
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert text in result.stderr
