@@ -14,7 +14,7 @@ from gridmill import games
 from gridmill.losses.clone import Clone
 from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, SignalTerm, TrainerConfig, Value
 
-FINE = Schedule(start=-4.0, end=-12.0, begin=20e6, until=40e6)  # for losing the ship
+FINE = Schedule(start=-4.0, end=-20.0, begin=20e6, until=48e6)  # for losing the ship
 PROFIT: dict[str, float | Schedule] = {
     "step.credits": 1.0,
     "step.extracted": 0.005,
@@ -40,7 +40,7 @@ def prospector() -> Run:
         },
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
-            total_timesteps=48_000_000,
+            total_timesteps=64_000_000,
             num_worlds=1_024,  # 1 024 rows x 32 ticks
             batch_size=32_768,
             minibatch_size=4_096,
