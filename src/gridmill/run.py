@@ -157,7 +157,6 @@ class ProfilerConfig(Config):
     warmup_steps: CountOrNone = 1
     active_steps: Count = 3
     record_shapes: bool = False
-    memory: bool = False  # what operators allocate
     core: bool = True  # what phases the core's threads were in
     stacks: bool = False  # where in Python they were called; such traces are large
     rollout_timing: CountOrNone = 0

@@ -404,7 +404,6 @@ TABLE: dict[str, Case] = {
     "profiler.warmup_steps": to(2, see=traced_steps, **(PROFILE | {"profiler__active_steps": 1})),
     "profiler.active_steps": to(2, see=traced_steps, **PROFILE),
     "profiler.record_shapes": to(True, see=in_trace("Input Dims"), **PROFILE),
-    "profiler.memory": to(True, see=in_trace("Total Allocated"), **PROFILE),
     "profiler.core": to(False, see=in_trace("world"), **PROFILE),
     "profiler.stacks": to(True, see=in_trace("Call stack"), **PROFILE),
     "profiler.rollout_timing": to(1, 2, see=lambda run: len(log("env wait")(run))),

@@ -230,7 +230,6 @@ def profile_train(
     warmup: Annotated[int, typer.Option(help="Then so many to warm up.")] = 2,
     active: Annotated[int, typer.Option(help="Then so many are traced.")] = 4,
     shapes: Annotated[bool, typer.Option("--shapes", help="Shapes of tensors.")] = False,
-    memory: Annotated[bool, typer.Option("--memory", help="What operators allocate.")] = False,
     stacks: Annotated[bool, typer.Option("--stacks", help="Where they were called; large.")] = False,
     expected_sps: Annotated[float | None, typer.Option(help="Say if it is below half of this.")] = None,
     runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")] = Path("runs"),
@@ -238,7 +237,7 @@ def profile_train(
     """Where the time of training goes: tree, trace, operators, advice."""
     from gridmill.workshop import profile_train as tool
 
-    traced = tool.Traced(torch, native, wait, warmup, active, shapes, memory, stacks)
+    traced = tool.Traced(torch, native, wait, warmup, active, shapes, stacks)
     settings = tool.Settings(recipe, tuple(changes or ()), steps, rollout_timing, traced, expected_sps, runs_dir)
     raise typer.Exit(tool.run(settings))
 

@@ -75,7 +75,6 @@ class Recording:
             schedule=schedule,
             on_trace_ready=self._ready,
             record_shapes=config.record_shapes,
-            profile_memory=config.memory,
             with_stack=config.stacks,
             # Without it only the thread that starts the profiler is seen, and the other workers are not.
             experimental_config=_ExperimentalConfig(profile_all_threads=True, verbose=config.stacks),

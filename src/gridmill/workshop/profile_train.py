@@ -37,7 +37,6 @@ class Traced:
     warmup: int = 2
     active: int = 4
     shapes: bool = False
-    memory: bool = False
     stacks: bool = False
 
 
@@ -75,7 +74,6 @@ def planned(settings: Settings) -> Run:
         "profiler.warmup_steps": t.warmup,
         "profiler.active_steps": t.active,
         "profiler.record_shapes": t.shapes,
-        "profiler.memory": t.memory,
         "profiler.stacks": t.stacks,
         "profiler.core": t.native,
         "profiler.rollout_timing": settings.rollout_timing,
