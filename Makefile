@@ -25,7 +25,7 @@ help:
 	@echo "make viewer     the engine as a WebAssembly module, for pages (minutes, once)"
 	@echo "make bench      the commands behind docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, clang-tidy, longest files"
-	@echo "make audit      known holes of everything that is installed (asks the network)"
+	@echo "make audit      known holes of what is installed, but torch (asks the network)"
 	@echo "make docs       the documentation as a site in site/"
 	@echo "make build      build and install the package into .venv"
 	@echo "make peers      the venv for 'gridmill bench step --peers'"
@@ -84,7 +84,7 @@ demo: $(VENV)/.train
 	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
 
 # The native tests under ASan and UBSan and the module of pages are compiled while pip downloads; pytest runs them (row S1).
-# Their compiler comes first, as no two pips write into one environment.
+# Their compiler comes first: here no two pips write into one environment. Elsewhere run make without --jobs.
 test: $(VENV)/.zig
 	$(MAKE) --no-print-directory --jobs 3 $(VENV)/.dev asan-build viewer
 	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
@@ -173,4 +173,4 @@ docs: $(VENV)/.docs
 	@echo "open site/index.html"
 
 clean:
-	rm -rf build site $(VENV) .venv-peers .venv-peers-train
+	rm -rf build site $(VENV) .venv-peers .venv-peers-train .venv-audit

@@ -124,10 +124,12 @@ template <class G>
 nb::tuple take_trace(Batch<G>& batch) {
   std::vector<std::int64_t> rows;
   std::uint64_t dropped = 0;
+  const double rate = batch.times().ns_per_mark();
   batch.each_trace([&](std::size_t worker, PhaseTrace& trace) {
     for (const TracedPhase& p : trace.list)
-      for (const std::int64_t value : {static_cast<std::int64_t>(worker), trace.thread, std::int64_t{p.world},
-                                       std::int64_t{p.phase}, batch.times().ns_at(p.begin), batch.times().ns_at(p.end)})
+      for (const std::int64_t value :
+           {static_cast<std::int64_t>(worker), trace.thread, std::int64_t{p.world}, std::int64_t{p.phase},
+            batch.times().ns_at(p.begin, rate), batch.times().ns_at(p.end, rate)})
         rows.push_back(value);
     dropped += trace.dropped;
     trace.list.clear();

@@ -206,8 +206,10 @@ class Batch {
     const Call call(*this);
     refuse_in_flight("save()");
     require_ready();
-    refuse_ended("save()", 0, options_.num_worlds);
-    for (const auto w : worlds) worlds_.check_world(w);
+    for (const auto w : worlds) {
+      worlds_.check_world(w);
+      refuse_ended("save()", static_cast<std::uint32_t>(w), 1);
+    }
     return worlds_.save(worlds);
   }
 

@@ -30,9 +30,9 @@ inline std::int64_t clock_mark() {
 class ClockRate {
  public:
   ClockRate() : ns0_(steady_ns()), mark0_(clock_mark()) {}
-  // A mark as steady_ns() would have shown it.
-  std::int64_t ns_at(std::int64_t mark) const {
-    return ns0_ + static_cast<std::int64_t>(static_cast<double>(mark - mark0_) * ns_per_mark());
+  // A mark as steady_ns() would have shown it, at a rate of ns_per_mark(): marks that are to be compared take the same.
+  std::int64_t ns_at(std::int64_t mark, double rate) const {
+    return ns0_ + static_cast<std::int64_t>(static_cast<double>(mark - mark0_) * rate);
   }
   double ns_per_mark() const {
     std::int64_t ns = steady_ns() - ns0_;
@@ -101,7 +101,8 @@ class StepTimes {
   Nanoseconds last() const { return in_ns(last_, last_wall_); }
   Nanoseconds total() const { return in_ns(total_, total_wall_); }
   std::uint64_t steps() const { return steps_; }
-  std::int64_t ns_at(std::int64_t mark) const { return rate_.ns_at(mark); }
+  double ns_per_mark() const { return rate_.ns_per_mark(); }
+  std::int64_t ns_at(std::int64_t mark, double rate) const { return rate_.ns_at(mark, rate); }
 
  private:
   Nanoseconds in_ns(const PhaseMarks<NumPhases>& marks, std::int64_t wall) const {

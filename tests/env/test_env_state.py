@@ -329,3 +329,18 @@ def test_an_end_can_be_held(name: str) -> None:
         held.step(np.zeros(held.num_rows, np.int32))
         held.reset(3)
         held.step(np.zeros(held.num_rows, np.int32))
+
+
+def test_a_world_can_be_saved_beside_one_whose_end_is_held() -> None:
+    rng = np.random.default_rng(1)
+    with quiet_make("prospector", num_worlds=2, seed=3) as env:
+        env.hold_ended()
+        env.reset()
+        while not (env.terminals | env.truncations).any():
+            env.step(rng.integers(0, env.num_actions, env.num_rows, dtype=np.int32))
+        ended = (env.terminals | env.truncations).astype(bool)
+        assert ended.sum() == 1
+        world = int(np.flatnonzero(~ended)[0])
+        assert env.save([world])
+        with pytest.raises(RuntimeError, match=f"the episode of world {1 - world} has ended"):
+            env.save([1 - world])

@@ -147,7 +147,10 @@ def page() -> Iterator[Page]:
                 yield found_page
         finally:
             running.terminate()
-            running.wait(60)
+            try:
+                running.wait(60)
+            finally:
+                running.kill()
 
 
 def _connected(port: int) -> Page:
@@ -155,7 +158,7 @@ def _connected(port: int) -> Page:
     while True:
         try:
             return Page(port)
-        except ConnectionRefusedError:
+        except ConnectionError:  # refused, or taken and dropped while it starts
             if time.monotonic() > until:
                 raise
             time.sleep(0.2)

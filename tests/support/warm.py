@@ -35,7 +35,10 @@ def warm(words: Sequence[str], folder: Path) -> Done:
         files = [Path(said) / "out", Path(said) / "err"]
         child = FORKS.Process(target=_become, args=(list(words), str(folder), *map(str, files)))
         child.start()
-        child.join()
+        try:
+            child.join()
+        finally:
+            child.kill()  # a test that ran out of time leaves nobody behind
         assert child.exitcode is not None
         return subprocess.CompletedProcess(words, child.exitcode, *(file.read_text() for file in files))
 

@@ -200,7 +200,7 @@ def test_a_thousand_forks_one_out_of_the_other(running: Any, small: replay.Repla
     for number in range(1, 1024):
         name = f"{number} " + "long " * 200
         who = {str(agent): name for agent in range(6)}
-        head["branches"].append(first | {"name": name, "parent": number - 1, "fork_tick": 0, "who": who})
+        head["branches"].append(first | {"name": name, "parent": number - 1, "fork_tick": min(number, 30), "who": who})
     for branch in head["branches"]:
         branch["name"] = branch["name"][:300]
         branch["who"] = {key: text[:40] for key, text in branch["who"].items()}

@@ -83,9 +83,9 @@ export class Commands {
     const {app} = this;
     for (const pane of app.panes) {
       if (pane.recording !== recording) continue;
-      for (const {tick, state} of pane.track.branch.keyframes) {
-        const {track} = pane;
-        if (!track || tick <= track.ledger.end) continue;
+      const {track} = pane; // another branch may be shown while this one's are read
+      for (const {tick, state} of track.branch.keyframes) {
+        if (tick <= track.ledger.end) continue;
         try {
           track.states.keepOther(tick, await recording.blocks.read(state, null, "$.keyframes"));
         } catch {

@@ -7,7 +7,7 @@ const DIRECTIONS = {
 };
 
 /** What a key means: the letter on it, large or small; where keys have no Latin letters, the one that is usual there. */
-function keyOf({key, code}) {
+function keyOf({key = "", code = ""}) {
   if (/^[^\x00-\x7f]$/.test(key) && /^Key[A-Z]$/.test(code)) return code[3].toLowerCase();
   return key.length === 1 ? key.toLowerCase() : key;
 }

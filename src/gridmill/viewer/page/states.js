@@ -54,7 +54,7 @@ export class States {
     if (this.whole && gone.has(this.whole.frame)) this.whole = null;
     this.count();
     const own = this.list.filter((frame) => frame.own);
-    this.gap = Math.ceil((own.at(-1).tick - own[0].tick) / Math.max(1, own.length - 1));
+    if (own.length > 1) this.gap = Math.ceil((own.at(-1).tick - own[0].tick) / (own.length - 1));
   }
 
   count() {

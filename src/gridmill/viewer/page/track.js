@@ -108,7 +108,7 @@ export class Track {
   stepWorld(world, tick) {
     this.actions.set(this.branch.at(tick));
     const {ledger, branch} = this;
-    const sure = !(world === this.world && this.borrowed);
+    const sure = !(world === this.own && this.borrowed); // `world` would open one
     const news = sure && tick === ledger.end && tick >= branch.forkTick && this.knows(tick);
     if (news && branch.live && tick % EVERY === 0) ledger.hashes.set(tick, world.hash());
     const began = performance.now();
@@ -186,8 +186,8 @@ export class Track {
       if (this.parent.stopped !== null) this.stop(this.parent.stopped);
       return !this.parent.done;
     }
-    if (!this.scout) this.parent?.rest();
     if (this.ledger.end >= this.branch.ticks && this.check.state !== "checking") return false;
+    if (!this.scout) this.parent?.rest();
     const until = performance.now() + ms;
     if (!this.scout) {
       this.scout = this.open();
