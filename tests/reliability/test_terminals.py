@@ -27,7 +27,7 @@ ALL = [
     ["show", "toy"],
     ["doctor"],
     QUICK_BENCH,
-    ["profile", "--steps", "2", "--warmup", "0"],
+    ["profile", "step", "--steps", "2", "--warmup", "0"],
 ]
 
 

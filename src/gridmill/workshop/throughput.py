@@ -183,7 +183,7 @@ def record_of(settings: Settings, rounds: Sequence[Round]) -> dict[str, Any]:
     """Everything that was found, as an artefact."""
     rates = [r.per_wall_second for r in rounds]
     wall = spread(rates)
-    known = settings.mode in ("env_only", "trainer")  # CPU time
+    known = settings.mode not in ("rollout", "trainer_eval")  # CPU time
     asked = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(settings).items()}
     return artefact.record(
         KIND,
