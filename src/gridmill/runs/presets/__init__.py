@@ -83,10 +83,17 @@ def written(run: Run, plain: Run) -> tuple[str, list[str]]:
     lines: list[str] = []
     _write(run.tree(), plain.tree(), "", lines)
     text = "".join(f"{line}\n" for line in lines)
-    there = overrides.change(plain, _changes(tomllib.loads(text), plain.tree()))
-    now, then = flatten(run.tree()), flatten(there.tree())
-    left = [overrides.written(path, value) for path, value in now.items() if then.get(path, run) != value]
-    if overrides.apply(there, left) != run:
+    left: list[str] = []
+    try:
+        there = overrides.change(plain, _changes(tomllib.loads(text), plain.tree()))
+        then = flatten(there.tree())
+        for path, value in flatten(run.tree()).items():
+            if path not in then or then[path] != value:
+                left.append(overrides.written(path, value))
+        same = overrides.apply(there, left) == run
+    except ConfigError:  # another game, say: its parts are not parts of this one
+        same = False
+    if not same:
         raise ConfigError(f"a preset cannot make this run of `{plain.recipe}`; make it a recipe of your own", "$")
     return text, left
 
