@@ -85,6 +85,17 @@ def test_monitor_looks_at_this_process() -> None:
     assert found["memory/free"] > 0
 
 
+def test_the_first_look_of_a_monitor_has_no_share_of_the_cpu() -> None:
+    """Two looks microseconds apart give any share at all, so the first share is of the second look."""
+    watched = monitor.Monitor(1e6)
+    try:
+        found = watched.take()
+    finally:
+        watched.close()
+    assert found["memory/rss"] > 1e6
+    assert "cpu/util" not in found
+
+
 def test_monitor_with_a_gpu_and_with_a_dead_one(monkeypatch: pytest.MonkeyPatch) -> None:
     class Library(ModuleType):
         NVMLError = OSError

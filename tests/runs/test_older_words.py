@@ -35,6 +35,8 @@ def test_taken(text: str, path: str, value: object) -> None:
     ("text", "said"),
     [
         ("rollout_steps=128", "rows are 48 here: trainer.batch_size=6144"),
+        ("rollout_steps=128 num_envs=4", "rows are 96 here: trainer.batch_size=12288"),
+        ("num_minibatches=4 trainer.batch_size=1536", "the batch has 1536: trainer.minibatch_size=384"),
         ("trainer.num_minibatches=4", "the batch has 9216: trainer.minibatch_size=2304"),
         ("base_missions=extractor_hub_30", "a mission is a game: game=extractor_hub"),
         ("cpu_offload=False", "trainer.experience_device=cpu or auto"),
@@ -45,5 +47,5 @@ def test_taken(text: str, path: str, value: object) -> None:
 )
 def test_answered(text: str, said: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        overrides.apply(RUN, [text])
+        overrides.apply(RUN, text.split())
     assert said in str(refused.value)

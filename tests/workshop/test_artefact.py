@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gridmill.workshop import artefact
+from gridmill.workshop import progress as progress_module
 from gridmill.workshop.progress import Progress, clock, stoppable
 
 
@@ -43,6 +46,16 @@ def test_what_is_no_artefact_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(made() | {"schema": 9}))
     with pytest.raises(ValueError, match="expected an artefact of schema 1, got 9"):
         artefact.read(path)
+    for lacking in ("date", "commit", "cpu"):
+        whole = made()
+        del whole["machine"][lacking]
+        path.write_text(json.dumps(whole))
+        with pytest.raises(ValueError, match=rf"is no artefact of the workshop: machine\.{lacking}.* is missing"):
+            artefact.read(path)
+    for sample in ({}, {"unit": "s", "better": "lower", "values": ["a"]}, 3):
+        path.write_text(json.dumps(made() | {"samples": {"rate": sample}}))
+        with pytest.raises(ValueError, match=r"samples\.rate is no list of values with a unit"):
+            artefact.read(path)
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
@@ -54,20 +67,25 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     artefact.refuse_unwritable(tmp_path / "new" / "x.json")
 
 
-def test_progress_says_what_is_left() -> None:
+def test_progress_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = itertools.count(0.0, 30.0)  # half a minute between looks at the clock
+    monkeypatch.setattr(progress_module, "time", SimpleNamespace(monotonic=lambda: next(now)))
     assert [clock(0), clock(61), clock(3_725)] == ["0:00", "1:01", "1:02:05"]
     stream = io.StringIO()
     stream.isatty = lambda: True  # type: ignore[method-assign]
     progress = Progress(3, "blocks", stream)
     progress.step("seed 0")
-    assert "blocks: 1 of 3, 0:00 left, seed 0" in stream.getvalue()
+    assert "blocks: 1 of 3, 1:00 left, seed 0" in stream.getvalue()
     progress.step()
     progress.step()
     progress.close()
     assert "3 of 3" not in stream.getvalue()
     silent = io.StringIO()
     Progress(3, "blocks", silent).step()
-    assert silent.getvalue() == ""  # nobody watches: a line every half minute
+    assert silent.getvalue() == "blocks: 1 of 3, 1:00 left\n"  # nobody watches: a line every half minute
+    monkeypatch.setattr(progress_module, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    Progress(3, "blocks", silent).step()
+    assert silent.getvalue().count("\n") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +18,7 @@ from gridmill.workshop import gate
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = {"date": "2026-11-17T00:00:00", "commit": "abc"}
+QUIET: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 SAME = {"cpu": True, "isa": True}
 
 
@@ -57,8 +62,29 @@ def test_time_is_tried_again_before_it_fails(monkeypatch: pytest.MonkeyPatch) ->
     assert len(list(tries)) == 1
 
 
+@pytest.fixture
+def _callgrind() -> None:
+    """Skip where callgrind cannot be told to begin counting: it is missing, or ptrace is forbidden (containers)."""
+    if shutil.which("valgrind") is None or shutil.which("callgrind_control") is None:
+        pytest.skip("no valgrind here")
+    command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null", "cat"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        try:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdin.write(b"x\n")
+            child.stdin.flush()
+            if child.stdout.readline() != b"x\n":
+                pytest.skip("valgrind does not run here")
+            subprocess.run(["callgrind_control", "--instr=on", str(child.pid)], check=True, timeout=60, **QUIET)
+        except (subprocess.SubprocessError, OSError) as error:
+            pytest.skip(f"callgrind_control does not work here: {error}")
+        finally:
+            child.kill()
+
+
 @pytest.mark.L3
-@pytest.mark.skipif(shutil.which("callgrind_control") is None, reason="no valgrind here")
+@pytest.mark.usefixtures("_callgrind")
 def test_a_planted_slowdown_of_a_fifth_fails_and_none_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property
 ) -> None:
@@ -102,6 +128,57 @@ def test_bad_input_is_one_line_and_2(words: list[str], text: str, tmp_path: Path
     result = CliRunner().invoke(app, ["gate", *words])
     assert result.exit_code == 2
     assert text in result.stderr
+
+
+def test_floors_of_another_machine_are_replaced_only_with_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gate, "measure", lambda game, settings, floor: found(900, 8))
+    file = tmp_path / "floors.json"
+    theirs = {
+        "machine": {"cpu": "another", "isa": "other"},
+        "games": {"arena": gate.raised(None, found(1, 9), "", WHEN)},
+    }
+    file.write_text(json.dumps(theirs))
+    words = ["gate", "--game", "toy", "--record", "--floors", str(file)]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "the floors are of another machine; give --floors FILE, or --reason to replace them" in refused.stderr
+    assert json.loads(file.read_text()) == theirs
+    assert CliRunner().invoke(app, [*words, "--reason", "a new machine"]).exit_code == 0
+    floors = gate.read_floors(file)
+    assert floors["machine"] == gate.here()
+    assert set(floors["games"]) == {"toy"}
+    assert floors["games"]["toy"]["history"][-1]["reason"] == "a new machine"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (subprocess.CalledProcessError(1, ["callgrind_control"], stderr=b"x\nno ptrace\n"), "needs ptrace: no ptrace"),
+        (subprocess.TimeoutExpired(["callgrind_control"], 120), "callgrind_control did not answer within 120 s"),
+    ],
+)
+def test_a_callgrind_that_cannot_be_told_to_count_is_one_line(
+    error: Exception, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    child = SimpleNamespace(stdout=io.StringIO("ready\n"), pid=0, kill=lambda: None)
+    tools = SimpleNamespace(which=lambda tool: tool)
+    fake = SimpleNamespace(
+        Popen=lambda *_, **__: child,
+        run=fail,
+        PIPE=0,
+        CalledProcessError=subprocess.CalledProcessError,
+        TimeoutExpired=subprocess.TimeoutExpired,
+    )
+    monkeypatch.setattr(gate, "subprocess", fake)
+    monkeypatch.setattr(gate, "shutil", tools)
+    with pytest.raises(ValueError, match=text):
+        gate.count("toy", 0.0)
 
 
 def test_floors_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from gridmill.cli import app
+from gridmill.runs import session
 from gridmill.workshop import profile_train as tool
 
 EVEN = dict.fromkeys(("copy", "store", "teacher", "players"), 0.0) | {"rollout": 0.6, "sps": 1_000.0}
@@ -61,6 +63,21 @@ def test_a_run_is_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     record = json.loads(path.read_text())
     assert record["traces"] == [trace.name]
     assert record["shares"]["rollout"] + record["shares"]["learn"] == pytest.approx(1)
+
+
+def test_there_are_two_epochs_and_a_tree_at_least() -> None:
+    run = tool.planned(tool.Settings("ci", ("trainer.batch_size=768",), steps=100))
+    assert (run.trainer.total_timesteps, run.profiler.rollout_timing) == (2 * 768, 2)
+    run = tool.planned(tool.Settings("ci", ("trainer.batch_size=768", "profiler.rollout_timing=3"), steps=76_800))
+    assert (run.trainer.total_timesteps, run.profiler.rollout_timing) == (76_800, 3)
+
+
+def test_a_run_without_a_whole_epoch_is_one_line_and_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "metrics.jsonl").write_text("")
+    monkeypatch.setattr(session, "train", lambda *_: SimpleNamespace(folder=tmp_path, exit_code=0))
+    result = CliRunner().invoke(app, ["profile", "train", "ci"])
+    assert result.exit_code == 1
+    assert result.stderr == "gridmill: no epoch was finished, so there is nothing to say of where its time went\n"
 
 
 @pytest.mark.parametrize(

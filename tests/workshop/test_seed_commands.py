@@ -46,10 +46,10 @@ LINES = [
         f"{CI} trainer.total_timesteps=768",
         (0,),
     ),
-    ("scripts/run_training_validation.sh smoke", "validate smoke", f"{CI} trainer.total_timesteps=768", (0,)),
-    ("scripts/run_training_validation.sh 50000", "validate 50000", f"{CI} trainer.total_timesteps=768", (0,)),
+    ("scripts/run_training_validation.sh smoke", "validate smoke", CI, (0,)),
+    ("scripts/run_training_validation.sh 50000", "validate 50000", CI, (0,)),
     ("./run_ultra_fast.sh", "train prospector --preset ultra_fast", FAST, (0,)),
-    ("python run_optimized.py", "train prospector --preset ultra_fast", f"{FAST} run=again", (0,)),
+    ("python run_optimized.py", "train prospector --preset ultra_fast", FAST, (0,)),
     (
         "tools/profile_training_throughput.py --target-steps-per-sec 100000 --enforce-target",
         "throughput --mode trainer --target-steps-per-sec 100000 --enforce-target",
@@ -77,44 +77,45 @@ LINES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all lines, as for somebody who types one after the other."""
-    return tmp_path_factory.mktemp("seeds")
-
-
 @pytest.fixture(autouse=True)
-def _there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(folder)
+def _there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder for each line, so that none needs another to have run before."""
+    monkeypatch.chdir(tmp_path)
     before = dict(os.environ)
     yield
     os.environ.clear()
     os.environ.update(before)
 
 
-@pytest.mark.xdist_group("seed commands")
+def make_what_is_read(ours: str) -> None:
+    """The results of earlier lines that this one reads."""
+    if "--report" in ours or "--baseline" in ours:
+        words = ["bench", "step", "--phase", "baseline", "--output", "results/baseline.json", *BENCH.split()]
+        assert CliRunner().invoke(app, words).exit_code in (0, 1)
+
+
 @pytest.mark.parametrize(("theirs", "ours", "small", "codes"), LINES, ids=[line[0][:40] for line in LINES])
 def test_every_command_line_has_one_of_ours(theirs: str, ours: str, small: str, codes: tuple[int, ...]) -> None:
     words = ours.split() + small.split()
-    if "validate" in words:  # its length is the override's here
+    if words[0] == "validate":
         words[1] = "768"
-        words = [word for word in words if not word.startswith("trainer.total_timesteps")]
+    make_what_is_read(ours)
     result = CliRunner().invoke(app, words)
     assert result.exit_code in codes, result.output
     assert f"`{theirs}`" in PAGE, "not in docs/older-words.md"
     assert f"`gridmill {ours}`" in PAGE, "not in docs/older-words.md"
+    if "profiler.enabled=True" in ours:  # and what it leaves is where the page says
+        assert list(Path().glob("runs/msb_profile/traces/profiler_trace_*.json"))
 
 
-@pytest.mark.xdist_group("seed commands")
-def test_their_switches_work_and_what_they_leave_is_where_the_page_says(folder: Path) -> None:
+def test_their_switches_work_and_what_they_leave_is_where_the_page_says(tmp_path: Path) -> None:
     os.environ |= {"METTAGRID_OBS_VALIDATION": "1", "METTAGRID_OBS_USE_OPTIMIZED": "1", "METTAGRID_PROFILING": "1"}
     result = CliRunner().invoke(app, ["train", "ci", "run=prod", *CI.split(), "trainer.total_timesteps=768"])
     assert result.exit_code == 0, result.output
-    log = (folder / "runs" / "prod" / "log.txt").read_text()
+    log = (tmp_path / "runs" / "prod" / "log.txt").read_text()
     assert "GRIDMILL_OBS_USE_OPTIMIZED=1, GRIDMILL_OBS_VALIDATION=1, GRIDMILL_PROFILING=1" in " ".join(log.split())
     assert "phases of the core" in log
     assert "0 mismatches" in log
-    assert list(folder.glob("runs/msb_profile/traces/profiler_trace_*.json"))
 
 
 SCRIPTS = ("perf_benchmark.py", "profile_multi_config.py", "test_perf.sh", "run_training_validation.sh",

@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 
 from gridmill import recipes
 from gridmill.cli import app
-from gridmill.runs import presets
+from gridmill.config import ConfigError
+from gridmill.runs import overrides, presets
 from gridmill.workshop import ab, artefact, compare_presets, gallery, tune
+from gridmill.workshop.machine import WorkerError
 
 SMALL = ["trainer.batch_size=768", "trainer.minibatch_size=384", "trainer.bptt_horizon=16", "policy.hidden=16"]
 
@@ -58,7 +60,7 @@ def test_the_fastest_stable_candidate_wins_and_is_a_preset(tmp_path: Path, monke
     assert "it still learns" in text
     assert "largest batch that fits into free memory" in text
     run = presets.apply(recipes.build("ci"), "mine.toml")
-    assert run.trainer.threads == 2
+    assert run == presets.fill(recipes.build("ci")).replace("trainer.threads", 2)
     (path,) = (tmp_path / "artifacts" / "tune").glob("*.json")
     record = artefact.read(path, "tune")
     assert record["finished"]
@@ -74,6 +76,58 @@ def test_who_learns_worse_does_not_win(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code == 0
     assert "it learns worse; the reference stays" in " ".join(result.stdout.split())
     assert "preset:" not in result.stdout
+
+
+def test_with_one_seed_nobody_knows_and_the_reference_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ab, "start", Scripted)
+    result = CliRunner().invoke(app, [*GRID, "--seeds", "0"])
+    assert result.exit_code == 0
+    said = "not known whether it learns: give more --seeds; the reference stays"
+    assert said in " ".join(result.stdout.split())
+    assert "preset:" not in result.stdout
+
+
+class Measured(Scripted):
+    """Reads its changes as a real side does; a policy of 32 is faster, of 64 does not fit."""
+
+    def __init__(self, side: ab.Side, seed: int, phases: bool) -> None:
+        super().__init__(side, seed, phases)
+        self.run = overrides.apply(presets.fill(recipes.build(side.recipe)), side.changes)
+        seen.append(self.run)
+
+    def ask(self, order: dict, needed: Any) -> dict[str, Any]:
+        if self.run.policy.hidden == 64:
+            raise WorkerError("`ci`: out of memory")
+        found = super().ask(order, needed)
+        return found | {"wall_seconds": found["wall_seconds"] / (2.0 if self.run.policy.hidden == 32 else 1.0)}
+
+
+seen: list[Any] = []
+
+
+def test_the_preset_is_the_run_that_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ab, "start", Measured)
+    changed = ["optimizer.learning_rate=1e-3", "trainer.threads=1", "trainer.masks=false"]
+    words = ["tune", "ci", *changed, "--try", "policy.hidden=16,32,64", "--output", "mine.toml"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "failed: policy.hidden=64: `ci`: out of memory" in result.stdout
+    measured = next(run for run in seen if run.policy.hidden == 32)
+    assert presets.apply(recipes.build("ci"), "mine.toml") == measured
+    assert "policy.hidden = 32\n" in Path("mine.toml").read_text()
+    assert "optimizer.learning_rate = 0.001\n" in Path("mine.toml").read_text()
+    assert "use it: gridmill train ci --preset mine.toml\n" in result.stdout
+
+
+def test_a_preset_holds_lists_negative_numbers_and_names_what_it_cannot() -> None:
+    plain = recipes.build("prospector")
+    run = overrides.apply(plain, ["trainer.signal.5.weight=-1", "optimizer.learning_rate=1e-5", "run=a.b"])
+    text, left = presets.written(run, plain)
+    Path("p.toml").write_text(text)
+    assert left == []
+    assert presets.merged(plain, "p.toml") == run
+    with pytest.raises(ConfigError, match="a preset cannot make this run of `prospector`"):
+        presets.written(recipes.build("ci"), plain)
 
 
 def test_a_search_with_optuna_finds_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +183,11 @@ def test_artefacts_are_listed_and_drawn_on_one_page(tmp_path: Path) -> None:
         record = artefact.record(kind, 1, {}, {"A <rate>": artefact.sample([1.0, 2.0, 4.0], "steps/s")})
         artefact.write(record, artefact.place(record, "x"))
     (tmp_path / "artifacts" / "other.json").write_text("{}")
+    del record["machine"]["commit"]
+    artefact.write(record, tmp_path / "artifacts" / "lacking.json")
     result = CliRunner().invoke(app, ["artifacts", "--page", "page.html"])
     assert result.exit_code == 0, result.output
-    assert "1 other JSON file left out" in result.stdout
+    assert "2 other JSON files left out" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
     page = Path("page.html").read_text()
     assert page.count("<svg") == 2
@@ -146,6 +202,11 @@ def test_artefacts_are_listed_and_drawn_on_one_page(tmp_path: Path) -> None:
         (["tune", "ci", "--blocks", "1"], "--blocks must be at least 2, got 1"),
         (["tune", "ci", "--output", "x.json"], "--output is a preset, FILE.toml, got `x.json`"),
         (["compare-presets", "--seconds", "0"], "--seconds must be above 0, got 0.0"),
+        (["tune", "ci", "--seeds", "1,1"], "--seeds takes different numbers like 0,1,2, got 1,1"),
+        (
+            ["compare-presets", "--preset", "baseline", "--preset", "baseline"],
+            "two different ones, got `baseline` twice",
+        ),
         (["compare-presets", "--preset", "baseline"], "--preset is given twice, got 1"),
         (["artifacts", "nowhere"], "expected a folder of artefacts, got `nowhere`"),
         (["artifacts", "."], "no artefacts under ."),

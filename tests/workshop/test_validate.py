@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from gridmill.cli import app
 from gridmill.grid.env import GridEnv, Token, Validation
+from gridmill.runs import session
 from gridmill.workshop import validate
 
 SMALL = ["trainer.batch_size=768", "trainer.minibatch_size=384", "trainer.bptt_horizon=16", "policy.hidden=16"]
@@ -82,9 +83,21 @@ def test_nothing_compared_is_not_0(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+@pytest.mark.parametrize("error", [RuntimeError("no threads left"), MemoryError()])
+def test_what_kept_it_from_judging_is_no_mismatch(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(session, "train", fail)
+    result = CliRunner().invoke(app, ["validate", "700", *SMALL])
+    assert result.exit_code == 64
+    assert result.stderr == f"gridmill: {error or 'MemoryError'}\n"
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
+        (["768", "trainer.total_timesteps=768"], "trainer.total_timesteps: give the length instead"),
         (["sm"], "expected smoke, soak or a number of agent-steps, got `sm`"),
         (["smoke", "--recipe", "prospector"], "prospector has one way to observe"),
         (["smoke", "--foo"], "No such option"),

@@ -1,5 +1,6 @@
-"""Commands whose exit code 2 is a finding (`bench step`, `validate`): bad input ends with 64 there, so that a script
-can tell a mismatch from a typing error. Everywhere else bad input is 2.
+"""Commands whose exit code 2 is a finding (`bench step`, `validate`): bad input, and whatever else kept them from
+judging (no memory, an error of torch), ends with 64 there, so that a script can tell a mismatch from it. Everywhere
+else it is 2.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ class Judging(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except (ValueError, TypeError, OSError, ImportError) as error:
+        except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
+            raise
+        except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if isinstance(error, BrokenPipeError) or ctx.find_root().params.get("traceback"):
                 raise
-            typer.echo(f"gridmill: {' '.join(str(error).split())}", err=True)
+            typer.echo(f"gridmill: {' '.join(str(error).split()) or type(error).__name__}", err=True)
             raise typer.Exit(BAD_INPUT) from None

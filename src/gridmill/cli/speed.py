@@ -222,7 +222,7 @@ def profile_step(
 def profile_train(
     recipe: Annotated[str, typer.Argument(help="A recipe, as for train.")],
     changes: Changes = None,
-    steps: Annotated[int, typer.Option(help="Agent-steps to train.")] = 10_000,
+    steps: Annotated[int, typer.Option(help="Agent-steps to train; two epochs at least.")] = 10_000,
     rollout_timing: Annotated[int, typer.Option(metavar="K", help="Every K-th rollout as a tree.")] = 10,
     torch: Annotated[bool, typer.Option("--torch/--no-torch", help="A trace with torch's operators.")] = True,
     native: Annotated[bool, typer.Option("--native/--no-native", help="The core's phases in the trace.")] = True,

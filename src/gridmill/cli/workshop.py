@@ -103,7 +103,7 @@ def tune(
     trials: Annotated[int, typer.Option(help="Search with Optuna, so often.", show_default="the whole grid")] = 0,
     blocks: Annotated[int, typer.Option(help="Measured epochs of a candidate.")] = 4,
     check_epochs: Annotated[int, typer.Option(help="Epochs of the check that it still learns.")] = 20,
-    seeds: Annotated[str, typer.Option(metavar="N,N", help="Of that check.")] = "0,1",
+    seeds: Annotated[str, typer.Option(metavar="N,N", help="Of that check.")] = "0,1,2,3,4",
     output: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="The preset.", show_default="artifacts/")] = (
         None
     ),

@@ -23,8 +23,9 @@ class Monitor:
         self._seen: list[dict[str, float]] = []
         self._lock = threading.Lock()
         self._end = threading.Event()
-        sample()  # shares of the CPU are since the look before
-        self._look()
+        first = sample()
+        del first["cpu/util"]  # a share since the look before, which is not ours
+        self._seen.append(first)
         self._thread = threading.Thread(target=self._live, name="monitor", daemon=True)
         self._thread.start()
 
@@ -54,7 +55,7 @@ LEAST_SECONDS = 0.05  # between two looks: more would be work of their own
 
 
 def sample() -> dict[str, float]:
-    """One look; cpu/util is the mean since the look before, 0 at the first."""
+    """One look; cpu/util is the mean since the look before, of whatever monitor."""
     process = _process()
     with process.oneshot():
         used = process.cpu_percent() / 100

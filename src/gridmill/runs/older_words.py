@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from gridmill.config import ConfigError
 from gridmill.run import Run
@@ -30,21 +30,29 @@ def ours(path: str) -> str:
     return TAKEN.get(path) or TAKEN.get(path.removeprefix("trainer.")) or path
 
 
-def answer(run: Run, path: str, value: Any) -> None:
+OTHER_FORMS = ("rollout_steps", "num_minibatches", "base_missions", "cpu_offload", "zero_copy")
+
+
+def has_another_form(path: str) -> bool:
+    """Whether `answer` has something to say about a setting."""
+    return path.removeprefix("trainer.") in OTHER_FORMS or path.startswith("evaluator.")
+
+
+def answer(run: Run, path: str, value: Any) -> NoReturn:
     """Refuse a setting that we have in another form, with what to write instead, in numbers of this run."""
-    name, t = path.removeprefix("trainer."), run.trainer
-    rows = t.num_worlds * run.game.num_agents
-    number = value if isinstance(value, int) and value > 0 else None
-    said = {
-        "rollout_steps": f"steps of each world in an epoch are batch_size / rows; rows are {rows} here: "
-        + (f"trainer.batch_size={number * rows}" if number else "trainer.batch_size=STEPS x rows"),
-        "num_minibatches": f"a minibatch has a size, the batch has {t.batch_size}: "
-        + (f"trainer.minibatch_size={max(1, t.batch_size // number)}" if number else "trainer.minibatch_size=N"),
-        "base_missions": "a mission is a game: game=extractor_hub; `gridmill games` lists them",
-        "cpu_offload": "where the batch is kept: trainer.experience_device=cpu or auto",
-        "zero_copy": "the arrays are the core's own memory, always; there is nothing to set",
-    }.get(name)
-    if said is not None:
-        raise ConfigError(f"`{path}` has another form here: {said}", "$")
     if path.startswith("evaluator."):
         raise ConfigError(f"`{path}`: evaluation has evaluation.enabled, .epochs, .seconds, .episodes", "$")
+    t = run.trainer
+    rows = t.num_worlds * run.game.num_agents
+    number = value if isinstance(value, int) and value > 0 else None
+    said = (
+        f"steps of each world in an epoch are batch_size / rows; rows are {rows} here: "
+        + (f"trainer.batch_size={number * rows}" if number else "trainer.batch_size=STEPS x rows"),
+        f"a minibatch has a size, the batch has {t.batch_size}: "
+        + (f"trainer.minibatch_size={max(1, t.batch_size // number)}" if number else "trainer.minibatch_size=N"),
+        "a mission is a game: game=extractor_hub; `gridmill games` lists them",
+        "where the batch is kept: trainer.experience_device=cpu or auto",
+        "the arrays are the core's own memory, always; there is nothing to set",
+    )
+    answers = dict(zip(OTHER_FORMS, said, strict=True))
+    raise ConfigError(f"`{path}` has another form here: {answers[path.removeprefix('trainer.')]}", "$")

@@ -44,6 +44,11 @@ def split(text: str) -> tuple[str, Written]:
     return path, Written(value.strip())
 
 
+def written(path: str, value: Any) -> str:
+    """A setting as people would type it; `split` and `read` take it back."""
+    return f"{path}={value if isinstance(value, str) else json.dumps(value)}"
+
+
 def read(text: str, path: str) -> Any:
     """A typed value as a switch, a number, JSON or else the text itself."""
     if text.lower() in _SWITCHES:
@@ -65,7 +70,12 @@ def read(text: str, path: str) -> Any:
 
 def change(run: Run, changes: Iterable[tuple[str, Any]]) -> Run:
     """The run with these settings, typed or given as values; the game goes first, whatever the order."""
-    pairs = [_meant(run, path, value) for path, value in changes]
+    pairs = [_meant(path, value) for path, value in changes]
+    ours = [pair for pair in pairs if not older_words.has_another_form(pair[0])]
+    if len(ours) < len(pairs):  # answered in numbers of the run that the others make
+        run = change(run, ours)
+        path, value = next(pair for pair in pairs if pair not in ours)
+        older_words.answer(run, path, read(value, path) if isinstance(value, Written) else value)
     for path, value in pairs:
         if path == "game" and isinstance(value, str):
             run = run.model_copy(update={"game": games.build(value)})
@@ -96,13 +106,12 @@ def _loss(name: str, kind: str) -> dict[str, Any]:
         raise ConfigError(error.what, f"$.losses{error.path[1:]}") from None
 
 
-def _meant(run: Run, path: str, value: Any) -> tuple[str, Any]:
+def _meant(path: str, value: Any) -> tuple[str, Any]:
     """Two settings have a yes-or-no form, for those who do not care for the details; a game may be JSON.
 
-    Other trainers' names are taken where they mean the same, else answered with ours.
+    Other trainers' names are taken where they mean the same.
     """
     path = older_words.ours(path)
-    older_words.answer(run, path, read(value, path) if isinstance(value, Written) else value)
     known = read(value, path) if isinstance(value, Written) and path in _FORMS else value
     if path in ("mixed_precision", "trainer.mixed_precision") and isinstance(known, bool):
         return "trainer.precision", "bf16" if known else "fp32"

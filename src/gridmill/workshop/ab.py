@@ -3,8 +3,8 @@
 A side is a recipe with overrides, environment switches and a git revision, in one text:
 `ci trainer.async_factor=1 GRIDMILL_OBS_USE_OPTIMIZED=0 @HEAD~3`. For every seed both sides are started anew and take
 turns A B, B A, A B ...; the first epochs warm up. Ratios are B to A, per CPU second and per wall second, with an
-interval that knows what differs between processes. Beside the measured gain stands the one that Amdahl's law gives for
-the one phase that changed most. It trains and compares; what is learned is thrown away.
+interval that, of three seeds or more, knows what differs between processes. Beside the measured gain stands the one
+that Amdahl's law gives for the one phase that changed most. It trains and compares; what is learned is thrown away.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,8 @@ def side_of(text: str, recipe: str = "ci") -> Side:
             revision = word[1:]
         elif _SWITCH.fullmatch(word):
             environment.append(word)
+        elif word.startswith("seed="):
+            raise ValueError(f"seeds are given by --seeds, got `{word}` in `{text}`")
         elif "=" in word:
             changes.append(word)
         else:
@@ -86,13 +88,17 @@ class Settings:
         for name, (value, lowest) in least.items():
             if value < lowest:
                 raise ValueError(f"{name} must be at least {lowest}, got {value}")
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"--seeds takes different numbers like 0,1,2, got {','.join(map(str, self.seeds))}")
+        refuse_same_seeds(self.seeds)
 
     def tree(self) -> dict[str, Any]:
         """For the artefact, and to see whether it can be continued."""
         shown = {"a": self.a.text, "b": self.b.text, "seeds": list(self.seeds), "blocks": self.blocks}
         return shown | {"epochs": self.epochs, "warmup": self.warmup, "phases": self.phases}
+
+
+def refuse_same_seeds(seeds: Sequence[int]) -> None:
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"--seeds takes different numbers like 0,1,2, got {','.join(map(str, seeds))}")
 
 
 def start(side: Side, seed: int, phases: bool) -> machine.Worker:
@@ -190,8 +196,8 @@ def record_of(settings: Settings, a: Blocks, b: Blocks) -> dict[str, Any]:
         costs = {"a": phase_costs(a), "b": phase_costs(b)}
         foreseen, score = predicted(costs["a"], costs["b"]), score_ratio(a, b)
         found |= {
-            "ratios": {clock: asdict(grouped_ratio(rates(b, clock), rates(a, clock))) for clock in CLOCKS},
-            "score": asdict(score) if isinstance(score, Ratio) else score,
+            "ratios": {clock: _tree(grouped_ratio(rates(b, clock), rates(a, clock))) for clock in CLOCKS},
+            "score": _tree(score) if isinstance(score, Ratio) else score,
             "phase_costs": costs,
             "predicted": None if foreseen is None else asdict(foreseen),
         }
@@ -208,12 +214,12 @@ def lines_of(record: Mapping[str, Any]) -> list[str]:
     rows = []
     for clock, title in (("cpu", "steps per CPU s"), ("wall", "steps per wall s")):
         middle = [short(mean(r for seed in rates(blocks[side], clock) for r in seed)) for side in ("a", "b")]
-        rows.append((title, *middle, str(Ratio(**record["ratios"][clock]))))
+        rows.append((title, *middle, _text(record["ratios"][clock])))
     score = record["score"]
     ends = [[seed[-1]["score"] for seed in blocks[side]] for side in ("a", "b")]
     known = all(s is not None for side in ends for s in side)
     shown = [f"{mean(side):.3f}" if known else "-" for side in ends]
-    rows.append(("score", *shown, score if isinstance(score, str) else str(Ratio(**score))))
+    rows.append(("score", *shown, score if isinstance(score, str) else _text(score)))
     lines = table(("", "A", "B", "B / A [95 %]"), rows)
     a, b = record["phase_costs"]["a"], record["phase_costs"]["b"]
     costs = []
@@ -225,10 +231,20 @@ def lines_of(record: Mapping[str, Any]) -> list[str]:
     lines += ["", *table(("ns per agent-step", "A", "share", "B", "share", "A / B"), costs)]
     foreseen = record["predicted"]
     if foreseen is not None and math.isfinite(foreseen["gain"]):
-        p, cpu, wall = Predicted(**foreseen), Ratio(**record["ratios"]["cpu"]), Ratio(**record["ratios"]["wall"])
+        p, cpu, wall = Predicted(**foreseen), _text(record["ratios"]["cpu"]), _text(record["ratios"]["wall"])
         text = f"{p.phase}, {100 * p.share:.1f} % of A's time, is {p.speedup:.2f}x as fast in B: that alone gives "
         lines += ["", *hang("Amdahl: ", f"{text}{p.gain:.3f}x; measured {wall} by the clock, {cpu} per CPU second")]
     return lines
+
+
+def _tree(ratio: Ratio) -> dict[str, Any]:
+    """For the artefact; one pair has no interval, and JSON no infinity."""
+    known = math.isfinite(ratio.high)
+    return asdict(ratio) | ({} if known else {"low": None, "high": None})
+
+
+def _text(ratio: Mapping[str, Any]) -> str:
+    return f"{ratio['ratio']:.3f}x" if ratio["low"] is None else str(Ratio(**ratio))
 
 
 def _ns(cost: float, whole: float) -> str:

@@ -22,6 +22,7 @@ from gridmill.workshop import machine
 SCHEMA = 1
 FOLDER = Path("artifacts")
 KEYS = ("schema", "kind", "machine", "seed", "settings", "samples", "finished", "exit_code")
+MADE_WITH = ("date", "command", "commit.hash", "commit.dirty", "cpu.model", "cpu.cores", "cpu.usable_cores")
 INTERRUPTED = 130  # what a tool ends with that Ctrl-C stopped
 
 
@@ -63,6 +64,18 @@ def refuse_unwritable(path: Path) -> None:
         raise ValueError(f"cannot write `{path}`: no permission")
 
 
+def _has(tree: Any, path: str) -> bool:
+    for name in path.split("."):
+        if not isinstance(tree, dict) or name not in tree:
+            return False
+        tree = tree[name]
+    return True
+
+
+def _numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, int | float) for value in values)
+
+
 def read(path: Path, kind: str | None = None) -> dict[str, Any]:
     """An artefact; refused if it is none, or of another tool than asked for."""
     try:
@@ -72,6 +85,14 @@ def read(path: Path, kind: str | None = None) -> dict[str, Any]:
     missing = [key for key in KEYS if not isinstance(found, dict) or key not in found]
     if missing or not isinstance(found["samples"], dict) or not isinstance(found["machine"], dict):
         raise ValueError(f"`{path}` is no artefact of the workshop")
+    for part in MADE_WITH:
+        if not _has(found["machine"], part):
+            raise ValueError(f"`{path}` is no artefact of the workshop: machine.{part} is missing")
+    for name, one in found["samples"].items():
+        if not all(_has(one, key) for key in ("unit", "better", "values")) or not _numbers(one["values"]):
+            raise ValueError(
+                f"`{path}` is no artefact of the workshop: samples.{name} is no list of values with a unit"
+            )
     if found["schema"] != SCHEMA:
         raise ValueError(f"`{path}`: expected an artefact of schema {SCHEMA}, got {found['schema']!r}")
     if kind is not None and found["kind"] != kind:

@@ -33,6 +33,8 @@ class Settings:
     def check(self) -> None:
         if not self.seconds > 0:
             raise ValueError(f"--seconds must be above 0, got {self.seconds}")
+        if self.presets[0] == self.presets[1]:
+            raise ValueError(f"--preset takes two different ones, got `{self.presets[0]}` twice")
         for preset in self.presets:
             run = presets.apply(recipes.build(self.recipe), preset)
             sizing.refuse_unfit(overrides.apply(run, self.changes))

@@ -99,6 +99,13 @@ def count(game: str, planted: float) -> float:
                 on = ["callgrind_control", "--instr=on", str(child.pid)]
                 subprocess.run(on, check=True, capture_output=True, timeout=120)
             _, said = child.communicate("go\n", timeout=600)
+        except subprocess.CalledProcessError as error:
+            last = (error.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
+            raise ValueError(
+                f"{game}: callgrind_control failed, which needs ptrace: {machine.without_paths(last)}"
+            ) from None
+        except subprocess.TimeoutExpired as error:
+            raise ValueError(f"{game}: {error.cmd[0]} did not answer within {error.timeout:.0f} s") from None
         finally:
             child.kill()
     found = re.search(r"Collected\s*:\s*(\d+)", said)
@@ -268,18 +275,25 @@ def refuse_unmeasurable(settings: Settings, asked: Sequence[str], floors: Mappin
     if unknown:
         raise ValueError(f"unknown game `{unknown[0]}` - games: {', '.join(games.names())}")
     if settings.record:
+        if floors["machine"] not in ({}, here()) and not settings.reason:
+            raise ValueError("the floors are of another machine; give --floors FILE, or --reason to replace them")
         return
     missing = [game for game in asked if game not in floors["games"]]
     if missing:
         raise ValueError(f"{', '.join(missing)}: no floor yet; record one with --record")
     if not same:
-        raise ValueError(f"the floors are of {floors['machine']}, this is {here()}; record your own with --record")
+        raise ValueError(
+            f"the floors are of {floors['machine']}, this is {here()}; record your own with --record --floors FILE"
+        )
 
 
 def recorded(floors: Mapping[str, Any], found: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """The floors with what was found; those of another machine are dropped."""
     when = {"date": str(machine.describe()["date"]), "commit": str(machine.commit()["hash"] or "none")[:10]}
-    kept = dict(floors["games"]) if floors["machine"] == here() else {}
+    kept = dict(floors["games"])
+    if floors["machine"] != here():
+        kept = {}
+        when |= {"reason": settings.reason} if settings.reason else {}
     for game, one in found.items():
         kept[game] = raised(kept.get(game), one, settings.reason, when)
     return {"machine": here(), "games": kept}

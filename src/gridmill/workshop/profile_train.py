@@ -8,6 +8,7 @@ with advice, each line with the figure it is drawn from.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -23,6 +24,7 @@ from gridmill.workshop import artefact
 from gridmill.workshop.statistics import amdahl, mean
 
 KIND = "profile train"
+NOTHING = 1  # exit code
 TOP = 12  # operators shown
 PARTS = ("env", "act", "copy", "store", "teacher", "players", "learn")
 
@@ -62,11 +64,16 @@ class Settings:
 
 
 def planned(settings: Settings) -> Run:
-    """The run, with everything that times switched on; what is changed by hand wins."""
-    t = settings.traced
+    """The run, with everything that times switched on; what is changed by hand wins.
+
+    It has two epochs at least, since the first warms up, and one of them is shown as a tree.
+    """
+    t, recipe = settings.traced, presets.fill(recipes.build(settings.recipe))
+    batch = overrides.apply(recipe, settings.changes).trainer.batch_size
+    steps = max(settings.steps, 2 * batch)
     changes = {
         "run": f"profile-{Path(settings.recipe).stem}-{datetime.now():%Y%m%d-%H%M%S}",
-        "trainer.total_timesteps": settings.steps,
+        "trainer.total_timesteps": steps,
         "evaluation.enabled": False,
         "profiler.enabled": t.torch,
         "profiler.interval_epochs": 10**6,
@@ -76,10 +83,9 @@ def planned(settings: Settings) -> Run:
         "profiler.record_shapes": t.shapes,
         "profiler.stacks": t.stacks,
         "profiler.core": t.native,
-        "profiler.rollout_timing": settings.rollout_timing,
+        "profiler.rollout_timing": min(settings.rollout_timing, steps // batch),
     }
-    run = overrides.change(presets.fill(recipes.build(settings.recipe)), changes.items())
-    return overrides.apply(run, settings.changes)
+    return overrides.apply(overrides.change(recipe, changes.items()), settings.changes)
 
 
 # ---- what the trace says
@@ -185,13 +191,16 @@ def advice(found: Mapping[str, float], expected_sps: float | None = None) -> lis
 
 
 def run(settings: Settings) -> int:
-    """Train, look, say. The exit code is the training's."""
+    """Train, look, say. The exit code is the training's, 1 if it had no whole epoch."""
     settings.check()
     planned_run = planned(settings)
     from gridmill.runs import session
 
     done = session.train(planned_run, settings.runs_dir)
     records = read_records(done.folder / "metrics.jsonl")
+    if not any("time/rollout" in one for one in records):
+        print("gridmill: no epoch was finished, so there is nothing to say of where its time went", file=sys.stderr)
+        return done.exit_code or NOTHING
     found = shares_of(records)
     rows = [(name, f"{100 * found[name]:.1f} %") for name in ("rollout", *PARTS) if found[name] >= 0.001]
     print("\n".join(["", *table(("share of the time", ""), rows)]))

@@ -23,6 +23,7 @@ from gridmill.config.text import hang, short, table
 from gridmill.run import Run
 from gridmill.runs import overrides, presets
 from gridmill.workshop import ab, artefact
+from gridmill.workshop.machine import WorkerError
 from gridmill.workshop.progress import Progress, stoppable
 from gridmill.workshop.statistics import Ratio, coefficient_of_variation, grouped_ratio, interval_of_mean, mean
 
@@ -42,7 +43,7 @@ class Settings:
     trials: int = 0  # of Optuna; 0: the whole grid
     blocks: int = 4
     check_epochs: int = 20
-    seeds: tuple[int, ...] = (0, 1)
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     output: Path | None = None  # the preset
     resume: Path | None = None
 
@@ -51,6 +52,7 @@ class Settings:
         for name, (value, lowest) in least.items():
             if value < lowest:
                 raise ValueError(f"{name} must be at least {lowest}, got {value}")
+        ab.refuse_same_seeds(self.seeds)
         if self.output is not None:
             if self.output.suffix != ".toml":
                 raise ValueError(f"--output is a preset, FILE.toml, got `{self.output}`")
@@ -96,7 +98,7 @@ def fitted(run: Run, candidate: Candidate) -> Run | None:
 def as_changes(run: Run, base: Run) -> tuple[str, ...]:
     """What differs from the reference, as overrides."""
     now, then = flatten(run.tree()), flatten(base.tree())
-    return tuple(f"{path}={now[path]}" for path in now if now[path] != then.get(path))
+    return tuple(overrides.written(path, now[path]) for path in now if now[path] != then.get(path))
 
 
 def side_of(settings: Settings, changes: Sequence[str] = ()) -> ab.Side:
@@ -187,26 +189,23 @@ def learns(settings: Settings, changes: Sequence[str], progress: Progress) -> di
     if not all(known):
         return found | {"holds": None, "said": "no episode ended; raise --check-epochs"}
     low, high = interval_of_mean(known[0])
+    if not math.isfinite(low):
+        both = f"score {mean(known[1]):.3f}, reference {mean(known[0]):.3f}"
+        return found | {"holds": None, "said": f"{both}: not known whether it learns: give more --seeds"}
     holds = mean(known[1]) >= low
-    interval = f"[{low:.3f}, {high:.3f}]" if math.isfinite(low) else "of one seed, without an interval"
-    verdict = "it still learns" if holds else "it learns worse"
-    return found | {
-        "holds": holds,
-        "said": f"score {mean(known[1]):.3f}, reference {mean(known[0]):.3f} {interval}: {verdict}",
-    }
+    both = f"score {mean(known[1]):.3f}, reference {mean(known[0]):.3f} [{low:.3f}, {high:.3f}]"
+    return found | {"holds": holds, "said": f"{both}: {'it still learns' if holds else 'it learns worse'}"}
 
 
 # ---- the command
 
 
-def preset_text(changes: Sequence[str], recipe: str) -> str:
-    """The winner as a preset file."""
-    lines = [f"# Found by `gridmill tune {recipe}` for the machine it ran on.", "[trainer]"]
-    for text in changes:
-        path, _, value = text.partition("=")
-        quoted = value if value.replace(".", "").isdigit() or value in ("True", "False") else f'"{value}"'
-        lines.append(f"{path.removeprefix('trainer.')} = {quoted.lower() if value in ('True', 'False') else quoted}")
-    return "\n".join(lines) + "\n"
+def write_preset(settings: Settings, measured: Run, file: Path) -> str:
+    """The run that was measured as a preset file, all that differs from the recipe; the command that trains it."""
+    text, left = presets.written(measured, recipes.build(settings.recipe))
+    head = f"# Found by `gridmill tune {settings.recipe}` for the machine it ran on.\n"
+    write_whole(file, (head + text).encode())
+    return " ".join(["gridmill train", settings.recipe, "--preset", str(file), *left])
 
 
 def shown(candidate: Sequence[Sequence[Any]]) -> str:
@@ -224,13 +223,13 @@ def search(settings: Settings, base: Run, tried: list[dict[str, Any]], save: Any
         run = None if candidate in known else fitted(base, candidate)
         if run is not None:
             changes = as_changes(run, base)
-            rates, steady = stable(side_of(settings, changes), settings.blocks)
-            one = {
-                "candidate": [list(pair) for pair in candidate],
-                "changes": list(changes),
-                "rates": rates,
-                "stable": steady,
-            }
+            one = {"candidate": [list(pair) for pair in candidate], "changes": list(changes)}
+            try:
+                rates, steady = stable(side_of(settings, changes), settings.blocks)
+            except WorkerError as error:  # too large for the memory, say: the others may do
+                rates, steady = [], False
+                one["failed"] = str(error)
+            one |= {"rates": rates, "stable": steady}
             tried.append(one)
             known[candidate], told[candidate] = one, mean(rates) if steady else 0.0
             save()
@@ -250,6 +249,7 @@ def run(settings: Settings) -> int:
     settings.check()
     base = reference(settings)
     sizing.refuse_unfit(base)
+    presets.written(base, recipes.build(settings.recipe))  # what cannot be a preset is refused now
     tried: list[dict[str, Any]] = []
     if settings.resume is not None:
         then = artefact.read(settings.resume, KIND)
@@ -274,8 +274,8 @@ def run(settings: Settings) -> int:
     print("\n".join(hang("", f"largest batch that fits into free memory: {batch:_} agent-steps, {need}")))
     if own.get("winner"):
         file = settings.output or path.with_suffix(".toml")
-        write_whole(file, preset_text(own["winner"], settings.recipe).encode())
-        print(f"preset: {file}; use it: gridmill train {settings.recipe} --preset {file}")
+        command = write_preset(settings, overrides.apply(base, own["winner"]), file)
+        print(f"preset: {file}; use it: {command}")
     for reason in stopped:
         print(f"{reason} after {len(tried)} candidates; continue with --resume {path}")
     print(f"saved to {path}")
@@ -298,7 +298,7 @@ def conclude(settings: Settings, tried: Sequence[Mapping[str, Any]]) -> dict[str
             "said": f"the fastest is {ratio} of the reference in turns: it stays",
         }
     checked = learns(settings, best, Progress(2 * len(settings.seeds), "checks"))
-    if checked["holds"] is False:
+    if checked["holds"] is not True:
         return {"winner": [], "ratio": str(ratio), "check": checked, "said": f"{checked['said']}; the reference stays"}
     said = f"{' '.join(best)} is {ratio} of the reference; {checked['said']}"
     return {"winner": best, "ratio": str(ratio), "check": checked, "said": said}
@@ -306,12 +306,16 @@ def conclude(settings: Settings, tried: Sequence[Mapping[str, Any]]) -> dict[str
 
 def lines_of(tried: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> list[str]:
     """Every candidate, the fastest first, and what was concluded."""
-    ordered = sorted(tried, key=lambda one: (not one["stable"], -mean(one["rates"])))
+    ordered = sorted((one for one in tried if one["rates"]), key=lambda one: (not one["stable"], -mean(one["rates"])))
     rows = []
     for one in ordered:
         cv = f"{100 * coefficient_of_variation(one['rates']):.0f} %"
         rows.append((shown(one["candidate"])[:52], short(mean(one["rates"])), cv, "" if one["stable"] else "unstable"))
-    return [*table(("candidate", "steps/s", "CV", ""), rows), "", *hang("result: ", own.get("said", "stopped"))]
+    lines = table(("candidate", "steps/s", "CV", ""), rows)
+    for one in tried:
+        if not one["rates"]:
+            lines += hang("failed: ", f"{shown(one['candidate'])}: {one['failed']}")
+    return [*lines, "", *hang("result: ", own.get("said", "stopped"))]
 
 
 def largest(recipe: str, changes: Sequence[str], preset: str) -> int:

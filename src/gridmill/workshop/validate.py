@@ -50,6 +50,9 @@ def steps_of(length: str, num_worlds: int) -> int:
 
 def planned(settings: Settings) -> Run:
     """The run: the recipe with its overrides, so long, without evaluation."""
+    for text in settings.changes:
+        if overrides.split(text)[0] == "trainer.total_timesteps":
+            raise ValueError(f"trainer.total_timesteps: give the length instead, as in `gridmill validate {SMOKE}`")
     run = overrides.apply(presets.fill(recipes.build(settings.recipe)), settings.changes)
     if run.game.obs_kind != "tokens":
         raise ValueError(f"{run.game.name} has one way to observe, so there is nothing to compare; try ci")

@@ -7,7 +7,10 @@ preset the one for this machine, `gpu` or `laptop`, fills in what the recipe lef
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from gridmill.run import Run
 from gridmill.runs import overrides
 
 _FOLDER = Path(__file__).parent
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LARGEST = 1_000_000  # bytes; a file larger than this is not settings
 
 
@@ -72,6 +76,50 @@ def merged(run: Run, preset: str) -> Run:
         return overrides.change(run, _changes(settings, run.tree()) + (with_gpu if has_gpu() else []))
     except ConfigError as error:
         raise ConfigError(f"preset {preset}: {error.what}", error.path) from None
+
+
+def written(run: Run, plain: Run) -> tuple[str, list[str]]:
+    """A preset that makes this run of the plain one, and overrides for what TOML has no word for (null)."""
+    lines: list[str] = []
+    _write(run.tree(), plain.tree(), "", lines)
+    text = "".join(f"{line}\n" for line in lines)
+    left: list[str] = []
+    try:
+        there = overrides.change(plain, _changes(tomllib.loads(text), plain.tree()))
+        then = flatten(there.tree())
+        for path, value in flatten(run.tree()).items():
+            if path not in then or then[path] != value:
+                left.append(overrides.written(path, value))
+        same = overrides.apply(there, left) == run
+    except ConfigError:  # another game, say: its parts are not parts of this one
+        same = False
+    if not same:
+        raise ConfigError(f"a preset cannot make this run of `{plain.recipe}`; make it a recipe of your own", "$")
+    return text, left
+
+
+def _write(now: Mapping[str, Any], then: Mapping[str, Any], start: str, lines: list[str]) -> None:
+    """What differs, each as a line with its whole path."""
+    for name, value in now.items():
+        path = f"{start}.{_key(name)}" if start else _key(name)
+        before = then.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            _write(value, before, path, lines)
+        elif value is not None and (name not in then or value != before):
+            lines.append(f"{path} = {_toml(value)}")
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def _toml(value: Any) -> str:
+    """A value of JSON as TOML has it: numbers, texts and switches are the same."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_key(name)} = {_toml(one)}' for name, one in value.items() if one is not None)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def load(preset: str) -> dict[str, Any]:
