@@ -90,9 +90,13 @@ def test_progress_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_work_that_is_stopped_says_why(number: signal.Signals) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with stoppable() as stopped:
-        signal.raise_signal(number)
-        raise AssertionError("went on")
-    assert stopped == [f"stopped by {number.name}"]
-    assert signal.getsignal(signal.SIGTERM) == before
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background job
+    try:
+        before = signal.getsignal(signal.SIGTERM)
+        with stoppable() as stopped:
+            signal.raise_signal(number)
+            raise AssertionError("went on")
+        assert stopped == [f"stopped by {number.name}"]
+        assert signal.getsignal(signal.SIGTERM) == before
+    finally:
+        signal.signal(signal.SIGINT, inherited)

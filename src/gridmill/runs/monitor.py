@@ -60,7 +60,7 @@ def sample() -> dict[str, float]:
     with process.oneshot():
         used = process.cpu_percent() / 100
         found = {"memory/rss": float(process.memory_info().rss), "cpu/util": used / (psutil.cpu_count() or 1)}
-        found["threads"] = float(process.num_threads())
+        found["cpu/threads"] = float(process.num_threads())
     found["memory/free"] = float(psutil.virtual_memory().available)
     return found | _gpu_sample()
 

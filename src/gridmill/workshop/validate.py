@@ -56,7 +56,7 @@ def planned(settings: Settings) -> Run:
     run = overrides.apply(presets.fill(recipes.build(settings.recipe)), settings.changes)
     if run.game.obs_kind != "tokens":
         raise ValueError(f"{run.game.name} has one way to observe, so there is nothing to compare; try ci")
-    name = run.run or f"validate-{settings.length}-{datetime.now():%Y%m%d-%H%M%S}"
+    name = run.run or f"validate-{settings.length}-{datetime.now():%Y%m%d-%H%M%S-%f}"
     steps = steps_of(settings.length, run.trainer.num_worlds)
     changes = {"run": name, "trainer.total_timesteps": steps, "evaluation.enabled": False}
     return overrides.change(run, changes.items())
