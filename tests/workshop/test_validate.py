@@ -91,7 +91,7 @@ def test_what_kept_it_from_judging_is_no_mismatch(error: Exception, monkeypatch:
     monkeypatch.setattr(session, "train", fail)
     result = CliRunner().invoke(app, ["validate", "700", *SMALL])
     assert result.exit_code == 64
-    assert result.stderr == f"gridmill: {error or 'MemoryError'}\n"
+    assert result.stderr == f"gridmill: {str(error) or 'MemoryError'}\n"
 
 
 @pytest.mark.parametrize(

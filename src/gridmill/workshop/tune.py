@@ -223,7 +223,7 @@ def search(settings: Settings, base: Run, tried: list[dict[str, Any]], save: Any
         run = None if candidate in known else fitted(base, candidate)
         if run is not None:
             changes = as_changes(run, base)
-            one = {"candidate": [list(pair) for pair in candidate], "changes": list(changes)}
+            one: dict[str, Any] = {"candidate": [list(pair) for pair in candidate], "changes": list(changes)}
             try:
                 rates, steady = stable(side_of(settings, changes), settings.blocks)
             except WorkerError as error:  # too large for the memory, say: the others may do
