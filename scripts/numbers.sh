@@ -36,4 +36,4 @@ measure prospector_instructions gridmill bench step --game prospector --instruct
 measure train_lstm gridmill bench train --peers --threads 1,2 --rounds 9 --output bench/results/train_lstm.json trainer.async_factor=1
 measure train_mlp gridmill bench train --peers --threads 1,2 --rounds 9 --output bench/results/train_mlp.json trainer.async_factor=1 policy.core=none
 measure rollout gridmill bench rollout --peers --threads 1,2 --rounds 15
-measure prospector_train gridmill throughput --mode train --worlds 1024 --threads 2 --steps 655360 --target-steps-per-sec 100000
+measure prospector_train gridmill throughput --mode trainer --worlds 1024 --threads 2 --steps 655360 --target-steps-per-sec 100000

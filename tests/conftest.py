@@ -7,7 +7,9 @@ needs.
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # As many workers as cores run the tests: a second thread of torch in each, and in processes that tests start, would
@@ -22,3 +24,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("gridmill")
+
+
+def cpu_seconds() -> float:
+    """Of this process and of all that it has waited for."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """What a test costs, whatever else the machine does: kept in the report, listed by scripts/slow_tests.py."""
+    began = cpu_seconds()
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("cpu", f"{cpu_seconds() - began:.2f}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,22 @@ def test_every_set_of_kernels_gives_the_same_bytes(word: str) -> None:
     code = "import test_isa; print(test_isa._native.build_info()['isa'], test_isa.played())"
     done = child(word, "-c", code)
     assert done.stdout.split() == [word, played()], done.stderr
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the kernels for one kind of CPU are for x86-64")
+def test_the_cpu_is_asked_right() -> None:
+    """What the core finds out by itself is what the system says."""
+    flags = set(next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line[:5] == "flags").split())
+    wanted = "portable"
+    for name, needed in {
+        "avx2": {"avx2", "fma", "bmi1", "bmi2", "popcnt", "abm"},
+        "avx512_base": {"avx512f", "avx512dq", "avx512bw", "avx512vl"},
+        "avx512": {"avx512vbmi", "avx512_vbmi2"},
+    }.items():
+        if not needed <= flags:
+            break
+        wanted = name
+    assert _native.build_info()["isa_of_cpu"] == wanted
 
 
 def refusal(word: str) -> str:

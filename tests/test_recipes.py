@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from gridmill import cli, games, recipes, sizing
 from gridmill.config import Config, flatten
+from gridmill.config.install import pip_install
 from gridmill.env import GameConfig
 from gridmill.grid import Game
 from gridmill.run import PolicyConfig, Run, Schedule, TrainerConfig
@@ -196,7 +197,7 @@ def test_a_file_may_import_its_neighbour(tmp_path: Path) -> None:
         ("\n\nimport nowhere_to_be_found", r"failed in line 3: ModuleNotFoundError: No module named 'nowhere_"),
         ("def mine():\n    return {}['a']", r"failed in line 2: KeyError: 'a'"),
         ("def mine(): return 3", r"expected a function that returns a Run or a Game, got int"),
-        ("def mine(): raise ValueError('too\\nbad')", r"^gridmill: too bad$"),
+        ("def mine(): raise ValueError('too\\nbad')", r"mine\.py` failed in line 1: ValueError: too bad$"),
         ("def mien(): pass", r"no function `mine` in `mine\.py`; did you mean `mien`\?"),
         ("def other(): pass", r"no function `mine` in `mine\.py`; it has: other"),
     ],
@@ -250,8 +251,10 @@ def test_the_trainer_gets_the_resolved_run(monkeypatch: pytest.MonkeyPatch, tmp_
     ((run,), options) = seen.pop()
     assert run == presets.fill(recipes.build("ci")).replace("seed", 3)
     assert options == {"runs_dir": tmp_path, "fresh": True, "recipe": recipes.build("ci")}
-    assert call("resume", "runs/x", "seed=4").exit_code == 5
-    assert seen.pop() == ((Path("runs/x"), ["seed=4"]), {})
+    (tmp_path / "x" / "checkpoints").mkdir(parents=True)
+    for run_named in (["x", "--runs-dir", str(tmp_path)], [str(tmp_path / "x")]):
+        assert call("resume", *run_named, "seed=4").exit_code == 5
+        assert seen.pop() == ((tmp_path / "x", ["seed=4"]), {})
 
 
 def test_without_torch_everything_but_training_works(tmp_path: Path) -> None:
@@ -272,7 +275,7 @@ def test_without_torch_everything_but_training_works(tmp_path: Path) -> None:
         (["recipes"], 0, "arena_basic_easy_shaped", ""),
         (["train", "ci", "--dry-run"], 0, unknown, ""),
         (["explain", "toy"], 0, "toy: ", ""),
-        (["train", "ci"], 2, "", "gridmill: training needs torch: pip install gridmill[train]\n"),
+        (["train", "ci"], 2, "", f"gridmill: training needs torch: {pip_install('gridmill[train]')}\n"),
     ):
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, cwd=tmp_path

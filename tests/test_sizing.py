@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import torch
 from hypothesis import given, settings
@@ -18,7 +17,7 @@ from taught import taught
 from tiny import tiny
 
 from gridmill import games, losses, recipes, sizing
-from gridmill.config import ConfigError
+from gridmill.config import ConfigError, memory
 from gridmill.games import toy
 from gridmill.losses import Column, Loss, Minibatch
 from gridmill.policy.network import Policy
@@ -258,7 +257,7 @@ def test_more_than_this_machine_has_is_refused_with_the_sum() -> None:
     run = recipes.build("arena").replace("trainer.batch_size", 10**11)
     with pytest.raises(ConfigError) as caught:
         sizing.plan(run)
-    have = sizing.mebibytes(psutil.virtual_memory().total)
+    have = memory.limit_in_words()
     assert "(batch_size = 100000000000 steps x " in str(caught.value)
-    assert f"this machine has {have}; lower one of batch_size, num_worlds, max_microbatch" in str(caught.value)
+    assert f"{have}; lower one of batch_size, num_worlds, max_microbatch" in str(caught.value)
     assert caught.value.path == "$.trainer.batch_size"

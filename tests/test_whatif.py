@@ -19,7 +19,8 @@ from gridmill.evaluate import ReplayOptions
 from gridmill.games.make import make
 from gridmill.replay import ReplayError
 from gridmill.runs import train
-from gridmill.whatif import QUANTILES, _Script, lines, what_if
+from gridmill.whatif import QUANTILES, lines, what_if
+from gridmill.whatif.players import ScriptPlayer
 
 RUNNER = CliRunner()
 
@@ -55,7 +56,7 @@ def test_what_is_no_action_is_not_the_last_one(monkeypatch: pytest.MonkeyPatch) 
         count = env.num_actions
     tape = replay.record(game, 0, np.full((4, game.num_agents), count), {"*": "script:arena"})
     monkeypatch.setattr(Env, "teacher_actions", np.full(game.num_agents, -1, np.int32), raising=False)
-    chances = _Script("arena").watch(tape, 0, 2, 0).chances
+    chances = ScriptPlayer("arena").watch(tape, 0, 2, 0).chances
     assert chances is not None
     assert not chances.any()
     monkeypatch.undo()

@@ -1,5 +1,9 @@
 // What only the grid's batch offers to Python: names, views of observations and worlds, shadow validation,
 // schema.
+#include <array>
+#include <stdexcept>
+#include <string>
+
 #include "bind/bind_batch.hpp"
 #include "bind/bind_script.hpp"
 #include "bind/bindings.hpp"
@@ -104,15 +108,21 @@ nb::dict seen_world(GridBatch& batch, std::int64_t world) {
   });
 }
 
-nb::ndarray<nb::numpy, std::uint8_t> dense_view(GridBatch& batch) {
-  return batch.look(0, [&batch](auto& tick) {
+using TokenRows = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using DenseRows = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+
+void write_dense_rows(GridBatch& batch, const TokenRows& rows, const DenseRows& out) {
+  batch.look(0, [&](auto& tick) {
     const auto& program = tick.program;
-    const std::size_t channels = grid::dense_channels(batch.worlds().vocabulary).size(), rows = batch.buffers()->rows;
-    const auto height = static_cast<std::size_t>(program.window.height),
-               width = static_cast<std::size_t>(program.window.width);
-    std::vector<std::uint8_t> out(rows * channels * height * width);
-    grid::write_dense(program, batch.buffers()->obs, rows, out.data());
-    return owned_array(std::move(out), {rows, channels, height, width});
+    const std::array<std::size_t, 4> wanted = {rows.shape(0), grid::dense_channels(batch.worlds().vocabulary).size(),
+                                               static_cast<std::size_t>(program.window.height),
+                                               static_cast<std::size_t>(program.window.width)};
+    const auto tokens = static_cast<std::size_t>(program.config.observation.num_tokens);
+    if (rows.shape(1) != tokens || rows.shape(2) != 3)
+      throw std::invalid_argument("rows: expected [rows, " + std::to_string(tokens) + ", 3]");
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (out.shape(i) != wanted[i]) throw std::invalid_argument("out: expected [rows, channels, height, width]");
+    grid::write_dense(program, rows.data(), rows.shape(0), out.data());
   });
 }
 
@@ -140,7 +150,7 @@ void bind_grid(nb::module_& m) {
            })
       .def("validation", &validation_report)
       .def("inspect", &seen_world, nb::arg("world"))
-      .def("dense", &dense_view)
+      .def("dense", &write_dense_rows, nb::arg("rows"), nb::arg("out"))
       .def("dense_channels", [](const GridBatch& b) { return grid::dense_channels(b.worlds().vocabulary); })
       .def(
           "describe_row",

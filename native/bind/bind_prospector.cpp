@@ -66,38 +66,41 @@ nb::dict ship_dict(const prospector::State& s) {
   return out;
 }
 
-// One world by name, for pictures: the whole belt, also what the ship has not seen.
+// One belt by name, for pictures: all of it, also what the ship has not seen.
+void write_belt(const prospector::State& s, nb::dict& out) {
+  out["ship"] = ship_dict(s);
+  out["cargo"] = by_good(s.cargo);
+  out["price"] = by_good(s.price);
+  out["previous_price"] = by_good(s.prev_price);
+  nb::list sectors, links;
+  for (int node = 0; node < std::clamp(s.node_count, 0, prospector::kNodes); ++node) {
+    nb::dict sector;
+    sector["kind"] = s.type[node] == prospector::kStation   ? "station"
+                     : s.type[node] == prospector::kCluster ? "cluster"
+                                                            : "hazard";
+    sector["visited"] = s.place[node] != 0;
+    sector["asteroids"] = s.num_asteroids[node];
+    sector["hazard"] = s.hazard[node];
+    sector["pirates"] = s.pirates[node];
+    sectors.append(sector);
+    const prospector::Edges& edges = s.edges[node];
+    for (int slot = 0; slot < prospector::kSlots && edges.to[slot] >= 0; ++slot)
+      links.append(nb::make_tuple(node, static_cast<int>(edges.to[slot]), static_cast<int>(edges.time[slot])));
+  }
+  out["sectors"] = sectors;
+  out["links"] = links;
+  out["action"] = s.action;
+  out["invalid"] = s.invalid != 0;
+  out["reward"] = s.reward;
+}
+
 nb::dict seen_world(ProspectorBatch& batch, std::int64_t world) {
   return batch.look(world, [](auto& tick) {
-    const prospector::State& s = prospector::Prospector::state(tick);
     nb::dict out;
     out["tick"] = tick.header.tick;
     out["episode"] = tick.header.key.episode;
     out["seed"] = tick.header.key.seed;
-    out["ship"] = ship_dict(s);
-    out["cargo"] = by_good(s.cargo);
-    out["price"] = by_good(s.price);
-    out["previous_price"] = by_good(s.prev_price);
-    nb::list sectors, links;
-    for (int node = 0; node < std::clamp(s.node_count, 0, prospector::kNodes); ++node) {
-      nb::dict sector;
-      sector["kind"] = s.type[node] == prospector::kStation   ? "station"
-                       : s.type[node] == prospector::kCluster ? "cluster"
-                                                              : "hazard";
-      sector["visited"] = s.place[node] != 0;
-      sector["asteroids"] = s.num_asteroids[node];
-      sector["hazard"] = s.hazard[node];
-      sector["pirates"] = s.pirates[node];
-      sectors.append(sector);
-      const prospector::Edges& edges = s.edges[node];
-      for (int slot = 0; slot < prospector::kSlots && edges.to[slot] >= 0; ++slot)
-        links.append(nb::make_tuple(node, static_cast<int>(edges.to[slot]), static_cast<int>(edges.time[slot])));
-    }
-    out["sectors"] = sectors;
-    out["links"] = links;
-    out["action"] = s.action;
-    out["invalid"] = s.invalid != 0;
-    out["reward"] = s.reward;
+    write_belt(prospector::Prospector::state(tick), out);
     return out;
   });
 }
@@ -175,6 +178,12 @@ void bind_prospector(nb::module_& m) {
       .def("obs", &LoneProspector::obs)
       .def("mask", &LoneProspector::mask)
       .def("info", [](const LoneProspector& l) { return info_dict(*l.state); })
+      .def("inspect",
+           [](const LoneProspector& l) {
+             nb::dict out;
+             write_belt(*l.state, out);
+             return out;
+           })
       .def_prop_ro("rng_state", [](const LoneProspector& l) { return l.state->rng.state; });
   bind_script<prospector::Prospector>(m, "ProspectorScript");
 }

@@ -29,8 +29,8 @@ Pages::Pages(std::size_t bytes) {
 
 Pages::~Pages() { std::free(mapped_); }
 
-// The memory of a module ends at 4 GiB; a tab that takes more than half of it is in nobody's interest.
-double memory_of_machine() { return 2.0 * (1 << 30); }
+// Of one world: a page has two of it, and saved states beside them, and files of a few kilobytes come from anywhere.
+double memory_of_machine() { return 128.0 * (1 << 20); }
 
 #else
 

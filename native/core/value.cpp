@@ -156,8 +156,36 @@ void fail_field(const std::string& path, const std::string& name, const std::vec
   fail_at(path, "unknown field `" + name + "`" + nearest(name, known));
 }
 
-void expect_given(const Value& value, const std::string& path, std::string_view name) {
-  if (value.find(name) == nullptr) fail_at(path + "." + std::string(name), "expected a value, got nothing");
+void decode_slots(const Slot* slots, std::size_t count, const Value& value, const std::string& path,
+                  bool kind_allowed) {
+  const Slot* end = slots + count;
+  for (const auto& [name, item] : expect_dict(value, path)) {
+    if (kind_allowed && name == "kind") continue;
+    const Slot* slot = std::find_if(slots, end, [&](const Slot& one) { return one.name == name; });
+    if (slot == end) {
+      std::vector<std::string> known;
+      for (const Slot* one = slots; one != end; ++one) known.emplace_back(one->name);
+      fail_field(path, name, known);
+    }
+    slot->decode(slot->at, item, path + "." + name, slot->allowed);
+  }
+  // A field may be left out only if its default is a value it may have.
+  for (const Slot* slot = slots; slot != end; ++slot)
+    if (!slot->allows(slot->at, slot->allowed) && value.find(slot->name) == nullptr)
+      fail_at(path + "." + std::string(slot->name), "expected a value, got nothing");
+}
+
+std::size_t decode_kind(const std::string_view* kinds, std::size_t count, const Value& value, const std::string& path) {
+  expect_dict(value, path);
+  const Value* kind = value.find("kind");
+  if (kind == nullptr) fail_at(path, "expected a `kind`");
+  const std::string name = decode_text(*kind, path + ".kind", {});
+  const std::string_view* found = std::find(kinds, kinds + count, name);
+  if (found == kinds + count) {
+    const std::vector<std::string> known(kinds, kinds + count);
+    fail_at(path + ".kind", "unknown kind `" + name + "`" + nearest(name, known));
+  }
+  return static_cast<std::size_t>(found - kinds);
 }
 
 Value value_of(bool value) { return {value}; }

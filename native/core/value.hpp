@@ -129,50 +129,51 @@ bool allows(const Allowed& allowed, const T& value) {
   return true;
 }
 
-// Everything that is the same for all structs is in value.cpp: what stays here is compiled for every field there is.
-[[noreturn]] void fail_field(const std::string& path, const std::string& name, const std::vector<std::string>& known);
-void expect_given(const Value& value, const std::string& path, std::string_view name);
+// A field of one struct at hand. The structs have hundreds of fields of a few dozen types: what is compiled for each
+// type are two functions, and what is the same for all structs is in value.cpp.
+struct Slot {
+  std::string_view name;
+  Allowed allowed;
+  void* at;
+  void (*decode)(void* at, const Value&, const std::string& path, const Allowed&);
+  bool (*allows)(const void* at, const Allowed&);
+};
+template <class T>
+void decode_slot(void* at, const Value& value, const std::string& path, const Allowed& allowed) {
+  decode_into(*static_cast<T*>(at), value, path, allowed);
+}
+template <class T>
+bool slot_allows(const void* at, const Allowed& allowed) {
+  return allows(allowed, *static_cast<const T*>(at));
+}
+template <class T>
+Slot slot_of(T& at, std::string_view name, const Allowed& allowed) {
+  return {name, allowed, &at, decode_slot<T>, slot_allows<T>};
+}
+void decode_slots(const Slot* slots, std::size_t count, const Value& value, const std::string& path, bool kind_allowed);
 
 template <class T>
 void decode_struct(T& out, const Value& value, const std::string& path, bool kind_allowed) {
-  const auto fields = T::template fields<T>();
-  for (const auto& [name, item] : expect_dict(value, path)) {
-    if (kind_allowed && name == "kind") continue;
-    const std::string at = path + "." + name;
-    bool taken = false;
-    const auto offer = [&](const auto& f) {
-      if (f.name == name) {
-        decode_into(out.*(f.member), item, at, f.allowed);
-        taken = true;
-      }
-    };
-    std::apply([&](const auto&... f) { (offer(f), ...); }, fields);
-    if (!taken) std::apply([&](const auto&... f) { fail_field(path, name, {std::string(f.name)...}); }, fields);
-  }
-  // A field may be left out only if its default is a value it may have.
-  const auto look = [&](const auto& f) {
-    if (!allows(f.allowed, out.*(f.member))) expect_given(value, path, f.name);
+  const auto decode_all = [&](const auto&... f) {
+    const Slot slots[] = {slot_of(out.*(f.member), f.name, f.allowed)..., {}};  // a struct may have no fields
+    decode_slots(slots, sizeof...(f), value, path, kind_allowed);
   };
-  std::apply([&](const auto&... f) { (look(f), ...); }, fields);
+  std::apply(decode_all, T::template fields<T>());
 }
+
+[[noreturn]] void fail_field(const std::string& path, const std::string& name, const std::vector<std::string>& known);
+// Which of the kinds the tree says it is.
+std::size_t decode_kind(const std::string_view* kinds, std::size_t count, const Value& value, const std::string& path);
 
 template <class... Ts>
 void decode_one_of(std::variant<Ts...>& out, const Value& value, const std::string& path) {
-  expect_dict(value, path);
-  const Value* kind = value.find("kind");
-  const std::vector<std::string> known{std::string(Ts::kind)...};
-  if (kind == nullptr) fail_at(path, "expected a `kind`");
-  const std::string name = decode_text(*kind, path + ".kind", {});
-  bool taken = false;
-  auto try_one = [&]<class T>(std::type_identity<T>) {
-    if (taken || name != T::kind) return;
-    T item{};
-    decode_struct(item, value, path, true);
-    out = std::move(item);
-    taken = true;
+  constexpr std::string_view kinds[] = {Ts::kind...};
+  const std::size_t chosen = decode_kind(kinds, sizeof...(Ts), value, path);
+  std::size_t tried = 0;
+  const auto try_one = [&]<class T>(std::type_identity<T>) {
+    if (tried++ == chosen) decode_struct(out.template emplace<T>(), value, path, true);
   };
   (try_one(std::type_identity<Ts>{}), ...);
-  if (!taken) fail_at(path + ".kind", "unknown kind `" + name + "`" + nearest(name, known));
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-// The C interface of the module: what src/gridmill/viewer/page/engine.js calls. Worlds and policies are numbers, from 1
+// The C interface of the module: what src/gridmill/viewer/page/calls.js calls. Worlds and policies are numbers, from 1
 // on; whatever is longer than a number is left in one buffer (gridmill_result) until the next call. A call that fails
 // returns -1 (or 0, where a number is asked for that is never 0) and leaves its one-line message there: nothing throws
 // out of here, and bad input is a message.

@@ -12,7 +12,7 @@
 
 namespace gridmill::wasm {
 
-// The arrays of a world, in the order in which engine.js asks for them.
+// The arrays of a world, in the order in which page/world.js asks for them.
 enum class Array : std::int32_t { obs, final_obs, actions, rewards, terminals, truncations, masks };
 
 struct Bytes {

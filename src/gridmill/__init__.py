@@ -1,9 +1,13 @@
 """gridmill: a high-throughput multi-agent grid world with a native core.
 
-The public names. They are loaded on first use, so that `gridmill --help` does not wait for NumPy.
+The public names. They are loaded on first use, so that `gridmill --help` does not wait for NumPy. The ids of Gymnasium
+(`gridmill/arena-v0`) are registered where Gymnasium is imported, now or later; it is not imported for their sake.
 """
 
+import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,3 +46,30 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+class _WhenGymnasiumComes(PathFinder):
+    """Finds Gymnasium as Python would, and registers our ids once it is loaded."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname != "gymnasium":
+            return None
+        sys.meta_path.remove(cls)
+        found = super().find_spec(fullname, path, target)
+        if found is not None and found.loader is not None:
+            loader: Any = found.loader
+            execute = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                import_module("gridmill.adapters")
+
+            loader.exec_module = exec_module
+        return found
+
+
+if "gymnasium" in sys.modules:
+    import_module("gridmill.adapters")
+else:
+    sys.meta_path.insert(0, _WhenGymnasiumComes)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from gridmill import losses as loss_room
-from gridmill.config import Config, ConfigError, Frozen, FrozenDict, user_code
+from gridmill.config import Config, ConfigError, Frozen, FrozenDict, describe, user_code
 from gridmill.config.schedule import (
     Count,
     NotNegativeNumber,
@@ -61,54 +61,105 @@ Positive = Annotated[float, Field(gt=0.0, le=1e12)]
 NotNegative = Annotated[float, Field(ge=0.0, le=1e12)]
 
 
+def _agents(part: Any) -> Any:
+    number = isinstance(part, int | float) and not isinstance(part, bool) and 0 < part <= 1
+    agents = isinstance(part, list | tuple) and all(isinstance(a, int) and not isinstance(a, bool) for a in part)
+    if not (number or agents or isinstance(part, str)):
+        raise ConfigError(f"expected a share in (0, 1], agents such as [0, 1] or a team, got {part!r:.60}")
+    return part
+
+
+AgentsOf = Annotated[float | tuple[int, ...] | str, BeforeValidator(_agents), describe.Takes("share, agents or team")]
+
+
 class OptimizerConfig(Config):
     """Adam, AdamW, Muon (matrices; AdamW for the rest), or schedule-free AdamW."""
 
     kind: Literal["adam", "adamw", "muon", "schedule_free"] = "adam"
+    """Adam, AdamW, Muon (for matrices; AdamW for the rest), or schedule-free AdamW."""
     learning_rate: Number = 1e-3
+    """Step size of the updates."""
     beta1: ShareNumber = 0.9
+    """Decay of the running mean of gradients; Muon has a momentum of its own."""
     beta2: ShareNumber = 0.999
+    """Decay of the running mean of squared gradients."""
     eps: PositiveNumber = 1e-5
+    """Added to the denominator of an update, so that it is never 0."""
     weight_decay: NotNegativeNumber = 0.0
-    max_grad_norm: NotNegativeNumber = 0.5  # 0 = off
-    clip_range: NotNegativeNumber = 0.0  # after every update all weights are kept within +- this; 0 = off
+    """How strongly weights are pulled towards 0; with adam as a part of the gradient (L2)."""
+    max_grad_norm: NotNegativeNumber = 0.5
+    """Gradients of an update are scaled down to this norm; 0 = off."""
+    clip_range: NotNegativeNumber = 0.0
+    """After every update all weights are kept within +- this; 0 = off."""
 
 
 class TrainerConfig(Config):
     """Sizes and the algorithm. 0 means: chosen from the others or from the machine."""
 
-    total_timesteps: Count = 10_000_000  # agent-steps
+    total_timesteps: Count = 10_000_000
+    """Agent-steps to train for; the run ends with the first whole epoch that reaches them."""
     num_worlds: Count = 64
+    """Worlds in the batch; rows = worlds x agents."""
     threads: Annotated[int, Field(ge=0, le=4096)] = 0
-    async_factor: Annotated[int, Field(ge=1, le=64)] = 2  # lanes of the batch
-    batch_size: Count = 65_536  # agent-steps per epoch
+    """Threads of the core, and as many workers for the network; 0 = the physical cores, at most 16."""
+    async_factor: Annotated[int, Field(ge=1, le=64)] = 2
+    """Lanes of the batch: while one steps, the policy acts in another."""
+    batch_size: Count = 65_536
+    """Agent-steps per epoch, in whole segments of all rows."""
     minibatch_size: Count = 8_192
+    """Agent-steps per update."""
     max_microbatch: CountOrNone = 0
+    """Agent-steps whose gradients are computed at a time, to save memory; 0 = chosen."""
     bptt_horizon: Count = 64
+    """Ticks of a segment: how far gradients go back through a recurrent core."""
     update_epochs: Annotated[int, Field(ge=1, le=100)] = 1
+    """How often each minibatch of a batch is learned from."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the network runs; auto = the GPU if there is one."""
     compile: Literal["off", "default", "reduce-overhead", "max-autotune"] = "off"
+    """Compile the network with torch.compile in this mode."""
     precision: Literal["fp32", "bf16"] = "fp32"
+    """Numbers of the network's products."""
     tf32: bool = True
+    """Allow TF32 in products on a GPU."""
     env_impl: Literal["auto", "native", "reference"] = "auto"
+    """Which implementation of the game; reference = the plain Python one, where a game has it."""
     experience_device: Literal["auto", "cpu"] = "auto"
+    """Where a batch is kept; cpu saves the GPU's memory."""
     masks: bool = True
+    """Whether actions that cannot succeed are masked out."""
     advantage: Literal["gae", "vtrace"] = "gae"
+    """How advantages are estimated."""
     gamma: ShareNumber = 0.99
+    """Discount: how much the value of the next tick counts."""
     gae_lambda: ShareNumber = 0.95
-    rho_clip: PositiveNumber = 1.0  # of V-trace
+    """How far advantages look ahead: 0 = one tick, 1 = the whole segment."""
+    rho_clip: PositiveNumber = 1.0
+    """V-trace: upper bound of the importance ratio in the temporal difference."""
     c_clip: PositiveNumber = 1.0
-    target_kl: NotNegativeNumber = 0.0  # 0 = off; an epoch's remaining minibatches are skipped above it
+    """V-trace: upper bound of the importance ratio that carries differences back in time."""
+    target_kl: NotNegativeNumber = 0.0
+    """An epoch's remaining minibatches are skipped above this KL divergence; 0 = off."""
     normalize_advantages: bool = True
-    signal: tuple[SignalTerm, ...] = ()  # what is learned from in place of the game's rewards; none = those
+    """Whether advantages are scaled to mean 0 and deviation 1."""
+    signal: tuple[SignalTerm, ...] = ()
+    """What is learned from in place of the game's rewards: a list of values with weights; none = the rewards."""
     reward: Literal["raw", "scaled", "centered"] = "raw"
-    reward_time_scale: PositiveNumber = 2e6  # agent-steps that statistics of scaled and centered rewards are means over
-    reward_clip: NotNegativeNumber = 10.0  # scaled rewards are kept within +- this; 0 = off
-    shared_advantage: Number = 0.0  # share of the advantages of all agents that an agent sees, added to its own
-    prio_alpha: ShareNumber = 0.0  # 0 = every segment once, shuffled
+    """How rewards are scaled before they are learned from: not, by the deviation of returns, or less their mean."""
+    reward_time_scale: PositiveNumber = 2e6
+    """Agent-steps over which the statistics of scaled and centered rewards are means."""
+    reward_clip: NotNegativeNumber = 10.0
+    """Scaled rewards are kept within +- this; 0 = off."""
+    shared_advantage: Number = 0.0
+    """Share of the advantages of all agents that an agent sees, added to its own."""
+    prio_alpha: ShareNumber = 0.0
+    """How strongly segments with large advantages are drawn more often; 0 = every segment once, shuffled."""
     prio_beta0: ShareNumber = 0.2
+    """How much of that is corrected by importance weights at the start; 1 at the end of the run."""
     desync_episodes: bool = True
-    window_env_steps: CountOrNone = 0  # metrics per so many steps of single worlds; 0 = off
+    """Whether first episodes have different lengths, so that worlds do not all reset at the same tick."""
+    window_env_steps: CountOrNone = 0
+    """Metrics per so many steps of single worlds, beside those of epochs; 0 = off."""
 
     renamed: ClassVar[Mapping[str, str]] = {"sight_share": "shared_advantage"}
 
@@ -117,92 +168,154 @@ class CheckpointConfig(Config):
     """When and how many; 0 = never by this clock."""
 
     epochs: CountOrNone = 0
+    """Save after so many epochs; 0 = not by epochs."""
     seconds: NotNegative = 60.0
-    windows: bool = False  # also whenever a window of trainer.window_env_steps is full
+    """Save after so many seconds; 0 = not by the clock."""
+    windows: bool = False
+    """Also save whenever a window of trainer.window_env_steps is full."""
     keep: Annotated[int, Field(ge=2, le=1000)] = 3
+    """How many of the newest checkpoints are kept; the best by score is kept besides."""
 
 
 class EvaluationConfig(Config):
     """Evaluation while training, in a process of its own, and of the last checkpoint when the run is over."""
 
     enabled: bool = False
+    """Whether checkpoints are evaluated while the run trains."""
     epochs: CountOrNone = 0
+    """Evaluate after so many epochs; 0 = not by epochs."""
     seconds: NotNegative = 0.0
+    """Evaluate after so many seconds; 0 = not by the clock. With neither, every checkpoint."""
     episodes: Count = 10
-    final_seconds: NotNegative = 600.0  # how long to wait at most for the evaluation of the last checkpoint; 0 = none
-    replays_every_epochs: CountOrNone = 0  # an evaluation so long after the last one saves its first episode; 0 = none
-    replay_weights: bool = False  # such a replay holds the policy too, so that it can play on in the viewer
+    """Episodes of an evaluation."""
+    final_seconds: NotNegative = 600.0
+    """How long to wait at most for the evaluation of the last checkpoint; 0 = none."""
+    replays_every_epochs: CountOrNone = 0
+    """An evaluation so many epochs after the last replay saves its first episode; 0 = none."""
+    replay_weights: bool = False
+    """Whether such a replay holds the policy too, so that it can play on in the viewer."""
 
 
 class AnalysisConfig(Config):
     """Statistics of gradients and weights every so many epochs; 0 = off."""
 
     gradient_epochs: CountOrNone = 0
+    """Statistics of the gradients every so many epochs; 0 = off."""
     weight_epochs: CountOrNone = 0
+    """Statistics of the weights every so many epochs; 0 = off."""
 
 
 class MonitorConfig(Config):
     """How often a thread of its own looks at memory, CPU and GPU."""
 
     seconds: Positive = 1.0
-    epochs: CountOrNone = 0  # in the metrics of every so many epochs; 0 = whenever there was a look since the last
+    """Seconds between two looks at memory, CPU and GPU."""
+    epochs: CountOrNone = 0
+    """In the metrics of every so many epochs; 0 = whenever there was a look since the last."""
 
 
 class ProfilerConfig(Config):
     """Traces under traces/, and the timing tree of every K-th rollout. Steps are the rollout's, and minibatches."""
 
     enabled: bool = False
+    """Whether traces are written to traces/."""
     interval_epochs: Count = 100
+    """Epochs between two traces."""
     wait_steps: CountOrNone = 1
+    """Steps of the rollout, and minibatches, before a trace begins."""
     warmup_steps: CountOrNone = 1
+    """Steps, and minibatches, for the profiler to warm up."""
     active_steps: Count = 3
+    """Steps, and minibatches, that are traced."""
     record_shapes: bool = False
-    core: bool = True  # what phases the core's threads were in
-    stacks: bool = False  # where in Python they were called; such traces are large
+    """Whether shapes of tensors are recorded."""
+    core: bool = True
+    """Whether the trace shows which phase each thread of the core was in."""
+    stacks: bool = False
+    """Whether the trace says where in Python operators were called; such traces are large."""
     rollout_timing: CountOrNone = 0
+    """The timing tree of every so many-th rollout in the log; 0 = off."""
 
 
 class TrackConfig(Config):
     """Copies of the metrics for other tools."""
 
     tensorboard: bool = False
+    """Whether metrics are copied for TensorBoard."""
     wandb: Literal["off", "offline", "online"] = "off"
+    """Whether metrics are copied to Weights & Biases."""
     project: str = "gridmill"
+    """The project at Weights & Biases."""
 
 
 class GuardConfig(Config):
     """When a run that goes wrong is warned about or stopped; warnings stop it only with stop = true."""
 
     max_kl: Positive = 0.5
+    """Warn above this KL divergence between the policies before and after an epoch."""
     min_entropy: NotNegative = 1e-4
+    """Warn below this entropy of the policy."""
     min_explained_variance: float = -5.0
+    """Warn below this explained variance of the critic."""
     stop: bool = False
+    """Whether a warning stops the run."""
 
 
 class Run(Config):
     """One training run."""
 
     recipe: str
+    """The recipe that the run was made from."""
     run: Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^$")] = ""
+    """Name of the run and of its folder; empty = recipe and time."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of worlds, actions, minibatches and weights."""
     game: AnyGame
-    evaluation_game: AnyGame | None = None  # what evaluation plays, if not the game that is learned in
-    curriculum: CurriculumConfig = CurriculumConfig()  # variants of games to learn in; evaluation plays the game
-    score: str = ""  # the statistic a table calls the score; empty = the game's own
-    teacher: str = ""  # a script of the game whose actions are imitated (losses.clone); empty = none
-    supervised_steps: CountOrNone = 0  # agent-steps before which losses that learn from advantages do not count
-    players: Frozen[str, Share] = FrozenDict()  # who else plays: a script or a run's folder, and its share of the rows
+    """The game that is trained in, by name, file or as JSON; docs/words.md lists its parts."""
+    evaluation_game: AnyGame | None = None
+    """The game that evaluation plays, if not the one that is trained in."""
+    curriculum: CurriculumConfig = CurriculumConfig()
+    """Variants of games to learn in; evaluation plays the game."""
+    score: str = ""
+    """The statistic that is called the score; empty = the game's own."""
+    teacher: str = ""
+    """A script of the game whose actions are imitated (losses.clone); empty = none."""
+    supervised_steps: CountOrNone = 0
+    """Agent-steps before which losses that learn from advantages do not count."""
+    players: Frozen[str, AgentsOf] = FrozenDict()
+    """Who else plays (a script, a run's folder, a file), and for which agents: a share, numbers or a team."""
     policy: PolicyConfig = PolicyConfig()
-    losses: Frozen[str, Loss] = FrozenDict({"ppo": PPO(), "value": Value()})  # what is minimised: their sum
+    """The network."""
+    losses: Frozen[str, Loss] = FrozenDict({"ppo": PPO(), "value": Value()})
+    """What is minimised: the weighted sum of these."""
     optimizer: OptimizerConfig = OptimizerConfig()
+    """How weights are updated."""
     trainer: TrainerConfig = TrainerConfig()
+    """Sizes and the algorithm."""
     checkpoint: CheckpointConfig = CheckpointConfig()
+    """When the run is saved."""
     evaluation: EvaluationConfig = EvaluationConfig()
+    """When the run is evaluated."""
     analysis: AnalysisConfig = AnalysisConfig()
+    """Statistics of gradients and weights."""
     monitor: MonitorConfig = MonitorConfig()
+    """Looks at memory, CPU and GPU."""
     profiler: ProfilerConfig = ProfilerConfig()
+    """Traces and timing trees."""
     track: TrackConfig = TrackConfig()
+    """Copies of the metrics for other tools."""
     guard: GuardConfig = GuardConfig()
+    """When a run that goes wrong is warned about or stopped."""
+
+    def __repr__(self) -> str:
+        named = f" {self.run}" if self.run else ""
+        return f"<Run{named}: {self.recipe}, {self.game.name}, seed {self.seed}, {self.fingerprint()}>"
+
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _policy(cls, policy: Any) -> Any:
+        """A text is a whole network of the user's own."""
+        return {"network": policy} if isinstance(policy, str) else policy
 
     @field_validator("losses", mode="before")
     @classmethod
@@ -220,6 +333,8 @@ class Run(Config):
             self._refuse_unlike(tasks.game or self.game, f"$.curriculum.sets.{name}.game")
         if self.curriculum.sets and self.trainer.env_impl == "reference":
             raise ConfigError("expected auto or native with a curriculum, got reference", "$.trainer.env_impl")
+        if self.policy.network and self.optimizer.kind == "muon":  # which takes the matrices inside of parts of ours
+            raise ConfigError("expected another one with a network of your own, got muon", "$.optimizer.kind")
         if self.teacher:
             try:
                 self.game.expect_script(self.teacher, "teacher")
@@ -302,13 +417,15 @@ def _whole(game: dict[str, Any]) -> dict[str, Any]:
         return game
 
 
-def own_code_in(tree: Any) -> list[str]:
-    """The user's own code that plain data of a run names: to read the run, or to build its policy, executes it.
-
-    Nothing is loaded here, so whoever was given a run by a stranger can refuse it first.
-    """
-    run = tree if isinstance(tree, dict) else {}
-    losses, policy = (part if isinstance(part, dict) else {} for part in (run.get("losses"), run.get("policy")))
-    named = [loss.get("kind") for loss in losses.values() if isinstance(loss, dict)]
-    named += [policy.get("encoder"), policy.get("core")]
-    return [text for text in named if isinstance(text, str) and user_code.is_own(text)]
+def settings() -> list[describe.Setting]:
+    """Every setting of a run, also those of losses that ship and that a run need not have."""
+    found: list[describe.Setting] = []
+    for setting in describe.settings(Run):
+        if setting.path.startswith("losses.NAME."):
+            continue
+        found.append(setting)
+        if setting.path == "losses":
+            for name in loss_room.names():
+                kind = user_code.find(name, loss_room.__name__, Loss, "loss")
+                found += describe.settings(kind, f"losses.{name}")
+    return found

@@ -18,6 +18,8 @@ import numpy as np
 import psutil
 
 from gridmill.config import ConfigError
+from gridmill.config import memory as memory_of_process
+from gridmill.config.memory import mebibytes
 from gridmill.env import Env
 from gridmill.env.scripts import dealt
 from gridmill.games.make import make
@@ -136,19 +138,10 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
 def players_of_agents(run: Run, num_agents: int) -> list[str]:
     """Who acts for each agent of a world, the same in all worlds; empty = the policy, which learns from it.
 
-    Scripts have the agents that the core gives them; policies of other runs are dealt the rest in the same way.
+    Scripts are dealt their shares first, then all others.
     """
-    if (total := sum(run.players.values())) > 1 + 1e-9:
-        raise ConfigError(f"expected shares of at most 1 in all, got {total:g}", "$.players")
-    scripts = scripted_players(run)
-    others = {name: share for name, share in run.players.items() if name not in scripts}
     try:
-        found = dealt(scripts, num_agents)
-        left = [agent for agent, name in enumerate(found) if not name]
-        if others and left:
-            theirs = dealt({name: share * num_agents / len(left) for name, share in others.items()}, len(left))
-            for agent, name in zip(left, theirs, strict=True):
-                found[agent] = name
+        found = dealt(run.players, num_agents, run.game.teams, run.game.scripts() if run.players else ())
     except ValueError as error:
         raise ConfigError(str(error).removeprefix("players: "), "$.players") from None
     if "" not in found:
@@ -156,10 +149,14 @@ def players_of_agents(run: Run, num_agents: int) -> list[str]:
     return found
 
 
-def scripted_players(run: Run) -> dict[str, float]:
-    """Those of `Run.players` that are scripts of the game; the others are folders of runs."""
+def scripted_players(run: Run) -> dict[str, tuple[int, ...]]:
+    """Those of `Run.players` that are scripts of the game, with their agents; the others are folders or files."""
     known = run.game.scripts() if run.players else {}
-    return {name: share for name, share in run.players.items() if name in known}
+    if not any(name in known for name in run.players):
+        return {}
+    dealt_to = players_of_agents(run, run.game.num_agents)
+    found = {name: tuple(a for a, who in enumerate(dealt_to) if who == name) for name in run.players if name in known}
+    return found
 
 
 def _microbatch(t: TrainerConfig) -> int:
@@ -276,15 +273,15 @@ def _columns(run: Run, env: Env) -> int:
 def _policy_size(run: Run, spec: Spec) -> Size | None:
     """As the policy reports it, and the heads of the losses; None where torch is not installed."""
     try:
-        from gridmill.policy.network import Policy
+        from gridmill.policy.build import size as size_of
     except ModuleNotFoundError:
         return None
-    size = Policy.size(run.policy, spec)
+    size = size_of(run.policy, spec)
     return size._replace(parameters=size.parameters + head_parameters(run.losses, spec, run.policy))
 
 
 def _refuse_more_than_there_is(run: Run, need: Memory, step: int, learned_from: int, activations: int) -> None:
-    have = psutil.virtual_memory().total
+    have = memory_of_process.limit()
     if need.total <= have:
         return
     t = run.trainer
@@ -298,11 +295,6 @@ def _refuse_more_than_there_is(run: Run, need: Memory, step: int, learned_from: 
     }
     listed = " + ".join(f"{mebibytes(size)} ({what})" for size, what in parts.values())
     largest = max(parts, key=lambda name: parts[name][0])
-    said = f"not enough memory: {listed} = {mebibytes(need.total)}, this machine has {mebibytes(have)}"
+    said = f"not enough memory: {listed} = {mebibytes(need.total)}, {memory_of_process.limit_in_words()}"
     names = dict.fromkeys([largest, "num_worlds", "max_microbatch"])
     raise ConfigError(f"{said}; lower one of {', '.join(names)}", f"$.trainer.{largest}")
-
-
-def mebibytes(size: int) -> str:
-    """`1,234 MiB`."""
-    return f"{-(-size // 2**20):,} MiB"

@@ -50,8 +50,8 @@ def test_import_faces_does_not_reach_pettingzoo() -> None:
 @pytest.mark.parametrize(
     ("face", "library", "command"),
     [
-        (parallel_env, "pettingzoo", r"pip install 'gridmill\[zoo\]'"),
-        (puffer_env, "pufferlib", "pip install pufferlib-core"),
+        (parallel_env, "pettingzoo", r"\S+ -m pip install 'gridmill\[zoo\]'"),
+        (puffer_env, "pufferlib", r"\S+ -m pip install pufferlib-core"),
     ],
 )
 def test_missing_library_is_named_with_its_command(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gridmill.config import files
 from gridmill.config.files import write_whole
 
 
@@ -23,16 +24,18 @@ def test_what_was_there_stays_when_it_fails(tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "record.json"
     write_whole(path, b"old")
 
+    def full(unfinished: Path, flags: int) -> int:
+        unfinished.touch()  # the file is there, its bytes are not
+        return os.open("/dev/full", os.O_WRONLY)
+
     def fail(*arguments: object) -> None:
-        if call == "write":
-            Path(str(arguments[0])).open("wb").close()  # a full disk: the file is there, its bytes are not
-        raise OSError(28, "no space")
+        raise OSError(28, "No space left on device")
 
     if call == "write":
-        monkeypatch.setattr(Path, "write_bytes", fail)
+        monkeypatch.setattr(files, "open_plain", full)
     else:
         monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(OSError, match="No space left on device"):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["record.json"]

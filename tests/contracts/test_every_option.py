@@ -41,6 +41,8 @@ from gridmill.runs.monitor import Monitor
 from gridmill.train import trainer as trainer_room
 from gridmill.train.trainer import Trainer
 
+pytestmark = pytest.mark.xdist_group("options")  # one process, for they begin with the same few runs
+
 # ---- where to look
 
 
@@ -63,6 +65,7 @@ def session(run: Run) -> Path:
 
 
 OTHERS = Path(tempfile.mkdtemp())
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def make_others() -> None:
@@ -309,6 +312,7 @@ TABLE: dict[str, Case] = {
     "teacher": to("", see=made(lambda trainer: trainer.env.teacher), **TAUGHT),
     "supervised_steps": to(1, 10_000, **CLONE),
     "players": to({"arena": 0.5}, {"arena": 1 / 3}, **TAUGHT),
+    "policy.network": to(f"{EXAMPLES}/own_network.py:Remembers"),
     "policy.encoder": to("cnn", "attend"),  # auto is bag here
     "policy.core": to("none", "lstm", "gru"),
     "policy.hidden": to(32),

@@ -25,6 +25,8 @@ from gridmill.policy import checkpoint
 from gridmill.run import Run
 from gridmill.runs import overrides, resume, train
 
+pytestmark = pytest.mark.xdist_group("options at resume")  # one process, for they begin with the same few runs
+
 REFUSED = {
     "run", "seed", "game", "optimizer.kind", "trainer.num_worlds", "trainer.masks", "trainer.desync_episodes",
     "curriculum.sets", "players", *(path for path in TABLE if path.startswith("policy.")),
@@ -93,15 +95,17 @@ def test_it_is_refused_in_one_line(path: str) -> None:
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("values", [1, pytest.param(None, marks=pytest.mark.long)], ids=["first", "all"])
 @pytest.mark.parametrize(
     "path",
     [pytest.param(p, marks=[needs_bf16] if p in WITH_BF16 else []) for p in TABLE if p not in REFUSED | HEADS],
 )
-def test_it_takes_effect(path: str) -> None:
+def test_it_takes_effect(path: str, values: int | None) -> None:
+    """The first of the other values; long: all of them."""
     case = TABLE[path]
     base = tiny(case.epochs, **case.with_)
     seen = [steady(case.see, base)]
-    for value in VALUES.get(path, case.values):
+    for value in VALUES.get(path, case.values)[:values]:
         seen.append(look(case.see, base, f"{path}={text(value)}"))
     assert len(set(seen)) == len(seen), seen
 

@@ -201,7 +201,7 @@ def draw_maps(game: Game, seed: int) -> None:
     if isinstance(env, ValueError):
         return
     with env:
-        if attempt(env.reset, RuntimeError) is not None:
+        if isinstance(attempt(env.reset, RuntimeError), Exception):
             return
         for world in range(3):
             check_world(game, env.inspect(world))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cogs
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_games import games, quiet_make, random_actions
 from scenes import play
@@ -15,13 +16,26 @@ from scenes import play
 from gridmill import Env, Game
 from gridmill import games as shipped
 from gridmill.games.extractor_hub import LEGEND
-from gridmill.grid import AgentType, Ascii, Attack, Converter, Limit, ObjectType
+from gridmill.grid import (
+    AgentType,
+    Ascii,
+    Attack,
+    Chance,
+    Converter,
+    Event,
+    Give,
+    Limit,
+    ObjectType,
+    Periodic,
+    Remove,
+    Rule,
+)
 
 
-def check_masks(env: Env) -> np.ndarray:
-    """Mask 1 exactly where the action succeeds; the masks that were checked."""
+def outcomes(env: Env) -> np.ndarray:
+    """Whether each action of each row would succeed, with all others at noop: every one is tried, on a copy."""
     assert env.masks is not None
-    saved, masks = env.save(), env.masks.copy()
+    saved, worked = env.save(), np.zeros(env.masks.shape, np.bool_)
     for agent in range(env.num_agents):
         rows = np.arange(env.num_worlds) * env.num_agents + agent
         for action in range(env.num_actions):
@@ -32,9 +46,17 @@ def check_masks(env: Env) -> np.ndarray:
             ended = (env.terminals | env.truncations)[rows]
             shown = np.where(ended[:, None], env.final_obs[rows, 1], env.obs[rows, 1])
             assert {env.features[f].name for f in shown[:, 1]} == {"last_action"}
-            worked = shown[:, 2] == action
-            assert (masks[rows, action] == worked).all(), (agent, env.action_names[action])
+            worked[rows, action] = shown[:, 2] == action
     env.restore(saved)
+    return worked
+
+
+def check_masks(env: Env) -> np.ndarray:
+    """Mask 1 exactly where the action succeeds; the masks that were checked."""
+    assert env.masks is not None
+    masks, worked = env.masks.copy(), outcomes(env)
+    wrong = [(int(row), env.action_names[action]) for row, action in np.argwhere(masks != worked)]
+    assert not wrong, wrong
     return masks
 
 
@@ -124,3 +146,80 @@ def test_masks_equal_outcomes_among_stations(name: str) -> None:
                 seen += np.array([(masks == 0).sum(0), (masks == 1).sum(0)])
             env.step((rng.random(env.masks.shape) * (env.masks + 0.1)).argmax(1).astype(np.int32))
     assert (seen[:, 1:] > 0).all(), seen
+
+
+# ---- what masks cannot know
+
+
+def test_a_mask_allows_what_hangs_on_chance() -> None:
+    """It tells no dice: 1 where the action may succeed, 0 only where it cannot."""
+    for probability, exact in ((0.5, False), (0.0, True), (1.0, True)):
+        rule = Rule(when=(Chance(probability=probability),), then=(Give(amounts={"ore": 1}),))
+        kinds = {"X": ObjectType(on_use=(rule,))}
+        env = play("@X", kinds, resources=("ore",), masks=True, num_worlds=64)
+        assert env.masks is not None
+        use = env.action_names.index("move_east")
+        masks, worked = env.masks[:, use] != 0, outcomes(env)[:, use]
+        assert masks.all() == (probability > 0)
+        assert 10 < worked.sum() < 54 if not exact else (masks == worked).all()
+        assert env.games[0].unforeseen() == ("" if exact else "1 condition of chance")
+
+
+@settings(max_examples=50)
+@given(games(most_agents=3, by_chance=True), st.integers(0, 1_000))
+def test_what_a_mask_forbids_fails(game: Game, seed: int) -> None:
+    """Also in games of chance, as long as no event changes the world in between."""
+    assume(not game.events)
+    game = game.replace("observation.num_tokens", max(2, game.observation.num_tokens))
+    with quiet_make(game, num_worlds=2, seed=seed, masks=True) as env:
+        actions = random_actions(env, seed)
+        env.reset()
+        for _ in range(3):
+            assert env.masks is not None
+            worked = outcomes(env)
+            assert (env.masks != 0)[worked].all()
+            if not game.unforeseen():
+                assert ((env.masks != 0) == worked).all()
+            env.step(actions())
+
+
+def test_a_mask_knows_the_clock_but_not_what_it_brings() -> None:
+    """A condition on the tick is asked about the tick to come; an event of that tick has not happened yet."""
+    rule = Rule(when=(Periodic(every=3),), then=(Give(amounts={"ore": 1}),))
+    closing = Event(at=(5,), targets="X", then=(Remove(),))
+    kinds = {"X": ObjectType(on_use=(rule,), tags=("X",))}
+    env = play("@X", kinds, resources=("ore",), masks=True, events={"closing": closing})
+    assert env.masks is not None
+    use = env.action_names.index("move_east")
+    said, worked = [], []
+    for _ in range(6):
+        said.append(bool(env.masks[0, use]))
+        worked.append(bool(outcomes(env)[0, use]))
+        env.step()
+    assert said[:4] == worked[:4] == [False, False, True, False]
+    assert (said[4], worked[4]) == (False, True)  # the event of tick 5 makes room
+    assert env.games[0].unforeseen() == "1 event"
+
+
+def wrong_masks(name: str, ticks: int) -> tuple[int, int]:
+    """How many masks of a shipped game were asked, and are wrong, in play that respects them."""
+    asked = wrong = 0
+    with quiet_make(shipped.build(name), num_worlds=2, seed=3, masks=True) as env:
+        env.reset()
+        rng = np.random.default_rng(1)
+        for _ in range(ticks):
+            assert env.masks is not None
+            asked += env.masks.size
+            wrong += int(((env.masks != 0) != outcomes(env)).sum())
+            env.step((rng.random(env.masks.shape) * (env.masks + 1e-9)).argmax(1).astype(np.int32))
+    return asked, wrong
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", shipped.names("grid"))
+def test_wrong_masks_are_counted(name: str, record_property: Callable[[str, object], None]) -> None:
+    """None, but where events come between a mask and its action."""
+    asked, wrong = wrong_masks(name, 300)
+    assert wrong == 0 or shipped.build(name).events
+    assert wrong < 1e-4 * asked
+    record_property("figure", f"{wrong} of {asked} masks of {name} wrong")

@@ -17,9 +17,10 @@ from tiny import difference, epochs_of, tiny
 
 from gridmill import losses
 from gridmill.config import ConfigError
+from gridmill.config.user_code import named_in
 from gridmill.losses import Column, Minibatch
 from gridmill.policy import checkpoint
-from gridmill.run import PPO, Run, Value, own_code_in
+from gridmill.run import PPO, Run, Value
 from gridmill.runs import overrides, resume, train
 from gridmill.train.trainer import Trainer
 
@@ -84,7 +85,7 @@ def test_a_file_of_the_users_own_is_trained_saved_and_resumed(
     run = overrides.apply(tiny(4), changes)
     assert list(run.losses) == ["ppo", "value", "mimic"]
     assert run.losses["mimic"].kind == f"{file}:Mimic"
-    assert own_code_in(run.tree()) == [f"{file}:Mimic"]
+    assert named_in(run.tree()) == [f"{file}:Mimic"]
     whole = train(run.replace("run", "whole"), tmp_path, panel=False).folder
     for name in ("loss/mimic", "loss/mimic_head", "loss/policy", "loss/value"):
         assert last(whole)[name] == pytest.approx(last(whole)[name]), name  # there, and a number
@@ -138,7 +139,7 @@ def test_a_file_of_the_package_is_enough(tmp_path: Path, monkeypatch: pytest.Mon
     assert {"mimic", "ppo", "value"} <= set(losses.names())
     run = overrides.apply(tiny(2), ['losses.mimic={"weight": 0.1}', "losses.mimic.weight=0.2"])
     assert run.tree()["losses"]["mimic"]["kind"] == "mimic"
-    assert own_code_in(run.tree()) == []
+    assert named_in(run.tree()) == []
     assert Run.load(run.tree()) == run
     assert last(train(run, tmp_path, panel=False).folder)["loss/mimic"] > 0
 
@@ -259,9 +260,9 @@ def test_a_name_is_a_word(tmp_path: Path) -> None:
 
 def test_what_code_a_record_names_is_known_without_running_it() -> None:
     tree = {"losses": {"a": {"kind": "x.py:A"}, "ppo": {}}, "policy": {"encoder": "p.q:E", "core": "scan"}}
-    assert own_code_in(tree) == ["x.py:A", "p.q:E"]
+    assert named_in(tree) == ["x.py:A", "p.q:E"]
     for odd in (None, [], {}, {"losses": 3, "policy": []}, {"losses": {"a": 1}, "policy": {"core": 5}}):
-        assert own_code_in(odd) == []
+        assert named_in(odd) == []
 
 
 def test_a_column_has_one_source_and_a_minibatch_only_what_was_asked_for() -> None:

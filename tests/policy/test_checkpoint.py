@@ -251,10 +251,11 @@ def test_what_is_no_plain_file_is_not_opened(tmp_path: Path) -> None:
     path = save_epoch(tmp_path, 1)
     for name in FILES:
         data = (path / name).read_bytes()
-        for make in (os.mkfifo, os.mkdir, lambda file: os.symlink("/dev/zero", file)):
+        makes = {"a pipe": os.mkfifo, "a folder": os.mkdir, "a link": lambda file: os.symlink("/dev/zero", file)}
+        for kind, make in makes.items():
             (path / name).unlink()
             make(path / name)
-            assert refusal(path) == f"expected a plain file, got something else - in `{path / name}`"
+            assert refusal(path) == f"expected a plain file, got {kind} - in `{path / name}`"
             (path / name).rmdir() if (path / name).is_dir() else (path / name).unlink()
             (path / name).write_bytes(data)
 

@@ -14,7 +14,7 @@ from tiny import epochs_of, tiny
 from torch import Tensor
 
 from gridmill import games
-from gridmill.policy import checkpoint
+from gridmill.policy import checkpoint, usable
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec, slots_of
 from gridmill.policy.transfer import transfer
@@ -174,6 +174,6 @@ def test_where_a_run_began_does_not_matter_to_its_resume(tmp_path: Path) -> None
     found = checkpoint.load(checkpoint.find(train(run, tmp_path, panel=False).folder))
     spec = Spec.load(found.record["spec"])
     del found.record["run"]["policy"]["init_from"]
-    checkpoint.refuse_mismatch(found.record, run, spec)
+    usable.refuse_mismatch(found.record, run, spec)
     with pytest.raises(checkpoint.CheckpointError, match=r"run\.policy\.hidden"):
-        checkpoint.refuse_mismatch(found.record, run.replace("policy.hidden", 32), spec)
+        usable.refuse_mismatch(found.record, run.replace("policy.hidden", 32), spec)

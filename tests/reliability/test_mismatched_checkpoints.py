@@ -22,7 +22,7 @@ from checkpoints import FILES, assert_whole, save_epoch
 import gridmill
 from gridmill import __version__
 from gridmill.config import Config
-from gridmill.policy import checkpoint
+from gridmill.policy import checkpoint, usable
 from gridmill.policy.checkpoint import CheckpointError
 from gridmill.run import OptimizerConfig, PolicyConfig, Run
 
@@ -115,7 +115,7 @@ def test_mismatches_are_named(name: str) -> None:
     """Ways in which a run does not fit a checkpoint: refused, naming each field and both values."""
     run, shapes, said = MISMATCHES[name]
     with pytest.raises(CheckpointError) as caught:
-        checkpoint.refuse_mismatch(RECORD, run, shapes)
+        usable.refuse_mismatch(RECORD, run, shapes)
     assert str(caught.value) == (
         f"expected the settings it was saved with, got others: {'; '.join(said)}; resume without them, "
         "or start a new run - in `run.json`"
@@ -123,7 +123,7 @@ def test_mismatches_are_named(name: str) -> None:
 
 
 def test_what_may_change_is_not_refused() -> None:
-    checkpoint.refuse_mismatch(RECORD, RUN, Shapes())
+    usable.refuse_mismatch(RECORD, RUN, Shapes())
     allowed: dict[str, Any] = {
         "trainer.total_timesteps": 5,
         "optimizer.learning_rate": 0.5,
@@ -131,7 +131,7 @@ def test_what_may_change_is_not_refused() -> None:
         "losses.ppo.clip": 0.1,
     }
     for path, value in allowed.items():
-        checkpoint.refuse_mismatch(RECORD, RUN.replace(path, value), Shapes())
+        usable.refuse_mismatch(RECORD, RUN.replace(path, value), Shapes())
 
 
 @pytest.mark.parametrize("record", [{}, {"run": None, "spec": 3}, {"run": [], "spec": {}}, {"spec": {"x": {}}}])
@@ -139,7 +139,7 @@ def test_a_record_that_says_something_else_entirely(record: dict[str, Any]) -> N
     with pytest.raises(
         CheckpointError, match=r"^expected the settings it was saved with, got others: .*; and \d+ more"
     ):
-        checkpoint.refuse_mismatch(record, RUN, Shapes())
+        usable.refuse_mismatch(record, RUN, Shapes())
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["--write"]:

@@ -133,7 +133,7 @@ def try_config(tree: Any) -> bool:
         return False
     with env:
         fault = attempt(env.reset, _native.WorldFault)
-        if fault is not None:  # a map that cannot be drawn says so when it is drawn
+        if isinstance(fault, Exception):  # a map that cannot be drawn says so when it is drawn
             assert "scatter found no layout" in str(fault)
             return True
         for _ in range(3):

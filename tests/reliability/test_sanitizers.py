@@ -1,7 +1,8 @@
-"""The native tests built with ASan + UBSan and with TSan report nothing.
+"""The native tests pass, and report nothing when they are built with ASan + UBSan and with TSan.
 
-`make test` builds them first; here they are built only if something is missing or stale. The Python
-tests of the engine under ASan are `make asan-python`, part of the long tier.
+On every change those of the grid, which take long to compile, are built beside the extension, without sanitizers, and
+the others with ASan + UBSan; long: all of them with each. `make test` builds them first; here they are built only if
+something is missing or stale. The Python tests of the engine under ASan are `make asan-python`, part of the long tier.
 """
 
 from __future__ import annotations
@@ -16,13 +17,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+EXTENSION = "Release"  # the folder in which the extension is built
 SAVED = ["toy", "arena", "arena_basic_easy_shaped", "navigation", "extractor_hub", "cogsguard_arena", "cogsguard"]
 
 
 def run_native_tests(preset, record_property, *chosen, at_least=10, **variables):
+    """Those of a preset, or of the extension's own build."""
     cmake = shutil.which("cmake")
     assert cmake is not None, "cmake is missing; `make test` puts one into the venv"
-    for step in (["--preset", preset], ["--build", "--preset", preset]):
+    steps = [["--preset", preset], ["--build", "--preset", preset]]
+    if preset == EXTENSION:
+        steps = [["--build", str(ROOT / "build" / EXTENSION), "--target", "native_tests"]]
+    for step in steps:
         built = subprocess.run([cmake, *step], cwd=ROOT, capture_output=True, text=True)
         assert built.returncode == 0, built.stdout + built.stderr
     ran = subprocess.run(
@@ -40,17 +46,24 @@ def run_native_tests(preset, record_property, *chosen, at_least=10, **variables)
     record_property("figure", f"{last}, 0 reports")
 
 
+def test_native_tests_of_the_grid(record_property):
+    """The grid, golden hashes, saved states and the page's reader, as the extension is built."""
+    if not (ROOT / "build" / EXTENSION / "CMakeCache.txt").exists():
+        pytest.skip("the extension was not built in this checkout")
+    run_native_tests(EXTENSION, record_property, at_least=30)
+
+
 @pytest.mark.S1
 def test_native_tests_under_asan_and_ubsan(record_property):
-    """ASan + UBSan build of the native tests, without UBSan's checks of pointers: no report."""
-    run_native_tests("asan", record_property)
+    """ASan + UBSan build of the native tests but the grid's, without UBSan's checks of pointers: no report."""
+    run_native_tests("asan", record_property, at_least=50)
 
 
 @pytest.mark.long
 @pytest.mark.S1
 def test_native_tests_under_asan_and_all_of_ubsan(record_property):
-    """The same with UBSan's checks of pointers: no report."""
-    run_native_tests("asan-full", record_property)
+    """All of them, with UBSan's checks of pointers: no report."""
+    run_native_tests("asan-full", record_property, at_least=80)
 
 
 @pytest.mark.long

@@ -133,7 +133,7 @@ def test_a_checkpoint_with_such_a_state_is_refused_by_name(tmp_path: Path, seed:
     found.trainer["worlds"] = type(found.trainer["worlds"])(list(hostile)).byte()
     checkpoint.save(folder / "checkpoints", found.epoch, found.policy, found.trainer, found.record, 5, None)
     with pytest.raises(checkpoint.CheckpointError, match=r"restore: saved world 0 cannot be: .* - in `.*`$"):
-        resume(folder, panel=False)
+        resume(folder, ["trainer.total_timesteps=1_000_000"], panel=False)
 
 
 @pytest.mark.parametrize("name", ["toy", "arena_basic_easy_shaped", "navigation", "prospector", "corridor"])

@@ -9,10 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from checkpoints import assert_whole
+from tiny import process
+
+from gridmill.policy import checkpoint
 
 pytestmark = pytest.mark.R13
 
@@ -29,8 +34,31 @@ LONG_CALLS = {
         "while True: env.step()"
     ),
 }
+# What a run is in at any moment, again and again; `FOLDER` is an empty one.
+MOMENTS = {
+    "compile": (
+        "import gridmill\ngame = gridmill.games.build('cogsguard')\nHERE()\n"
+        "while True: gridmill.make(game, num_worlds=1).close()"
+    ),
+    "reset": (
+        "import gridmill\nenv = gridmill.make('navigation', num_worlds=256, threads=2)\nHERE()\nwhile True: env.reset()"
+    ),
+    "tick": (
+        "import gridmill\nenv = gridmill.make('arena', num_worlds=256)\nenv.reset()\nHERE()\nwhile True: env.step()"
+    ),
+    "explain": "import gridmill\ngame = gridmill.games.build('arena')\nHERE()\nwhile True: game.explain(None)",
+    "evaluation": (
+        "from gridmill.evaluate import evaluate\nHERE()\nwhile True: evaluate('toy', 'random', episodes=10_000, seed=1)"
+    ),
+    "save": (
+        "from pathlib import Path\nfrom itertools import count\nfrom checkpoints import save_epoch\n"
+        "save_epoch(Path(FOLDER), 0)\nHERE()\n"
+        "for epoch in count(1): save_epoch(Path(FOLDER), epoch, floats=1 << 20)"
+    ),
+}
 BEFORE = """
 import signal, sys
+FOLDER = sys.argv[-1]
 from gridmill import _native
 def HERE(): print("HERE", flush=True)
 stop = []
@@ -41,9 +69,9 @@ _native.leave_on_second_signal(True)
 """
 
 
-def seconds_to_end(code: str, number: signal.Signals, wait: float) -> tuple[int, float]:
+def seconds_to_end(code: str, number: signal.Signals, wait: float, folder: Path) -> tuple[int, float]:
     """The exit code of a process that got a signal twice, and how long it took after the second."""
-    child = subprocess.Popen([sys.executable, "-c", BEFORE + code], stdout=subprocess.PIPE, text=True)
+    child = process(BEFORE + code, str(folder))
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "HERE\n"
@@ -69,25 +97,31 @@ def send_until_it_ends(child: subprocess.Popen[str], number: signal.Signals) -> 
     return child.wait(timeout=1)
 
 
-def signals_at_random_moments(count: int, seed: int) -> float:
+def signals_at_random_moments(calls: Sequence[str], count: int, seed: int, folder: Path) -> float:
     draw, slowest = random.Random(seed), 0.0
     for i in range(count):
-        code = list(LONG_CALLS.values())[i % len(LONG_CALLS)]
+        place = folder / str(i)
+        place.mkdir()
         number = draw.choice([signal.SIGINT, signal.SIGTERM])
-        exit_code, seconds = seconds_to_end(code, number, draw.uniform(0.0, 0.3))
+        exit_code, seconds = seconds_to_end(calls[i % len(calls)], number, draw.uniform(0.0, 0.3), place)
         assert exit_code == 128 + number
         slowest = max(slowest, seconds)
+        if list(place.iterdir()):  # what was saved is there, whole
+            found, skipped = checkpoint.newest(place)
+            assert skipped == []
+            assert_whole(found, 1 << 20 if found.epoch else 64)
     return slowest
 
 
-def test_a_second_signal_ends_any_call(record_property: Callable[[str, object], None]) -> None:
-    slowest = signals_at_random_moments(len(LONG_CALLS), seed=1)
+def test_a_second_signal_ends_any_call(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    calls = list(LONG_CALLS.values())
+    slowest = signals_at_random_moments(calls, len(calls), 1, tmp_path)
     record_property("figure", f"slowest end {1000 * slowest:.0f} ms")
 
 
 @pytest.mark.long
-def test_fifty_second_signals(record_property: Callable[[str, object], None]) -> None:
-    slowest = signals_at_random_moments(50, seed=2)
+def test_fifty_second_signals(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    slowest = signals_at_random_moments([*LONG_CALLS.values(), *MOMENTS.values()], 50, 2, tmp_path)
     assert slowest < 1.0
     record_property("figure", f"50 signals, slowest end {1000 * slowest:.0f} ms")
 

@@ -1,5 +1,5 @@
-"""Ctrl-C and SIGTERM at random moments: the running update is finished, a checkpoint written, the command to go on
-printed, exit code 130 or 143. A second Ctrl-C leaves at once and the last checkpoint stays.
+"""Ctrl-C, SIGTERM and closed terminals at random moments: the running update is finished, a checkpoint written, the
+command to go on printed, exit code 130, 143 or 129. A second Ctrl-C leaves at once and the last checkpoint stays.
 
 A process of its own (this file, run as a script) forks the runs, so that torch is loaded once.
 """
@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import pty
 import random
 import shlex
 import signal
@@ -22,8 +23,10 @@ from pathlib import Path
 import pytest
 from tiny import difference, epochs_of, process, tiny, without_times
 
+from gridmill.config.install import command
 from gridmill.policy import checkpoint
 from gridmill.runs import train
+from gridmill.runs.stop import Stop
 
 pytestmark = pytest.mark.R6
 
@@ -43,51 +46,77 @@ def lines(folder: Path) -> int:
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
-def one_run(folder: Path, first: bool, said: Path) -> None:
-    """In a child: train, or go on; its output goes to a file, its exit code is the run's."""
+def one_run(folder: Path, first: bool) -> None:
+    """In a child: train, or go on; its exit code is the run's."""
     from gridmill.runs import resume
 
-    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that are started with nohup would have it ignored
     run = tiny(ENDLESS, run=folder.name)
     result = train(run, folder.parent, panel=False) if first else resume(folder, panel=False)
     os._exit(result.exit_code)
 
 
-def signals_again_and_again(folder: Path, count: int, seed: int) -> dict[str, int]:
-    """Stop a run `count` times, each time going on from there."""
+def forked(folder: Path, first: bool, said: Path) -> tuple[int, Callable[[int], None]]:
+    """A run whose output goes to a file, and what sends it a signal."""
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+        one_run(folder, first)
+    return child, lambda number: os.kill(child, number)
+
+
+def at_a_terminal(folder: Path, first: bool, said: Path) -> tuple[int, Callable[[int], None]]:
+    """A run that has a terminal, and what closes it: the system sends SIGHUP. What it says later nobody reads."""
+    child, terminal = pty.fork()
+    if child == 0:
+        one_run(folder, first)
+    os.set_blocking(terminal, False)
+
+    def close(number: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(terminal, 4096):
+                pass
+        os.close(terminal)
+
+    return child, close
+
+
+def stopped_again_and_again(folder: Path, signals: int, closes: int, seed: int) -> dict[str, int]:
+    """Stop a run so often, each time going on from there."""
     draw, longest = random.Random(seed), 0.0
     with contextlib.redirect_stdout(io.StringIO()):
         train(tiny(1), folder.parent, panel=False)  # all that torch loads late is loaded before the forks
-    for number in range(count):
-        sent = signal.SIGINT if number % 2 else signal.SIGTERM
+    ways = [(signal.SIGINT if number % 2 else signal.SIGTERM, forked) for number in range(signals)]
+    ways += [(signal.SIGHUP, at_a_terminal)] * closes
+    draw.shuffle(ways)
+    for number, (sent, start) in enumerate(ways):
         said, before = folder.parent / "said.txt", lines(folder)
-        child = os.fork()
-        if child == 0:
-            one_run(folder, number == 0, said)
+        child, stop = start(folder, number == 0, said)
         wait_for(lambda: lines(folder) > before)  # noqa: B023
         time.sleep(draw.uniform(0.0, 0.1))
         began = time.monotonic()
-        os.kill(child, sent)
+        stop(sent)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         longest = max(longest, time.monotonic() - began)
         assert code == 128 + sent, said.read_text()
         found, skipped = checkpoint.newest(folder)
         assert skipped == []
         assert found.epoch == epochs_of(folder)[-1]["epoch"] == lines(folder)  # the epoch that ran was finished
-        told = said.read_text().splitlines()
-        assert f"resume with: gridmill resume {folder}" in told
+        told = (folder / "log.txt" if sent == signal.SIGHUP else said).read_text().splitlines()
+        assert f"resume with: {command('resume', str(folder))}" in told
         assert told[-1] == f"ended: stopped by {signal.Signals(sent).name}"
-    return {"signals": count, "epochs": lines(folder), "slowest_ms": round(1000 * longest)}
+    return {"signals": signals, "closes": closes, "epochs": lines(folder), "slowest_ms": round(1000 * longest)}
 
 
-@pytest.mark.parametrize("signals", [4, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.R11
+@pytest.mark.parametrize(("signals", "closes"), [(4, 10), pytest.param(50, 50, marks=pytest.mark.long)])
 def test_a_run_stopped_at_random_moments_is_the_same_run(
-    signals: int, tmp_path: Path, record_property: Callable[[str, object], None]
+    signals: int, closes: int, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """Each time all is saved and said; the run that comes out is the one nobody disturbed."""
     folder = tmp_path / "stopped"
     done = subprocess.run(
-        [sys.executable, __file__, str(folder), str(signals)],
+        [sys.executable, __file__, str(folder), str(signals), str(closes)],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(SUPPORT), *filter(None, sys.path)])},
@@ -98,7 +127,36 @@ def test_a_run_stopped_at_random_moments_is_the_same_run(
     assert difference(folder, undisturbed) == 0
     for mine, theirs in zip(epochs_of(folder), epochs_of(undisturbed), strict=True):
         assert without_times(mine) | {"total_timesteps": 0} == without_times(theirs) | {"total_timesteps": 0}
-    record_property("figure", "{signals} signals, {epochs} epochs, slowest end {slowest_ms} ms".format(**result))
+    figure = "{signals} signals, {closes} closed terminals, {epochs} epochs, slowest end {slowest_ms} ms"
+    record_property("figure", figure.format(**result))
+
+
+@pytest.mark.R11
+def test_a_second_sighup_changes_nothing() -> None:
+    """The terminal sends one, and the shell another."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # it may be ignored here
+    told: list[int] = []
+    try:
+        with Stop(told.append):
+            for _ in range(3):
+                os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert told == [signal.SIGHUP]
+
+
+@pytest.mark.R11
+def test_a_run_that_is_to_outlive_its_terminal_does() -> None:
+    """`nohup gridmill train`: SIGHUP is ignored, and stays so."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    told: list[int] = []
+    try:
+        with Stop(told.append):
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert told == []
 
 
 def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path) -> None:
@@ -146,13 +204,11 @@ def test_the_printed_command_goes_on(tmp_path: Path) -> None:
         said = child.stdout.read()
     assert child.returncode == 130
     (printed,) = [line.partition(": ")[2] for line in said.splitlines() if line.startswith("resume with: ")]
-    name, *words = shlex.split(printed)
-    assert name == "gridmill"
     wanted = epochs_of(run)[-1]["agent_steps"] + 256
-    words.append(f"trainer.total_timesteps={wanted}")
-    subprocess.run([sys.executable, "-m", name, *words], cwd=place, check=True, capture_output=True)
+    words = [*shlex.split(printed), f"trainer.total_timesteps={wanted}"]
+    subprocess.run(words, cwd=place, check=True, capture_output=True)
     assert epochs_of(run)[-1]["agent_steps"] == wanted
 
 
 if __name__ == "__main__":
-    print(json.dumps(signals_again_and_again(Path(sys.argv[1]), int(sys.argv[2]), seed=1)))
+    print(json.dumps(stopped_again_and_again(Path(sys.argv[1]), *map(int, sys.argv[2:]), seed=1)))

@@ -45,7 +45,7 @@ WEIGHTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 USES: dict[str, Callable[[Path], object]] = {
     "eval": player.load,
-    "resume": lambda folder: resume(folder, panel=False),
+    "resume": lambda folder: resume(folder, ["trainer.total_timesteps=1_000_000"], panel=False),
     "init_from": lambda folder: train(
         tiny(1, run="next", policy__init_from=str(folder)), folder.parent / "other", panel=False
     ),
@@ -109,7 +109,7 @@ def test_an_evaluation_takes_no_module_from_the_current_folder(
         while not (results := evaluator.poll()):
             time.sleep(0.05)
     assert not (tmp_path / "canary").exists()
-    assert "expected random, script:NAME or the folder" in results[0]["error"]
+    assert "expected random, script:NAME, FILE.py:function or the folder" in results[0]["error"]
 
 
 def test_a_weight_that_pays_infinity_is_refused() -> None:

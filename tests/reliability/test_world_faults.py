@@ -202,13 +202,13 @@ def test_fault_in_an_auto_reset() -> None:
     for seed in range(40):
         with quiet_make(game, num_worlds=1, seed=seed) as env:
             fault = attempt(env.reset, _native.WorldFault)
-            if fault is not None:
+            if isinstance(fault, Exception):
                 seen.add(0)
                 assert f"episode 0, tick 0, seed {seed}" in str(fault)
                 continue
             env.step()
             fault = attempt(env.step, _native.WorldFault)
-            if fault is not None:
+            if isinstance(fault, Exception):
                 seen.add(1)
                 assert str(fault).startswith(f"world 0, episode 1, tick 0, seed {seed}: agent 0 sees 1 tokens more")
                 with pytest.raises(RuntimeError, match="a world failed"):

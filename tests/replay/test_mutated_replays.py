@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import tracemalloc
@@ -20,6 +21,7 @@ from gridmill.replay.reader import decode
 pytestmark = pytest.mark.F3
 
 OLD = Path(__file__).resolve().parents[1] / "data" / "4590d82" / "prospector.replay"
+SLOWEST = 0.1  # seconds for one file
 CLAIMS: tuple[Any, ...] = (
     -1, 0, 1, 2, 255, 65_536, 1 << 31, 1 << 53, 1 << 64, 10**30, -(1 << 63), 0.5, 1e308, "", "0", "x" * 70_000,
     "<script>alert(1)</script>", "\ud800", "\u202e", None, True, [], {}, [[]], {"at": 0, "size": 0, "raw": 0},
@@ -66,8 +68,22 @@ def claims_changed(head: str, body: bytes, rng: np.random.Generator) -> bytes:
     return joined(tree, body)
 
 
-def attack(count: int, seed: int, play_every: int) -> tuple[int, float]:
-    """How many were refused, and the longest time that one took."""
+def read(data: bytes) -> tuple[replay.Replay | None, str]:
+    """A replay, or why it is none."""
+    try:
+        return decode(data), ""
+    except ReplayError as error:
+        return None, str(error)
+
+
+def cpu_seconds(data: bytes) -> float:
+    began = time.thread_time()
+    read(data)
+    return time.thread_time() - began
+
+
+def attack(count: int, seed: int, play_every: int) -> int:
+    """How many were refused, each at once: one that takes long by the clock is read again, by the CPU's time alone."""
     rng, whole, old = (
         np.random.default_rng(seed),
         replay.encode(small(ticks=60, forks=1, keyframes_every=25)),
@@ -76,37 +92,31 @@ def attack(count: int, seed: int, play_every: int) -> tuple[int, float]:
     head, body = parts(whole)
     head.pop("core")  # nobody reads it here, and it is long
     text = json.dumps(head)
-    refused, slowest = 0, 0.0
+    refused = 0
     for number in range(count):
         kind = number % 8
         data = claims_changed(text, body, rng) if kind < 4 else bytes_changed(old if kind == 4 else whole, rng)
         began = time.perf_counter()
-        try:
-            tape = decode(data)
-            if number % play_every == 0:
-                replay.check(tape)
-        except ReplayError as error:
-            refused += 1
-            said = str(error)
-        else:
-            said = ""
+        tape, said = read(data)
+        if time.perf_counter() - began > SLOWEST:
+            assert min(cpu_seconds(data) for _ in range(3)) < SLOWEST
         assert "\n" not in said
         assert len(said) < 500
-        slowest = max(slowest, time.perf_counter() - began)
-    return refused, slowest
+        refused += tape is None
+        if tape is not None and number % play_every == 0:
+            with contextlib.suppress(ReplayError):
+                replay.check(tape)
+    return refused
 
 
 def test_mutations_never_crash() -> None:
-    refused, _ = attack(5_000, 0, play_every=100)
-    assert refused > 3_000
+    assert attack(20_000, 0, play_every=400) > 12_000
 
 
 @pytest.mark.long
 def test_a_million_mutations() -> None:
     for seed in range(1, 51):
-        refused, slowest = attack(20_000, seed, play_every=20)
-        assert refused > 12_000
-        assert slowest < 5.0  # on a machine that does other things
+        assert attack(20_000, seed, play_every=20) > 12_000
 
 
 def test_memory_is_bounded() -> None:

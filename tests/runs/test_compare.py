@@ -17,11 +17,12 @@ from gridmill.runs.report.folder import read
 RUN = Run(recipe="toy", game=games.toy())
 
 
-def trained(folder: Path, run: Run, scores: list[float]) -> Path:
+def trained(folder: Path, run: Run, scores: list[float | None]) -> Path:
     with RunLog(folder, run, panel=False) as log:
         (folder / "run.json").write_text(json.dumps({"run": run.tree()}))
         for epoch, score in enumerate(scores, 1):
-            log.epoch({"epoch": epoch, "agent_steps": 1000 * epoch, "score": score, "sps": 10.0, "kl": 0.1 * epoch})
+            scored = {} if score is None else {"score": score}
+            log.epoch({"epoch": epoch, "agent_steps": 1000 * epoch, "sps": 10.0, "kl": 0.1 * epoch, **scored})
     return folder
 
 
@@ -46,6 +47,13 @@ def test_seeds_are_a_group(folders: list[Path]) -> None:
     half = 4.303 * 1.0 / 3**0.5  # Student's t with two degrees of freedom; the deviation is 1
     assert line.high[-1] - line.ys[-1] == pytest.approx(half)
     assert line.ys[-1] - line.low[-1] == pytest.approx(half)
+    assert line.low[0] == 0.0 > line.ys[0] - half  # no score was below zero, so none is said to lie there
+
+
+def test_a_score_of_one_seed_has_no_interval(tmp_path: Path) -> None:
+    runs = [trained(tmp_path / "a-0", RUN, [1.0, 2.0]), trained(tmp_path / "a-1", RUN.replace("seed", 1), [None])]
+    text = compare.write(runs, tmp_path / "compare.html").read_text()
+    assert "<td>2.00 (1 of 2)</td>" in text
 
 
 def test_the_page(folders: list[Path], tmp_path: Path) -> None:

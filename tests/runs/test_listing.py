@@ -30,8 +30,8 @@ def folder(tmp_path: Path) -> Path:
     started(tmp_path / "done", 1000).close()
     (tmp_path / "done" / "run.json").write_text(json.dumps({"run": RUN.replace("seed", 7).tree()}))
     started(tmp_path / "broken_off", 400).close("interrupted")
-    started(tmp_path / "lost", 400)._log.close()  # as a killed process leaves it: no last word, no lock
-    started(tmp_path / "young", 0)._log.close()
+    started(tmp_path / "lost", 400)._lock.close()  # as a killed process leaves it: no last word, no lock
+    started(tmp_path / "young", 0)._lock.close()
     (tmp_path / "something else").mkdir()
     for epoch, whole in ((1, True), (12, True), (13, False)):
         checkpoint = tmp_path / "done" / "checkpoints" / f"epoch-{epoch:08}"

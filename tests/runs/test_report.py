@@ -91,7 +91,8 @@ def test_it_has_everything(tmp_path: Path) -> None:
         assert said in words, said
     assert "not drawn: policy loss = -0.0100, entropy = 2.00, KL = 0.0040" in words
     assert "bptt_horizon 64" in re.sub(r"(?<=horizon)(?=\d)", " ", words)
-    assert page.tags.count("svg") == 4  # score, reward, value loss, one of the game: what does not move is not drawn
+    # Score (wide, and small for narrow screens), reward, value loss, one of the game: what does not move is not drawn.
+    assert page.tags.count("svg") == 5
     assert ("class", "dot") in page.attributes
 
 
@@ -112,6 +113,22 @@ def test_the_ingredients_of_the_score_come_first(tmp_path: Path) -> None:
     assert "armor.get" not in found
     assert "armor.get = 0" in page.text
     assert "7 more" in page.text  # actions, behind a click
+
+
+def test_figures_of_the_machine_are_none_of_the_game(tmp_path: Path) -> None:
+    machine = {"cpu/threads": 4.0, "cpu/util": 0.5, "memory/rss": 1e8, "memory/free": 1e9, "gpu/memory": 1e9}
+    page = made(tmp_path / "run", run=ARENA, **machine, **{"cell.visited": 7.0})
+    game, _, rest = page.source.partition("<h2>The game</h2>")[2].partition("<h2>Machine</h2>")
+    assert re.findall(r"<figcaption><b>(.*?)</b>", game) == ["cell.visited"]
+    assert re.findall(r"<figcaption><b>(.*?)</b>", rest) == ["memory", "CPU", "threads"]
+
+
+def test_a_wide_chart_has_a_small_one_for_narrow_screens(tmp_path: Path) -> None:
+    source = made(tmp_path / "run").source
+    wide = re.findall(r'<figure class="wide">.*?</figure>', source)
+    assert [re.findall(r'viewBox="0 0 (\d+) ', figure) for figure in wide] == [["1120", "360"]]
+    assert ".wide svg+svg{display:none}" in source
+    assert "@media (max-width:700px){.wide svg{display:none}.wide svg+svg{display:block}}" in source
 
 
 def test_an_evaluation_lies_beside_what_is_measured_like_it(tmp_path: Path) -> None:

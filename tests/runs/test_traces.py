@@ -27,6 +27,33 @@ def events_of(file: Path) -> list[dict[str, Any]]:
     return json.loads(file.read_text())["traceEvents"]  # type: ignore[no-any-return]
 
 
+def refuse_overlaps(events: list[dict[str, Any]]) -> None:
+    """On a thread everything lies inside of something else, or beside it; to the nanosecond."""
+    threads: dict[Any, list[tuple[int, int, str]]] = {}
+    for e in events:
+        if e["ph"] == "X":
+            begin, lasted = round(1e3 * e["ts"]), round(1e3 * e["dur"])
+            threads.setdefault((e["pid"], e["tid"]), []).append((begin, -lasted, e["name"]))
+    for own in threads.values():
+        ends: list[int] = []
+        for begin, lasted, name in sorted(own):
+            while ends and ends[-1] <= begin:
+                ends.pop()
+            assert not ends or begin - lasted <= ends[-1], f"{name} at {begin} ns ends after what it is in"
+            ends.append(begin - lasted)
+
+
+def test_what_seems_to_last_beyond_what_it_is_in_ends_with_it() -> None:
+    def event(name: str, ts: int, dur: int, tid: int = 1) -> dict[str, Any]:
+        return {"ph": "X", "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur}
+
+    events = [event("act", 0, 100), event("beside", 100, 50), event("operator", 90, 30), event("its own", 95, 20)]
+    events += [event("elsewhere", 95, 500, tid=2), event("inside", 10, 20), {"ph": "s", "ts": 5}]
+    traces.nest(events)
+    lasted = {e["name"]: e["dur"] for e in events if e["ph"] == "X"}
+    assert lasted == {"act": 100, "beside": 50, "operator": 10, "its own": 5, "elsewhere": 500, "inside": 20}
+
+
 def test_what_does_not_fit_is_shortened_recording_last() -> None:
     config = ProfilerConfig(wait_steps=2, warmup_steps=2, active_steps=4)
     fits = {there: tuple(traces.plan(config, there)) for there in (1, 4, 5, 6, 7, 8, 99)}
@@ -63,6 +90,7 @@ def test_every_thread_is_in_the_trace(threads: int, tmp_path: Path) -> None:
     assert {event["args"]["world"] for event in core} == set(range(64))
     workers = {event["tid"] for event in events if event.get("cat") == "gridmill" and event["name"] == "backward"}
     assert len({event["tid"] for event in torch_ops} & workers) == len(workers)
+    refuse_overlaps(events)
     # One clock: every operator of a backward pass lies in a span of ours, on its own thread.
     inside = [(e["tid"], e["ts"], e["ts"] + e["dur"]) for e in events if e.get("name") == "backward"]
     for event in torch_ops:

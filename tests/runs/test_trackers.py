@@ -53,7 +53,7 @@ def test_a_missing_package_is_said_before_training(
         RunLog(tmp_path, run_with(**switches), [], panel=False)
     said = str(error.value)
     assert said.startswith(f"expected the package `{package}` for track.{package} = ")
-    assert said.endswith(f"python -m pip install 'gridmill[track]' - at `$.track.{package}`")
+    assert said.endswith(f"-m pip install 'gridmill[track]' - at `$.track.{package}`")
     assert "\n" not in said
 
 

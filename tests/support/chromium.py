@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -95,18 +95,6 @@ def page_of(running: Any, address: str, **options: Any) -> Iterator[tuple[Any, F
         yield page, faults
     finally:
         context.close()
-
-
-def main_thread(page: Any) -> Callable[[], float]:
-    """Asks for how many seconds the page's main thread has been running."""
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable")
-
-    def running() -> float:
-        listed = session.send("Performance.getMetrics")["metrics"]
-        return float(next(one["value"] for one in listed if one["name"] == "ThreadTime"))
-
-    return running
 
 
 def picture(page: Any, name: str) -> None:

@@ -5,7 +5,8 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
-const { loadEngine, EngineError } = await import(pathToFileURL(request.script));
+const { loadEngine } = await import(pathToFileURL(request.script));
+const { EngineError } = await import(new URL("calls.js", pathToFileURL(request.script)));
 const engine = await loadEngine(readFileSync(request.module));
 
 const bytesOf = (text) => Uint8Array.from(Buffer.from(text, "base64"));

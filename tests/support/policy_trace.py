@@ -17,6 +17,7 @@ import torch
 
 import gridmill
 from gridmill.grid.env import TokenBudgetWarning
+from gridmill.policy import portable
 from gridmill.policy.config import PolicyConfig
 from gridmill.policy.layers import Dense
 from gridmill.policy.network import Policy
@@ -64,7 +65,7 @@ def traced(case: dict[str, Any]) -> dict[str, Any]:
     tensors = {name: tensor.detach().contiguous() for name, tensor in policy.state_dict().items()}
     weights = b"".join(tensor.numpy().tobytes() for tensor in tensors.values())
     head = {
-        "config": config.tree(),
+        "config": portable.settings_of(config),
         "spec": policy.spec.tree(),
         "masks": case["masks"],
         "tensors": [[name, list(tensor.shape)] for name, tensor in tensors.items()],

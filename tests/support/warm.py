@@ -20,7 +20,8 @@ Done = subprocess.CompletedProcess[str]
 Start = Callable[[Sequence[str], Path], Done]
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["gridmill.cli", "gridmill.runs.session"])  # the second has torch
+# The second has torch, the third is what torch loads when something is first optimized.
+FORKS.set_forkserver_preload(["gridmill.cli", "gridmill.runs.session", "torch._dynamo"])
 
 
 def fresh(words: Sequence[str], folder: Path) -> Done:

@@ -209,7 +209,10 @@ def test_sizes_are_those_of_the_learners() -> None:
             {"players": {"arena": 0.01}},
             "0.01 of 6 agents is no agent for `arena`; expected at least 0.167 - at `$.players`",
         ),
-        ({"players": {"arena": 1.5}}, "expected less than or equal to 1, got 1.5 - at `$.players.arena`"),
+        (
+            {"players": {"arena": 1.5}},
+            "expected a share in (0, 1], agents such as [0, 1] or a team, got 1.5 - at `$.players.arena`",
+        ),
         ({"players": {"arena": 0.5, "x": 1.0}}, "expected shares of at most 1 in all, got 1.5 - at `$.players`"),
     ],
 )
@@ -220,7 +223,8 @@ def test_what_does_not_fit(changes: dict[str, Any], said: str) -> None:
 
 
 def test_a_player_who_is_not_there_is_refused() -> None:
-    said = "expected a script of arena_basic_easy_shaped (arena) or the folder of a run, got `runs/nobody`"
+    known = "a script of arena_basic_easy_shaped (arena), the folder of a run or FILE.py:function"
+    said = f"expected {known}, got `runs/nobody`"
     with pytest.raises(ConfigError) as caught:
         Trainer(shared_run({"runs/nobody": 0.5}, 3))
     assert str(caught.value) == f"{said} - at `$.players`"

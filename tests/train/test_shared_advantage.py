@@ -17,7 +17,8 @@ from gridmill.policy.spec import Spec
 from gridmill.train.shared_advantage import FEATURE, VisibleAgents
 from gridmill.train.trainer import Trainer
 
-SPEC = Spec(kind="tokens", actions=("noop",), num_tokens=4, features=("tag", FEATURE), normalizers=(1.0, 255.0))
+WORDS = {"features": ("tag", FEATURE), "normalizers": (1.0, 255.0), "tags": ("wall",)}
+SPEC = Spec(kind="tokens", actions=("noop",), num_tokens=4, **WORDS)
 
 
 def tokens(*rows: list[tuple[int, int, int]]) -> torch.Tensor:

@@ -113,7 +113,10 @@ def test_a_corridor_opens(running: Any, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_keys_go_by_their_letters(running: Any, tmp_path: Path) -> None:
-    """On a keyboard where Y and Z have changed places, with capitals locked, and on one without Latin letters."""
+    """On a keyboard where Y and Z have changed places, with capitals locked, and on one without Latin letters.
+
+    Signs and digits too where they need another key or Shift: on a Russian, a German and a French keyboard.
+    """
     begin = start.new_game(games.arena(), 5, 2, "")
     pressed = [("y", "KeyZ"), ("Y", "KeyY"), ("\u043d", "KeyY"), ("m", "Semicolon"), ("1", "Numpad1")]
     with viewed.served(begin, {}, tmp_path) as url, chromium.page_of(running, url) as (page, faults):
@@ -126,7 +129,130 @@ def test_keys_go_by_their_letters(running: Any, tmp_path: Path) -> None:
             "() => [0,1,2,3,4].map((t) => gridmill.track.info.actionNames[gridmill.track.branch.action(t, 2)])"
         )
         assert names == ["move_northwest"] * 3 + ["move_southeast", "move_southwest"]
+        seen = "() => [gridmill.speed, gridmill.tick, gridmill.commands.sidebar.shown]"
+        speed, tick, _ = page.evaluate(seen)
+        for key, code, more in [
+            ("\u0445", "BracketLeft", {}),
+            ("[", "Digit8", {"ctrlKey": True, "altKey": True, "modifierAltGraph": True}),
+            ("&", "Digit1", {}),
+        ]:
+            page.evaluate(
+                "([key, code, more]) => document.dispatchEvent("
+                "new KeyboardEvent('keydown', {key, code, bubbles: true, ...more}))",
+                [key, code, more],
+            )
+        assert page.evaluate(seen) == [speed / 4, tick, 0]
+        page.keyboard.press("Control+BracketLeft")  # the browser's
+        assert page.evaluate(seen) == [speed / 4, tick, 0]
         assert not faults
+
+
+@pytest.mark.long
+def test_everything_is_reached_by_keyboard_and_seen_to_be(running: Any, arena: replay.Replay, tmp_path: Path) -> None:
+    """Tab goes through all controls that are shown, each with an outline; arrows go from tab to tab."""
+    focused = """() => { const node = document.activeElement;
+      const {outlineStyle, outlineWidth} = getComputedStyle(node);
+      const isSeen = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+      return [node.id || node.ariaLabel || node.textContent, isSeen]; }"""
+    shown = """() => [...document.querySelectorAll("button, select, input, canvas[tabindex]")]
+      .filter((node) => node.checkVisibility() && !node.disabled && node.tabIndex >= 0)
+      .map((node) => node.id || node.ariaLabel || node.textContent)"""
+    with viewed.shown(running, arena, tmp_path) as (page, faults):
+        viewed.verified(page)
+        page.evaluate("() => gridmill.select(1)")
+        for panel in range(5):
+            page.evaluate("(panel) => gridmill.commands.tab(panel)", panel)
+            page.wait_for_timeout(300)
+            wanted = set(page.evaluate(shown))
+            page.evaluate("() => document.activeElement.blur()")
+            reached: dict[str, bool] = {}
+            for _ in range(len(wanted) + 10):
+                page.keyboard.press("Tab")
+                name, outlined = page.evaluate(focused)
+                reached[name] = outlined
+            assert wanted - set(reached) == set()
+            assert [name for name in wanted if not reached[name]] == []
+        page.focus("#tab-4")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("() => [gridmill.commands.sidebar.shown, document.activeElement.id]") == [0, "tab-0"]
+        page.evaluate("() => document.activeElement.blur()")
+        place = page.evaluate("() => [gridmill.pane.camera.x, gridmill.pane.camera.y]")
+        page.keyboard.press("l")
+        page.keyboard.press("k")
+        moved = page.evaluate("() => [gridmill.pane.camera.x, gridmill.pane.camera.y]")
+        assert moved[0] > place[0]
+        assert moved[1] > place[1]
+        assert not faults
+
+
+@pytest.mark.long
+def test_fingers_pan_pinch_and_choose(running: Any, arena: replay.Replay, tmp_path: Path) -> None:
+    phone = {"viewport": {"width": 400, "height": 800}, "has_touch": True, "is_mobile": True}
+    camera = "() => { const {x, y, scale} = gridmill.pane.camera; return [x, y, scale, gridmill.following]; }"
+    with viewed.shown(running, arena, tmp_path, **phone) as (page, faults):
+        session = page.context.new_cdp_session(page)
+
+        def touch(kind: str, *points: tuple[float, float]) -> None:
+            places = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+            session.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": places})
+
+        x, y, scale, _ = page.evaluate(camera)
+        touch("Start", (150, 200), (250, 200))
+        for step in range(1, 6):
+            touch("Move", (150 - 12 * step, 200), (250 + 12 * step, 200))
+        touch("End")
+        page.wait_for_timeout(100)
+        x, y, pinched, _ = page.evaluate(camera)
+        assert pinched == pytest.approx(scale * 2.2, rel=0.05)
+        page.evaluate("() => { gridmill.select(2); gridmill.commands.follow(); }")
+        page.wait_for_timeout(600)
+        x, y, scale, following = page.evaluate(camera)
+        assert following
+        touch("Start", (200, 200))
+        for step in range(1, 6):
+            touch("Move", (200 - 10 * step, 200 + 6 * step))
+        touch("End")
+        page.wait_for_timeout(300)
+        after = page.evaluate(camera)
+        assert after[0] == pytest.approx(x + 50 / scale, abs=0.5)  # the first pixels decide whether it is a tap
+        assert after[1] == pytest.approx(y - 30 / scale, abs=0.5)
+        assert after[2:] == [scale, False]  # the map stays where it was put
+        page.evaluate("() => gridmill.select(-1)")
+        place = page.evaluate(
+            "() => { const {camera, scene} = gridmill.pane; const {row, col} = scene.byAgent.get(2);"
+            " const box = gridmill.pane.canvas.getBoundingClientRect();"
+            " const at = camera.toScreen(col + 0.5, row + 0.5);"
+            " return [at.x + box.left, at.y + box.top]; }"
+        )
+        page.touchscreen.tap(*place)
+        page.wait_for_function("() => gridmill.selected === 2")
+        assert not faults
+
+
+@pytest.mark.long
+def test_the_first_picture_waits_for_no_saved_states(running: Any, tmp_path: Path) -> None:
+    """What the file brought is read behind it, and then makes far ticks near."""
+    look = """const mark = performance.mark.bind(performance);
+      performance.mark = (name) => {
+        window.brought = window.states();
+        gridmill.playAhead = () => {}; // the engine goes nowhere by itself
+        return mark(name);
+      };
+      window.states = () => gridmill.track.states.list.filter((frame) => !frame.own).length;"""
+    tape = viewed.tape_of(games.arena(num_agents=6), 400)
+    tape = replay.record(tape.game, tape.seed, tape.actions, {"*": "random"}, keyframes_every=100)
+    begin = {"files": [{"name": "a.replay", "url": "a.replay"}]}
+    context = running.new_context()
+    context.add_init_script(look)
+    page = context.new_page()
+    try:
+        with viewed.served(begin, {"a.replay": replay.encode(tape)}, tmp_path) as url:
+            page.goto(url)
+            page.wait_for_function("() => window.brought !== undefined")
+            assert page.evaluate("() => window.brought") == 0
+            page.wait_for_function("() => window.states() === 3")
+    finally:
+        context.close()
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -142,10 +143,18 @@ def test_misuse_is_refused_and_leaves_the_engine_whole() -> None:
 
 
 def test_a_game_too_large_for_a_page_is_refused() -> None:
-    """Sizes that a page's 32-bit addresses cannot hold are an error, not a smaller number."""
-    tree = changed(["map"], {"kind": "scatter", "height": 4096, "width": 4096, "border": 1, "objects": {}, "groups": 1})
-    tree["num_agents"] = 4096
-    assert "expected a world that this machine can address" in message(tree=tree)
+    """Sizes that 32-bit addresses cannot hold are an error, not a smaller number; very large worlds are refused too."""
+
+    def said(size: int, agents: int) -> str:
+        land = {"kind": "scatter", "height": size, "width": size, "border": 1, "objects": {}, "groups": 1}
+        return message(tree=changed(["map"], land) | {"num_agents": agents})
+
+    assert "expected a world that this machine can address" in said(4096, 4096)
+    assert re.fullmatch(
+        r"not enough memory: 1 worlds x \(\d+ bytes of state \+ 4000 rows x \d+ bytes\) = \d+ MiB, "
+        r"this machine has 128 MiB; lower num_worlds",
+        said(1000, 4000),
+    )
 
 
 # ---- the module itself
@@ -163,5 +172,5 @@ def test_without_a_module_the_message_says_how_to_get_one(tmp_path: Path, monkey
         engine.path()
     monkeypatch.setattr(engine, "BUILDER", Path(__file__))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(engine.EngineMissing, match=r"`pip install ziglang==0\.17\.0` and `make viewer` build it"):
+    with pytest.raises(engine.EngineMissing, match=r"-m pip install ziglang==0\.17\.0` and `make viewer` build it"):
         engine.path()

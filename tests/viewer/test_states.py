@@ -74,7 +74,23 @@ for (const frame of states.list) {
   longest = Math.max(longest, frame.tick - before);
   before = frame.tick;
 }
+// Of a branch whose end is known: states of a growing world at nearly even distances, and the room is used.
+const planned = new States(1_000_000);
+const places = [];
+for (let tick = 0; tick < 4000; tick += 1) {
+  const wanted = Math.max(5, planned.gap, planned.spacing(4000 - tick));
+  if (places.length && tick - places.at(-1) < wanted) continue;
+  world.state = new Uint8Array(10_000 + 5 * tick).map(() => draw(256));
+  planned.keep(tick, world);
+  places.push(tick);
+}
+const gaps = places.map((tick, i) => tick - (places[i - 1] ?? 0));
+const plan = {bytes: planned.bytes, thinned: planned.gap > 0, longest: Math.max(...gaps)};
+planned.limit(200_000);
+const small = {bytes: planned.bytes, first: planned.list[0].tick, kept: planned.list.length};
+planned.limit(1);
 console.log(JSON.stringify({
+  plan, small, fewest: planned.list.length,
   packed, right, kept: states.list.length, bytes: states.bytes, longest, last: before, first: states.list[0].tick,
   own: states.list.every((frame) => frame.own), differences: states.list.filter((frame) => frame.base).length,
 }));
@@ -92,3 +108,9 @@ def test_what_is_kept_comes_back() -> None:
     assert found["differences"] > found["kept"] / 2
     assert found["bytes"] <= 1_000_000
     assert (found["first"], found["last"] > 3900, found["longest"] <= 200) == (0, True, True)
+    assert not found["plan"]["thinned"]
+    assert 700_000 < found["plan"]["bytes"] <= 1_000_000
+    assert found["plan"]["longest"] < 200
+    assert found["small"]["bytes"] <= 200_000
+    assert found["small"]["first"] == 0
+    assert 1 <= found["fewest"] <= 8

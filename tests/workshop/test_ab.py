@@ -40,10 +40,12 @@ def test_known_sides_give_what_amdahl_says() -> None:
     record = ab.record_of(settings, a, b)
     assert record["finished"]
     assert record["phase_costs"]["a"]["env/observations"] == pytest.approx(1e7)
-    assert record["predicted"] == pytest.approx({"phase": "observations", "share": 0.5, "speedup": 5.0, "gain": 5 / 3})
+    foreseen = {"phase": "observations", "share": 0.5, "speedup": 5.0, "low": 5.0, "high": 5.0, "gain": 5 / 3}
+    assert record["predicted"] == pytest.approx(foreseen)
     assert record["ratios"]["wall"]["ratio"] == pytest.approx(20 / 12)
     text = "\n".join(ab.lines_of(record))
-    assert "observations, 50.0 % of A's time, is 5.00x as fast in B: that alone" in text
+    said = "observations, 50.0 % of A's time, is 5.00x [5.00, 5.00] as fast in B: that alone gives 1.667x"
+    assert said in " ".join(text.split())
     assert "score" in text
     assert max(map(len, text.splitlines())) <= 80
     without = ab.record_of(settings, [[block(10.0, score=None)]], [[block(10.0)]])
@@ -52,6 +54,14 @@ def test_known_sides_give_what_amdahl_says() -> None:
     assert "Infinity" not in json.dumps(without)
     assert "1.000x\n" in "\n".join(ab.lines_of(without))  # one pair has no interval
     assert not without["finished"]
+
+
+def test_a_phase_that_only_scatters_is_no_reason() -> None:
+    """Observations take 10, 2, 10 seconds here and 2, 10, 4 there: a difference, but none that would come again."""
+    a, b = [[block(x) for x in (10.0, 2.0, 10.0)]] * 3, [[block(x) for x in (2.0, 10.0, 4.0)]] * 3
+    record = ab.record_of(ab.Settings(ab.side_of("ci"), ab.side_of("ci"), blocks=3), a, b)
+    assert record["predicted"] is None
+    assert "Amdahl: no phase surely differs between A and B; measured" in "\n".join(ab.lines_of(record))
 
 
 def test_two_real_sides_and_going_on_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

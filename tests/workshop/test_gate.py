@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import shutil
@@ -19,7 +20,7 @@ from gridmill.workshop import gate
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = {"date": "2026-11-17T00:00:00", "commit": "abc"}
 QUIET: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-SAME = {"cpu": True, "isa": True}
+SAME = {"cpu": True, "isa": True, "compiler": True}
 
 
 def found(instructions: float, ratio: float) -> dict:
@@ -51,7 +52,14 @@ def test_a_floor_only_rises_unless_there_is_a_reason() -> None:
 def test_the_verdict_by_hand(instructions: float, ratio: float, said: list[str]) -> None:
     floor = {"instructions": 1_000, "ratio": 10.0}
     assert gate.judge(found(instructions, ratio), floor, SAME) == said
-    assert gate.judge(found(instructions, ratio), floor, {"cpu": False, "isa": False}) == []
+    assert gate.judge(found(instructions, ratio), floor, dict.fromkeys(SAME, False)) == []
+
+
+@pytest.mark.parametrize(("differs", "judged"), [("cpu", "instructions"), ("isa", "time"), ("compiler", "time")])
+def test_what_depends_on_what_differs_is_not_judged(differs: str, judged: str) -> None:
+    floor = {"instructions": 1_000, "ratio": 10.0}
+    (said,) = gate.judge(found(2_000, 5.0), floor, SAME | {differs: False})
+    assert judged in said
 
 
 def test_time_is_tried_again_before_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,6 +98,7 @@ def test_a_planted_slowdown_of_a_fifth_fails_and_none_passes(
 ) -> None:
     """Counts are the same in every run, so once each is enough here; times are taken as if the machine were idle."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gate, "count", functools.cache(gate.count))
     monkeypatch.setattr(gate, "time_ratios", lambda game, rounds, planted: [10.0 / (1 + planted)] * rounds)
     words = ["gate", "--game", "toy", "--rounds", "3", "--floors", str(tmp_path / "floors.json")]
     assert CliRunner().invoke(app, [*words, "--record"]).exit_code == 0
@@ -104,6 +113,40 @@ def test_a_planted_slowdown_of_a_fifth_fails_and_none_passes(
     counted = record["samples"]["toy instructions"]["values"][0] / record["floors"]["games"]["toy"]["instructions"]
     assert counted == pytest.approx(1.2, abs=0.02)
     record_property("figure", f"{counted:.3f}x of the floor with a fifth more work")
+
+
+EVERY_CHANGE = ("toy", "cogsguard", "prospector")  # one of each size of rules, and the other engine
+COUNTED = [pytest.param(game, marks=[] if game in EVERY_CHANGE else pytest.mark.long) for game in gate.GAMES]
+
+
+def floors_of_here() -> dict[str, Any]:
+    """The floors of the tree, for a machine like the one they were recorded on."""
+    floors = gate.read_floors(ROOT / "bench" / "floors.json")
+    if floors["machine"] != gate.here():
+        pytest.skip(f"the floors are of {floors['machine']}, this is {gate.here()}")
+    return dict(floors["games"])
+
+
+@pytest.mark.L3
+@pytest.mark.usefixtures("_callgrind")
+@pytest.mark.parametrize("game", COUNTED)
+def test_no_game_takes_more_instructions_than_its_floor(game: str, record_property) -> None:
+    floor = floors_of_here()[game]["instructions"]
+    counted = gate.count(game, 0.0)
+    assert counted <= gate.MOST_INSTRUCTIONS * floor
+    record_property("figure", f"{game}: {counted:.0f} instructions per agent-step, {counted / floor:.3f}x of the floor")
+
+
+@pytest.mark.long
+@pytest.mark.L3
+@pytest.mark.parametrize("game", gate.GAMES)
+def test_no_game_is_slower_than_its_floor(game: str, record_property, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time beside a fixed load; counted instructions are the test above."""
+    floor = floors_of_here()[game]
+    monkeypatch.setattr(gate, "count", lambda game, planted: 0.0)
+    ratio = gate.measure(game, gate.Settings(), floor)["ratio"]
+    assert ratio >= gate.LEAST_RATIO * floor["ratio"]
+    record_property("figure", f"{game}: {ratio / floor['ratio']:.3f}x of the floor's time ratio")
 
 
 @pytest.mark.L3

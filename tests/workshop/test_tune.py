@@ -35,7 +35,8 @@ class Scripted:
         if "trainer.async_factor=2" in self.side.changes:
             wall *= 1 + 3 * (self.calls % 2)
         found = {"agent_steps": 1_000 * order["epochs"], "cpu_seconds": wall, "wall_seconds": wall, "core_ns": {}}
-        return found | {"phases": {"rollout": wall / 2, "learn": wall / 2}, "score": self.scores[fast], "rss": 2**20}
+        score = self.scores[fast] * (0.5 if self.calls == 1 else 1.0)  # it gets better
+        return found | {"phases": {"rollout": wall / 2, "learn": wall / 2}, "score": score, "rss": 2**20}
 
     def close(self) -> None:
         pass
@@ -69,13 +70,84 @@ def test_the_fastest_stable_candidate_wins_and_is_a_preset(tmp_path: Path, monke
     assert again.exit_code == 0, again.output
 
 
+def test_a_search_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four candidates, the turns and two of five seeds are done; what is left are three seeds of both."""
+    monkeypatch.setattr(ab, "start", Scripted)
+    started: list[int] = []
+
+    def start(side: ab.Side, seed: int, phases: bool) -> Scripted:
+        started.append(seed)
+        if started.count(2) == 1 and seed == 2:
+            raise KeyboardInterrupt
+        return Scripted(side, seed, phases)
+
+    monkeypatch.setattr(ab, "start", start)
+    first = CliRunner().invoke(app, GRID)
+    assert first.exit_code == 130, first.output
+    (path,) = (tmp_path / "artifacts" / "tune").glob("*.json")
+    half = artefact.read(path, "tune")
+    (finalist,) = half["compared"]["finalists"]
+    assert (half["finished"], len(half["tried"]), len(finalist["scores"])) == (False, 4, 2)
+    started.clear()
+    started.append(2)
+    result = CliRunner().invoke(app, [*GRID, "--resume", str(path)])
+    assert result.exit_code == 0, result.output
+    assert started[1:] == [2, 2, 3, 3, 4, 4]
+    assert "it still learns" in " ".join(result.stdout.split())
+
+
 def test_who_learns_worse_does_not_win(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ab, "start", Scripted)
     monkeypatch.setattr(Scripted, "scores", (2.0, 1.0))
-    result = CliRunner().invoke(app, GRID)
+    result = CliRunner().invoke(app, [*GRID, "--finalists", "1"])
     assert result.exit_code == 0
     assert "it learns worse; the reference stays" in " ".join(result.stdout.split())
     assert "preset:" not in result.stdout
+
+
+def test_the_next_one_wins_if_the_fastest_learns_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads with large minibatches are fastest and learn nothing; with small ones they learn."""
+
+    class Greedy(Scripted):
+        def ask(self, order: dict, needed: Any) -> dict[str, Any]:
+            found = super().ask(order, needed)
+            large = "trainer.minibatch_size=4608" in self.side.changes
+            return found | {
+                "wall_seconds": found["wall_seconds"] / (1.5 if large else 1.0),
+                "score": (2.0 - large) * self.calls,
+            }
+
+    monkeypatch.setattr(ab, "start", Greedy)
+    words = ["tune", "ci", "--try", "trainer.threads=1,2", "--try", "trainer.minibatch_size=2304,4608"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split()).partition("result: ")[2]
+    assert "trainer.minibatch_size=4608 is 3.000x [3.000, 3.000] of the reference; score 2.000" in said
+    assert "it learns worse; trainer.threads=2 is 2.000x [2.000, 2.000] of the reference; score 4.000" in said
+    assert "it still learns" in said
+    only = CliRunner().invoke(app, [*words, "--finalists", "1"])
+    assert "it learns worse; the reference stays" in " ".join(only.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("reference", "own", "holds", "said"),
+    [
+        ([(1, 4), (2, 6)], [(0, 5), (0, 5)], True, "reference 5.000 [-7.706, 17.706], 1.500 after a quarter"),
+        (
+            [(1, 5), (2, 5)],
+            [(0, 4), (0, 4)],
+            False,
+            "[5.000, 5.000], 1.500 after a quarter of the steps: it learns",
+        ),
+        ([(0, 0), (0, 0)], [(0, 1), (0, 1)], None, "the reference itself learned nothing; raise --check-epochs"),
+        ([(None, 5), (2, 5)], [(0, 5), (0, 5)], None, "too few episodes ended; raise --check-epochs"),
+        ([(1, 5), (2, 5)], [(0, 5), (0, None)], None, "too few episodes ended; raise --check-epochs"),
+    ],
+)
+def test_whether_it_learns_by_hand(reference: list, own: list, holds: bool | None, said: str) -> None:
+    found = tune.judged(reference, own)
+    assert found["holds"] is holds
+    assert said in found["said"]
 
 
 def test_with_one_seed_nobody_knows_and_the_reference_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +223,7 @@ def test_the_largest_batch_fits_and_twice_as_much_does_not() -> None:
 
 def test_tune_for_real(tmp_path: Path) -> None:
     words = ["tune", "ci", *SMALL, "trainer.threads=1", "--try", "trainer.minibatch_size=384,768", "--blocks", "2"]
-    result = CliRunner().invoke(app, [*words, "--check-epochs", "1", "--seeds", "0"])
+    result = CliRunner().invoke(app, [*words, "--check-epochs", "2", "--seeds", "0"])
     assert result.exit_code in (0, 1), result.output  # 1: the machine was too noisy for any of them
     (path,) = (tmp_path / "artifacts" / "tune").glob("*.json")
     assert len(json.loads(path.read_text())["tried"]) == 2
@@ -164,8 +236,9 @@ def test_presets_are_compared_in_turns(tmp_path: Path, monkeypatch: pytest.Monke
     assert result.exit_code == 0, result.output
     record = artefact.read(Path("c.json"), "compare-presets")
     assert set(record["summary"]) == {"baseline", "ultra_fast"}
-    assert [len(epochs) for epochs in record["epochs"].values()] == [3, 3]
+    assert [list(map(len, seeds)) for seeds in record["epochs"].values()] == [[3, 3, 3]] * 2
     assert record["summary"]["baseline"]["balance"] == 1.0
+    assert record["ratios"]["wall"] == {"ratio": 1.0, "low": 1.0, "high": 1.0, "count": 3, "paired": True}
     for text in ("steps per wall second", "cores busy", "memory", "rollout / learning", "score after equal steps"):
         assert text in result.stdout
     assert max(len(line) for line in result.stdout.splitlines() if not line.startswith("saved")) <= 80
@@ -200,6 +273,7 @@ def test_artefacts_are_listed_and_drawn_on_one_page(tmp_path: Path) -> None:
     ("words", "text"),
     [
         (["tune", "ci", "--blocks", "1"], "--blocks must be at least 2, got 1"),
+        (["tune", "ci", "--finalists", "0"], "--finalists must be at least 1, got 0"),
         (["tune", "ci", "--output", "x.json"], "--output is a preset, FILE.toml, got `x.json`"),
         (["compare-presets", "--seconds", "0"], "--seconds must be above 0, got 0.0"),
         (["tune", "ci", "--seeds", "1,1"], "--seeds takes different numbers like 0,1,2, got 1,1"),
@@ -208,6 +282,7 @@ def test_artefacts_are_listed_and_drawn_on_one_page(tmp_path: Path) -> None:
             "two different ones, got `baseline` twice",
         ),
         (["compare-presets", "--preset", "baseline"], "--preset is given twice, got 1"),
+        (["compare-presets", "--seeds", "1,1"], "--seeds takes different numbers like 0,1,2, got 1,1"),
         (["artifacts", "nowhere"], "expected a folder of artefacts, got `nowhere`"),
         (["artifacts", "."], "no artefacts under ."),
     ],

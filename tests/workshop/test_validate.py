@@ -14,6 +14,7 @@ from gridmill.cli import app
 from gridmill.grid.env import GridEnv, Token, Validation
 from gridmill.runs import session
 from gridmill.workshop import validate
+from gridmill.workshop.runner import validation_of
 
 SMALL = ["trainer.batch_size=768", "trainer.minibatch_size=384", "trainer.bptt_horizon=16", "policy.hidden=16"]
 
@@ -49,7 +50,8 @@ def test_a_short_one_compares_every_row(tmp_path: Path) -> None:
     }
     (path,) = (tmp_path / "artifacts" / "validate").glob("*.json")
     record = json.loads(path.read_text())
-    assert (record["comparisons"], record["mismatches"], record["exit_code"]) == (1_584, 0, 0)
+    found = record["validation"]
+    assert (found["comparisons"], found["mismatches"], record["exit_code"]) == (1_584, 0, 0)
 
 
 def test_a_mismatch_is_2_and_both_rows_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,9 +74,9 @@ def test_a_mismatch_is_2_and_both_rows_by_name(tmp_path: Path, monkeypatch: pyte
 
 def test_nothing_compared_is_not_0(monkeypatch: pytest.MonkeyPatch) -> None:
     assert validate.verdict(None, 2, "smoke") == (1, "nothing was compared")
-    assert validate.verdict(Validation(0, 0, 0, 0, 0.0, None), 2, "smoke")[0] == 1
-    assert validate.verdict(Validation(19_000, 0, 1, 1, 1.0, None), 2, "soak")[0] == 1
-    assert validate.verdict(Validation(20_000, 0, 1, 1, 1.0, None), 2, "soak")[0] == 0
+    for comparisons, length, code in ((0, "smoke", 1), (19_000, "soak", 1), (20_000, "soak", 0)):
+        counted = validation_of(Validation(comparisons, 0, 1, 1, 1.0, None))
+        assert validate.verdict(counted, 2, length)[0] == code
     for name in ("GRIDMILL_OBS_VALIDATION", "METTAGRID_OBS_VALIDATION"):
         monkeypatch.setenv(name, "0")
         result = CliRunner().invoke(app, ["validate", "smoke"])
@@ -91,7 +93,7 @@ def test_what_kept_it_from_judging_is_no_mismatch(error: Exception, monkeypatch:
     monkeypatch.setattr(session, "train", fail)
     result = CliRunner().invoke(app, ["validate", "700", *SMALL])
     assert result.exit_code == 64
-    assert result.stderr == f"gridmill: {str(error) or 'MemoryError'}\n"
+    assert result.stderr == f"gridmill: {str(error) or 'out of memory'}\n"
 
 
 @pytest.mark.parametrize(

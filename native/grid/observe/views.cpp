@@ -1,6 +1,7 @@
 // See views.hpp.
 #include "grid/observe/views.hpp"
 
+#include <array>
 #include <cstring>
 
 #include "core/tokens.hpp"
@@ -19,6 +20,8 @@ std::string value_in_words(const Vocabulary& vocabulary, const std::string& feat
   if (feature == "last_action") return at(vocabulary.action_names());
   return std::to_string(value);
 }
+
+constexpr std::int16_t kNoCell = -1, kEveryCell = -2;  // in the place of a cell of the window
 
 }  // namespace
 
@@ -52,21 +55,30 @@ void write_dense(const Program& p, const std::uint8_t* rows, std::size_t num_row
   const auto height = static_cast<std::size_t>(p.window.height), width = static_cast<std::size_t>(p.window.width);
   const std::size_t plane = height * width;
   const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);
-  std::memset(out, 0, num_rows * channels * plane);
-  for (std::size_t row = 0; row < num_rows; ++row, rows += tokens * 3, out += channels * plane)
-    for (std::size_t i = 0; i < tokens && rows[3 * i] != kNoToken; ++i) {
-      const std::uint8_t location = rows[3 * i], feature = rows[3 * i + 1], value = rows[3 * i + 2];
-      // Rows are memory that Python can write to: whatever is no token of this window is passed over.
-      if (feature >= features) continue;
-      if (location == kGlobalLocation) {
-        std::memset(out + feature * plane, value, plane);
+  const auto tag = p.features.tag;
+  // Rows are memory that Python can write to: whatever is no token of this window is passed over.
+  std::array<std::int16_t, 256> cells{};
+  for (std::size_t location = 0; location < 256; ++location) {
+    const std::size_t row = location >> 4, column = location & 15;
+    cells[location] = row < height && column < width ? static_cast<std::int16_t>(row * width + column) : kNoCell;
+  }
+  cells[kGlobalLocation] = kEveryCell;
+  // A row is cleared right before it is written, while its lines are in the first cache.
+  for (std::size_t row = 0; row < num_rows; ++row, rows += tokens * 3, out += channels * plane) {
+    std::memset(out, 0, channels * plane);
+    const std::uint8_t* const end = rows + tokens * 3;
+    for (const std::uint8_t* token = rows; token != end && token[0] != kNoToken; token += 3) {
+      const std::uint8_t feature = token[1], value = token[2];
+      const int cell = cells[token[0]];
+      if (feature >= features || cell < 0) [[unlikely]] {
+        if (feature < features && cell == kEveryCell) std::memset(out + feature * plane, value, plane);
         continue;
       }
-      if (std::size_t{location} >> 4 >= height || (location & 15u) >= width) continue;
-      const std::size_t cell = (location >> 4) * width + (location & 15);
-      out[feature * plane + cell] = value;
-      if (feature == p.features.tag && features + value < channels) out[(features + value) * plane + cell] = 1;
+      out[feature * plane + static_cast<std::size_t>(cell)] = value;
+      if (feature == tag && features + value < channels)
+        out[(features + value) * plane + static_cast<std::size_t>(cell)] = 1;
     }
+  }
 }
 
 namespace {

@@ -1,9 +1,9 @@
-"""Adapters: the interfaces that other libraries know. Gymnasium (single and vector), PettingZoo, PufferLib.
+"""Adapters: the interfaces that other libraries know. Gymnasium (single and vector), Stable-Baselines3, PettingZoo,
+PufferLib.
 
-`import gridmill` never comes here. Importing this package registers `gridmill/<game>-v0` for every shipped
-game, so `gymnasium.register_envs(gridmill.adapters)` and `gymnasium.make("gridmill.adapters:gridmill/toy-v0")` do.
-PettingZoo and PufferLib are looked for when their adapter is asked for, not before. An adapter only translates: it
-adds no rule and no reward to the game, and no randomness but that of "random" other agents.
+Importing this package registers `gridmill/<game>-v0` for every shipped game; `import gridmill` has it imported once
+Gymnasium is. The other libraries are looked for when their adapter is asked for, not before. An adapter only
+translates: it adds no rule and no reward to the game, and no randomness but that of "random" other agents.
 """
 
 from __future__ import annotations
@@ -11,30 +11,60 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gridmill.adapters.gymnasium import GridmillEnv, GridmillVectorEnv, Others, observation_space, register
+from gridmill.adapters.gymnasium import GridmillEnv, GridmillVectorEnv, Others, register
+from gridmill.adapters.views import ObsForm
+from gridmill.config.install import pip_install
 from gridmill.env import GameConfig
 
 if TYPE_CHECKING:
     from gridmill.adapters.pettingzoo import GridmillParallelEnv
     from gridmill.adapters.pufferlib import GridmillPufferEnv
+    from gridmill.adapters.stable_baselines3 import GridmillVecEnv
 
 __all__ = [
     "GridmillEnv",
     "GridmillVectorEnv",
     "Others",
-    "observation_space",
     "parallel_env",
     "puffer_env",
     "register",
+    "vec_env",
 ]
 
 
+def vec_env(
+    game: GameConfig | str,
+    num_worlds: int = 64,
+    obs: ObsForm = "tokens",
+    masks: bool = False,
+    threads: int = 1,
+    seed: int = 0,
+    desync_episodes: bool = False,
+    render_mode: str | None = None,
+    **sizes: Any,
+) -> GridmillVecEnv:
+    """A batch as a `VecEnv` of Stable-Baselines3, every row (world x agent) an env of it; see `stable_baselines3`.
+
+    Sizes of a named game are keywords: vec_env("arena", num_worlds=8, num_agents=4).
+    """
+    baselines = _adapter("gridmill.adapters.stable_baselines3", "stable_baselines3", pip_install("stable-baselines3"))
+    made: GridmillVecEnv = baselines.GridmillVecEnv(
+        game, num_worlds, obs, masks, threads, seed, desync_episodes, render_mode, sizes
+    )
+    return made
+
+
 def parallel_env(
-    game: GameConfig | str, seed: int = 0, masks: bool = False, render_mode: str | None = None, **sizes: Any
+    game: GameConfig | str,
+    seed: int = 0,
+    masks: bool = False,
+    render_mode: str | None = None,
+    obs: ObsForm = "tokens",
+    **sizes: Any,
 ) -> GridmillParallelEnv:
     """One world as a PettingZoo `ParallelEnv`, its agents named agent_0, agent_1, ...; see `pettingzoo`."""
-    zoo = _adapter("gridmill.adapters.pettingzoo", "pettingzoo", "pip install 'gridmill[zoo]'")
-    made: GridmillParallelEnv = zoo.GridmillParallelEnv(game, seed, masks, render_mode, sizes)
+    zoo = _adapter("gridmill.adapters.pettingzoo", "pettingzoo", pip_install("gridmill[zoo]"))
+    made: GridmillParallelEnv = zoo.GridmillParallelEnv(game, seed, masks, render_mode, obs, sizes)
     return made
 
 
@@ -44,11 +74,13 @@ def puffer_env(
     threads: int = 1,
     seed: int | None = 0,
     buf: Any = None,
+    obs: ObsForm = "tokens",
     **sizes: Any,
 ) -> GridmillPufferEnv:
     """A batch as a native PufferLib env, for `pufferlib.vector.make(puffer_env, ...)`; see `pufferlib`."""
-    puffer = _adapter("gridmill.adapters.pufferlib", "pufferlib", "pip install pufferlib-core (it pins its own torch)")
-    made: GridmillPufferEnv = puffer.GridmillPufferEnv(game, num_worlds, threads, seed, buf, sizes)
+    command = f"{pip_install('pufferlib-core')} (it pins its own torch)"
+    puffer = _adapter("gridmill.adapters.pufferlib", "pufferlib", command)
+    made: GridmillPufferEnv = puffer.GridmillPufferEnv(game, num_worlds, threads, seed, buf, obs, sizes)
     return made
 
 

@@ -15,8 +15,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from gridmill import games
-from gridmill.adapters.single_world import RENDER_FPS, RENDER_MODES, OneWorld, build_game, check_render_mode
+from gridmill.adapters.single_world import OneWorld, build_game, check_render_mode
+from gridmill.adapters.views import ObsForm, View, by_row
 from gridmill.env import Env, GameConfig
+from gridmill.env.picture import RENDER_FPS, RENDER_MODES
 from gridmill.games.make import make
 
 Obs = NDArray[Any]
@@ -25,24 +27,15 @@ Others = Callable[[Obs, np.random.Generator], NDArray[np.integer[Any]]]
 The learning agent's entry is not used. Draw from the generator, so that a seed means the same episode."""
 
 
-def observation_space(env: Env) -> spaces.Box[Any]:
-    """What one row of a batch may hold.
-
-    Tokens are location, feature and value, nearest first; 255 255 255 is an empty token. Vectors lie in [-1, 1].
-    """
-    if env.obs_kind == "tokens":
-        return spaces.Box(0, 255, env.obs.shape[1:], np.uint8)
-    return spaces.Box(-1.0, 1.0, env.obs.shape[1:], np.float32)
-
-
 class GridmillEnv(gymnasium.Env[Obs, np.int64]):
     """One agent of one world as a Gymnasium env.
 
     `agent` learns; the others of its world do `others`: "noop" (stand still), "random" (uniform over the
     actions) or a function (see `Others`). The episode ends for all agents at once. `info` is empty, but for
     `action_mask` (int8, with masks=True, while the episode runs) and `stats` (at its end: length, reward and
-    every stat of the agent by name). Observations are copies. After the end, `render` shows the state just
-    before the last action, since the batch has begun the next episode by then.
+    every stat of the agent by name). Observations are copies: tokens, or dense boxes with obs="dense" (see
+    `views.View`). After the end, `render` shows the state just before the last action, since the batch has begun
+    the next episode by then.
 
     reset(seed=s) is the episode of `gridmill.make(game, num_worlds=1, seed=s)`; reset() draws the next seed
     from Gymnasium's own generator. Sizes of a named game are keywords: GridmillEnv("toy", num_agents=4).
@@ -57,17 +50,18 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
         others: Literal["noop", "random"] | Others = "noop",
         masks: bool = False,
         render_mode: str | None = None,
+        obs: ObsForm = "tokens",
         **sizes: Any,
     ) -> None:
         if not callable(others) and others not in ("noop", "random"):
             raise ValueError(f"others must be 'noop', 'random' or a function, got {others!r}")
-        self._world = OneWorld(game, sizes, masks, render_mode)
+        self._world = OneWorld(game, sizes, masks, render_mode, obs)
         env = self._world.env
         if not 0 <= agent < env.num_agents:
             env.close()
             raise ValueError(f"agent must be 0 to {env.num_agents - 1} in this game, got {agent}")
         self.render_mode = render_mode
-        self.observation_space = observation_space(env)
+        self.observation_space = self._world.view.space
         self.action_space = spaces.Discrete(env.num_actions)
         self.action_names = list(env.action_names)
         self._agent = agent
@@ -113,6 +107,13 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
             info["stats"] = self._world.episode_stats()[self._agent]
         return info
 
+    def action_masks(self) -> NDArray[np.bool_]:
+        """[actions]: True where an action would succeed now, as sb3-contrib asks for it; all True after the end."""
+        if self._world.env.masks is None:
+            raise ValueError("this env has no masks: GridmillEnv(..., masks=True) gives it some")
+        masks = self._world.masks()
+        return np.ones(self._world.env.num_actions, np.bool_) if masks is None else masks[self._agent] != 0
+
     def render(self) -> Any:
         return self._world.render()
 
@@ -124,12 +125,13 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
     """A batch as a Gymnasium vector env: every row (world x agent) is one sub-env, and all agents learn.
 
     Auto-reset is SAME_STEP: where a row ended, the observation is the new episode's first and the ended
-    episode's last is in `infos["final_obs"]` (None elsewhere), the rows named by `infos["_final_obs"]`.
-    With masks=True, `infos["action_mask"]` is int8 [rows, actions].
+    episode's last is in `infos["final_obs"]` (None elsewhere), the rows named by `infos["_final_obs"]`;
+    `infos["final_info"]` has `episode` (`r`, `l`) and `stats`, every statistic of the ended episodes, as arrays
+    over the rows. With masks=True, `infos["action_mask"]` is int8 [rows, actions]. obs="dense": see `views.View`.
 
     copy=True (default) returns copies: whatever was returned stays as it was. copy=False returns the batch's
     own arrays, which the next step overwrites: no bytes are moved, read them before stepping on. `batch` is
-    the `gridmill.Env` behind, for episode records (`batch.take_episodes()`), timing and state.
+    the `gridmill.Env` behind, for timing and state; its records of episodes are taken for `final_info`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -147,6 +149,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
         copy: bool = True,
         desync_episodes: bool = False,
         render_mode: str | None = None,
+        obs: ObsForm = "tokens",
         **sizes: Any,
     ) -> None:
         built = build_game(game, sizes)
@@ -163,7 +166,9 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.copy = copy
-        self.single_observation_space = observation_space(self.batch)
+        self._view = View(self.batch, obs)
+        self._lent = self._view.empty() if self._view.dense and not copy else None
+        self.single_observation_space = self._view.space
         self.single_action_space = spaces.Discrete(self.batch.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -173,7 +178,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
             raise ValueError("options['reset_mask'] needs autoreset mode DISABLED; here rows begin again by themselves")
         super().reset(seed=seed)
         self.batch.reset(seed=int(self.np_random.integers(1 << 63)) if seed is None else seed)
-        return self._given(self.batch.obs), self._infos(np.zeros(self.num_envs, np.bool_))
+        return self._seen(), self._infos(np.zeros(self.num_envs, np.bool_))
 
     def step(
         self, actions: NDArray[np.integer[Any]]
@@ -182,12 +187,15 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
         batch.step(actions)
         ended = batch.terminals | batch.truncations
         return (
-            self._given(batch.obs),
+            self._seen(),
             self._given(batch.rewards),
             self._given(batch.terminals),
             self._given(batch.truncations),
             self._infos(ended),
         )
+
+    def _seen(self) -> Obs:
+        return self.batch.obs if not self.copy and self._lent is None else self._view.of(self.batch.obs, self._lent)
 
     def _given(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.copy() if self.copy else array
@@ -199,12 +207,18 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
             infos["_action_mask"] = np.ones(self.num_envs, np.bool_)
         if ended.any():
             last = np.full(self.num_envs, None, dtype=object)
-            source = self._given(self.batch.final_obs)
-            for row in np.flatnonzero(ended):
-                last[row] = source[row]
+            rows = np.flatnonzero(ended)
+            for row, seen in zip(rows, self._view.of(self.batch.final_obs[rows]), strict=True):
+                last[row] = seen
             infos["final_obs"], infos["_final_obs"] = last, ended
-            infos["final_info"], infos["_final_info"] = {}, ended.copy()
+            infos["final_info"], infos["_final_info"] = self._final_info(ended), ended.copy()
         return infos
+
+    def _final_info(self, ended: NDArray[np.bool_]) -> dict[str, Any]:
+        """As Gymnasium's vector envs put infos together: a dict is a dict of arrays, and `_name` says where it is."""
+        stats = by_row(self.batch.take_episodes(), self.batch)
+        episode = {"r": stats["reward"], "_r": ended.copy(), "l": stats["length"].astype(np.int64), "_l": ended.copy()}
+        return {"episode": episode, "_episode": ended.copy(), "stats": stats, "_stats": ended.copy()}
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per sub-env; the agents of a world share theirs."""

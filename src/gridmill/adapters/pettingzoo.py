@@ -6,6 +6,7 @@ truncation True, and `agents` is empty until `reset`. The rules, rewards and ran
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Mapping
 from typing import Any, SupportsIndex
@@ -15,9 +16,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from gridmill.adapters.gymnasium import observation_space
-from gridmill.adapters.single_world import RENDER_FPS, RENDER_MODES, OneWorld
+from gridmill.adapters.single_world import OneWorld
+from gridmill.adapters.views import ObsForm
 from gridmill.env import GameConfig
+from gridmill.env.picture import RENDER_FPS, RENDER_MODES
 from gridmill.grid.directions import FACINGS
 
 Obs = NDArray[np.uint8]
@@ -35,9 +37,15 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
     """
 
     def __init__(
-        self, game: GameConfig | str, seed: int, masks: bool, render_mode: str | None, sizes: Mapping[str, Any]
+        self,
+        game: GameConfig | str,
+        seed: int,
+        masks: bool,
+        render_mode: str | None,
+        obs: ObsForm,
+        sizes: Mapping[str, Any],
     ) -> None:
-        self._world = OneWorld(game, sizes, masks, render_mode, look_back=True)
+        self._world = OneWorld(game, sizes, masks, render_mode, obs, look_back=True)
         env: Any = self._world.env
         if not env.games[0].has_map:
             env.close()
@@ -54,7 +62,7 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
         self.agents: list[str] = []
         self.action_names = list(env.action_names)
         # A space per agent, made once: each carries its own random state for sample().
-        self.observation_spaces = {agent: observation_space(env) for agent in self.possible_agents}
+        self.observation_spaces = {agent: copy.deepcopy(self._world.view.space) for agent in self.possible_agents}
         self.action_spaces = {agent: spaces.Discrete(env.num_actions) for agent in self.possible_agents}
         self._first_seed: int | None = seed
         self._seeds = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """A batch as a native PufferLib env. Reached through `gridmill.adapters.puffer_env`, needs pufferlib(-core) 3.
 
-Alone it hands PufferLib the batch's own arrays, so a step copies nothing. Inside PufferLib's Serial or
-Multiprocessing, which bring their own buffers, each step copies the rows into those. PufferLib has no place
+Alone it hands PufferLib the batch's own arrays, so a step copies nothing but dense observations. Inside PufferLib's
+Serial or Multiprocessing, which bring their own buffers, each step copies the rows into those. PufferLib has no place
 for an ended episode's last observation; code that needs it reads `batch.final_obs` before the next step.
 """
 
@@ -15,8 +15,8 @@ import pufferlib
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gridmill.adapters.gymnasium import observation_space
 from gridmill.adapters.single_world import build_game
+from gridmill.adapters.views import ObsForm, View
 from gridmill.env import Env, GameConfig
 from gridmill.games.make import make
 
@@ -33,17 +33,20 @@ class GridmillPufferEnv(pufferlib.PufferEnv):  # type: ignore[misc]  # pufferlib
         threads: int,
         seed: int | None,
         buf: Any,
+        obs: ObsForm,
         sizes: Mapping[str, Any],
     ) -> None:
         self._seed = 0 if seed is None else seed
         self.batch: Env = make(build_game(game, sizes), num_worlds=num_worlds, seed=self._seed, threads=threads)
-        self.single_observation_space = observation_space(self.batch)
+        self._view = View(self.batch, obs)
+        self.single_observation_space = self._view.space
         self.single_action_space = spaces.Discrete(self.batch.num_actions)
         self.num_agents = self.batch.num_rows
         super().__init__(buf)
         self._lent = buf is None
         if self._lent:
-            self.observations, self.rewards = self.batch.obs, self.batch.rewards
+            self.observations = self._view.empty() if self._view.dense else self.batch.obs
+            self.rewards = self.batch.rewards
             self.terminals, self.truncations = self.batch.terminals, self.batch.truncations
 
     def reset(self, seed: int | None = None) -> tuple[NDArray[np.uint8], Stats]:
@@ -59,8 +62,9 @@ class GridmillPufferEnv(pufferlib.PufferEnv):  # type: ignore[misc]  # pufferlib
         return self.observations, self.rewards, self.terminals, self.truncations, self._finished()
 
     def _hand_over(self) -> None:
+        if not self._lent or self._view.dense:
+            self._view.of(self.batch.obs, self.observations)
         if not self._lent:
-            self.observations[:] = self.batch.obs
             self.rewards[:] = self.batch.rewards
             self.terminals[:] = self.batch.terminals
             self.truncations[:] = self.batch.truncations

@@ -1,8 +1,8 @@
 """One world behind a one-episode-at-a-time interface: what the Gymnasium and PettingZoo envs share.
 
 The batch begins a new episode by itself in the step that ends one; the field's single-world APIs want to see
-the ended episode until `reset`. This file translates between the two. It knows no spaces and imports neither
-Gymnasium nor PettingZoo. Arrays it hands out are copies: they stay as they are when the world moves on.
+the ended episode until `reset`. This file translates between the two. Arrays it hands out are copies: they stay as
+they are when the world moves on.
 """
 
 from __future__ import annotations
@@ -13,21 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gridmill import games
+from gridmill.adapters.views import View
 from gridmill.env import Env, GameConfig
-from gridmill.games.make import make
-
-RENDER_MODES = ("ansi", "rgb_array")
-RENDER_FPS = 10
+from gridmill.env.picture import RENDER_MODES
+from gridmill.games.make import make, sized
 
 
 def build_game(game: GameConfig | str, sizes: Mapping[str, Any]) -> GameConfig:
     """A game by name with its sizes, or a `Game` as it is (which has its sizes already)."""
-    if isinstance(game, str):
-        return games.build(game, **sizes)
-    if sizes:
-        raise TypeError(f"sizes {sorted(sizes)} need a game name, got a Game: build it with these sizes instead")
-    return game
+    return sized(game, sizes) if isinstance(game, str) or sizes else game
 
 
 def check_render_mode(render_mode: str | None, game: GameConfig) -> None:
@@ -50,11 +44,13 @@ class OneWorld:
         sizes: Mapping[str, Any],
         masks: bool,
         render_mode: str | None,
+        obs: str,
         look_back: bool = False,
     ) -> None:
         built = build_game(game, sizes)
         check_render_mode(render_mode, built)
         self.env: Env = make(built, num_worlds=1, masks=masks)
+        self.view = View(self.env, obs)
         self.render_mode = render_mode
         self.look_back = look_back or render_mode is not None
         self.running = False
@@ -78,7 +74,11 @@ class OneWorld:
 
     def obs(self, agents: int | slice = slice(None)) -> NDArray[Any]:
         """What all agents see (or one), [agents, ...]; after the end, the last thing they saw."""
-        return (self.env.final_obs if self.ended else self.env.obs)[agents].copy()
+        rows = self.env.final_obs if self.ended else self.env.obs
+        if isinstance(agents, int):
+            one: NDArray[Any] = self.view.of(rows[agents : agents + 1])[0]
+            return one
+        return self.view.of(rows[agents])
 
     def masks(self) -> NDArray[np.int8] | None:
         """[agents, actions], in the int8 that Gymnasium's `sample(mask)` asks for; none after the end."""

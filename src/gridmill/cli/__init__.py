@@ -1,5 +1,6 @@
-"""The command line: games are in `inspect`, training in `train`, its runs in `runs`, pictures in `show`, replay
-files in `replays`, watching and playing in `view`, what measures in `speed`, what compares and judges in `workshop`.
+"""The command line: games are in `inspect`, training in `train`, its settings in `settings`, its runs in `runs`,
+pictures in `show`, replay files in `replays`, watching and playing in `view`, what measures in `speed`, what compares
+and judges in `workshop`. What a word means is in `named`, what the Tab key offers in `complete`.
 
 Each command turns its options into plain values and calls what does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -15,14 +16,15 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from gridmill.cli import inspect, replays, runs, show, speed, train, view, workshop
+from gridmill.cli import inspect, replays, runs, settings, show, speed, train, view, workshop
+from gridmill.cli.groups import Listed
+from gridmill.cli.judging import in_one_line
 
 USER_ERROR = 2
 
 
-class Door(TyperGroup):
+class Door(Listed):
     """The group of all commands; where errors of the caller become one line."""
 
     owns_process = False  # whether `main` was called, not a program that uses the commands
@@ -43,8 +45,7 @@ class Door(TyperGroup):
         except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if ctx.params.get("traceback"):
                 raise
-            said = " ".join(str(error).split()) or type(error).__name__
-            typer.echo(f"gridmill: {said}", err=True)
+            typer.echo(f"gridmill: {in_one_line(error)}", err=True)
             raise typer.Exit(USER_ERROR) from None
 
 
@@ -52,13 +53,13 @@ app = typer.Typer(
     cls=Door,
     name="gridmill",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="A high-throughput multi-agent grid world and its workshop of performance tools.",
 )
 app.add_typer(inspect.app)
 app.add_typer(train.app)
+app.add_typer(settings.app)
 app.add_typer(runs.app)  # runs, report
 app.add_typer(show.app)  # show, watch
 app.add_typer(replays.replay, name="replay")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from gridmill.cli import complete
+from gridmill.cli.code import Code, take_code
+from gridmill.cli.named import game_of, has_policy, played, policy_name, run_folder, run_tree
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -13,10 +19,8 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command()
 def games() -> None:
     """List the games that ship."""
-    import textwrap
-
     import gridmill
-    from gridmill.config.text import table
+    from gridmill.config.text import hang, table
 
     rows, says = [], []
     for name in gridmill.games.names():
@@ -30,18 +34,26 @@ def games() -> None:
     header, *lines = table(("game", "agents", "map", "actions"), rows)
     typer.echo(header)
     for line, said in zip(lines, says, strict=True):
-        typer.echo(f"{line}  {textwrap.shorten(said, 77 - len(line), placeholder='...')}".rstrip())
+        typer.echo(line)
+        typer.echo("\n".join(hang("    ", said)))
 
 
 @app.command("eval")
 def evaluate(
     game: Annotated[
         list[str],
-        typer.Argument(help="Names, path/to/file.py[:function], or a run's or checkpoint's folder: its game."),
+        typer.Argument(
+            help="Games by name or path/to/file.py[:function]; or a run, for its game.",
+            autocompletion=complete.game_or_run,
+        ),
     ],
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="random, script:NAME, or a checkpoint's or run's folder; may be repeated."),
+        typer.Option(
+            help="random, script:NAME, a run or checkpoint (runs/x@best) or FILE.py:function; repeatable.",
+            show_default="the run's own, or random",
+            autocompletion=complete.policy,
+        ),
     ] = None,
     episodes: Annotated[int, typer.Option(help="Episodes of each policy on each game.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the worlds.")] = 0,
@@ -59,8 +71,14 @@ def evaluate(
     ] = False,
     players: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=SHARE", help="A script that plays a share of the agents; may be repeated."),
+        typer.Option(
+            metavar="WHO=WHICH",
+            help="Who else plays (script, folder or file) for a share (0.5), agents (0,1) or a team; repeatable.",
+        ),
     ] = None,
+    greedy: Annotated[bool, typer.Option("--greedy", help="Trained policies take their likeliest action.")] = False,
+    temperature: Annotated[float, typer.Option(help="Of the draws of trained policies.")] = 1.0,
+    code: Code = None,
 ) -> None:
     """Play games with policies: means with standard errors.
 
@@ -68,7 +86,9 @@ def evaluate(
     """
     from gridmill import evaluate as tool
 
-    asked = policy or ["random"]
+    take_code(code)
+    own = [str(folder) for folder in map(run_folder, game) if folder is not None and has_policy(folder)]
+    asked = [policy_name(name) for name in policy or list(dict.fromkeys(own)) or ["random"]]
     kept = None
     if replay is not None or replays:
         if len(game) > 1 or len(asked) > 1:
@@ -77,62 +97,103 @@ def evaluate(
         kept = tool.ReplayOptions(replay, folder if replays else None, replays, replay_weights, replay_values)
     elif replay_dir or replay_weights or replay_values:
         raise ValueError("--replay-dir, --replay-weights and --replay-values go with --replay or --replays")
-    beside = dict(map(_share, players or ()))
+    beside = dict(map(_part, players or ()))
+    how: dict[str, Any] = {"players": beside, "greedy": greedy, "temperature": temperature}
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
-        results = [tool.evaluate(_played(g), p, episodes, seed, g, kept, beside) for g in game for p in asked]
+        results = [tool.evaluate(played(g), p, episodes, seed, g, kept, **how) for g in game for p in asked]
         typer.echo(as_json(tool.as_record(results, seed, beside)))
         return
     from gridmill.config.text import count, table
+    from gridmill.policy.pin import SHOWN
 
     typer.echo(f"{count(episodes, 'episode')} each from seed {seed}; standard errors over worlds")
-    for name, share in beside.items():
-        typer.echo(f"script:{name} plays {share:g} of the agents; the figures are those of the others")
+    for name, part in beside.items():
+        typer.echo(f"{_middle(name, 24)} plays {_whom(part)}; the figures are those of the others")
     for name in game:
-        others = tool.baselines(_played(name)) if any(map(tool.is_trained, asked)) else []
+        others = tool.baselines(played(name)) if any(map(tool.is_trained, asked)) else []
         compared = list(dict.fromkeys([*asked, *others]))
         saved = {asked[0]: kept}
-        rows = tool.rows_of(
-            [tool.evaluate(_played(name), p, episodes, seed, name, saved.get(p), beside) for p in compared]
-        )
-        wide = max(12, 42 - max(len(row[0]) for row in rows))
-        rows = [(title, _tail(player, wide), *figures) for title, player, *figures in rows]
-        typer.echo(f"\n{_tail(name, 80)}")
+        results = []
+        for place, each in enumerate(compared):
+            with _Ticks(f"{each}, {place + 1} of {len(compared)} policies", episodes) as ticks:
+                kept_here = saved.get(each)
+                results.append(tool.evaluate(played(name), each, episodes, seed, name, kept_here, on_tick=ticks, **how))
+        rows = tool.rows_of(results)
+        shown = _apart(compared, max(12, 42 - max(len(row[0]) for row in rows)))
+        rows = [(title, shown[player], *figures) for title, player, *figures in rows]
+        typer.echo(f"\n{name}")
         typer.echo("\n".join(table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)))
+        for result in results:
+            if result.sha256:
+                typer.echo(f"{_middle(result.policy, 50)}: weights with sha256 {result.sha256[:SHOWN]}")
     if replay is not None:
         typer.echo(f"\nwrote {replay}")
     if kept is not None and kept.folder is not None:
         typer.echo(f"\nwrote {count(replays, 'replay')} in {kept.folder}")
 
 
-def _played(name: str) -> Any:
-    """What eval plays: a game, or a run with its game and score."""
-    from gridmill import games as shipped
+class _Ticks:
+    """A line on a terminal while a policy plays, written over; elsewhere nothing."""
 
-    if (Path(name) / "run.json").is_file():
-        from gridmill.evaluate import run_of
+    PAUSE = 0.2  # seconds between two of them
 
-        return run_of(Path(name))
-    return shipped.build(name)
+    def __init__(self, who: str, episodes: int) -> None:
+        self.who, self.episodes, self.said = who, episodes, 0.0
+        self.watched = sys.stderr.isatty()
+
+    def __enter__(self) -> _Ticks:
+        return self
+
+    def __call__(self, tick: int, ended: int) -> None:
+        now = time.monotonic()
+        if self.watched and now - self.said >= self.PAUSE:
+            self.said = now
+            at = f": tick {tick}, {ended} of {self.episodes} episodes"
+            typer.echo(f"\r{_middle(self.who, 79 - len(at)) + at:<79}", err=True, nl=False)
+
+    def __exit__(self, *_: object) -> None:
+        if self.said:
+            typer.echo(f"\r{'':<79}\r", err=True, nl=False)
 
 
-def _share(text: str) -> tuple[str, float]:
-    """`arena=0.25`, also `script:arena=0.25`."""
-    name, _, share = text.removeprefix("script:").rpartition("=")
+def _part(text: str) -> tuple[str, float | tuple[int, ...] | str]:
+    """`arena=0.25`, also `script:arena=0.25`; `runs/x=0,2` for agents, `runs/x=red` for a team."""
+    name, _, part = text.removeprefix("script:").rpartition("=")
+    if not name or not part:
+        raise ValueError(f"--players takes NAME=SHARE such as arena=0.25, NAME=0,2 or NAME=TEAM, got `{text}`")
     try:
-        return name, float(share)
+        return name, tuple(map(int, part.rstrip(",").split(","))) if "," in part else float(part)
     except ValueError:
-        raise ValueError(f"--players takes NAME=SHARE such as arena=0.25, got `{text}`") from None
+        return name, part
 
 
-def _tail(text: str, width: int) -> str:
-    """The end of a path says more than its beginning."""
-    return text if len(text) <= width else f"...{text[3 - width :]}"
+def _whom(part: float | tuple[int, ...] | str) -> str:
+    if isinstance(part, float):
+        return f"{part:g} of the agents"
+    return f"the team {part}" if isinstance(part, str) else f"agents {', '.join(map(str, part))}"
+
+
+def _apart(names: list[str], width: int) -> dict[str, str]:
+    """Names that fit into a column if they still differ then, else as they are."""
+    short = {name: _middle(name, width) for name in names}
+    return short if len(set(short.values())) == len(names) else {name: name for name in names}
+
+
+def _middle(text: str, width: int) -> str:
+    """Without its middle, if it is too long: a path's first and last names say most."""
+    end = (width - 2) * 2 // 3
+    return text if len(text) <= width else f"{text[: width - 2 - end]}..{text[-end:]}"
 
 
 @app.command()
 def explain(
-    game: Annotated[str, typer.Argument(help="A game's name, or path/to/file.py[:function].")],
+    game: Annotated[
+        str,
+        typer.Argument(
+            help="A game's name, path/to/file.py[:function], or a run.", autocompletion=complete.game_or_run
+        ),
+    ],
     first_episode: Annotated[
         int | None,
         typer.Option("--min-first-episode", help="Evaluator this min_first_episode.", show_default="the game's own"),
@@ -142,9 +203,8 @@ def explain(
     """What a game means for learning: chains, first rewards, ceilings, warnings."""
     if first_episode is not None and first_episode < 1:
         raise ValueError(f"--min-first-episode must be at least 1, got {first_episode}")
-    from gridmill import games
 
-    said = games.build(game).explain(first_episode)
+    said = game_of(game).explain(first_episode)
     if said is None:
         raise ValueError(f"expected a game that can be explained, got `{game}`")
     record, text = said
@@ -153,23 +213,35 @@ def explain(
 
 @app.command()
 def diff(
-    a: Annotated[str, typer.Argument(metavar="GAME_A", help="A game's name, or path/to/file.py[:function].")],
-    b: Annotated[str, typer.Argument(metavar="GAME_B", help="The game to compare it with.")],
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A game's name, path/to/file.py[:function], or a run.",
+            autocompletion=complete.game_or_run,
+        ),
+    ],
+    b: Annotated[
+        str, typer.Argument(metavar="B", help="What to compare it with.", autocompletion=complete.game_or_run)
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
-    """Every field in which two games differ.
+    """Every field in which two games, or two runs, differ.
 
     Exit code 0 whether they differ or not.
     """
-    from gridmill import games
     from gridmill.grid.analysis import diff as tool
 
-    first, second = games.build(a), games.build(b)
-    found = tool.differences(first, second)
-    if json:
-        typer.echo(as_json({"a": first.name, "b": second.name, "differences": found}))
+    trees = [run_tree(text) for text in (a, b)]
+    if trees[0] is not None and trees[1] is not None:
+        names, found = (a, b), tool.differences(trees[0], trees[1])
     else:
-        typer.echo(tool.text(found, first.name, second.name))
+        first, second = game_of(a), game_of(b)
+        names, found = (first.name, second.name), tool.differences(first, second)
+    if json:
+        typer.echo(as_json({"a": names[0], "b": names[1], "differences": found}))
+    else:
+        typer.echo(tool.text(found, *names))
 
 
 def as_json(record: Any) -> str:
@@ -191,6 +263,7 @@ def as_json(record: Any) -> str:
 @app.command()
 def doctor() -> None:
     """Say what is installed, what is missing, and the command to get it."""
+    from gridmill.config.install import pip_install
     from gridmill.policy import onednn
     from gridmill.workshop import machine
 
@@ -203,7 +276,7 @@ def doctor() -> None:
     for extra, needs in machine.extras().items():
         missing = [need for need, version in needs.items() if version is None]
         present = ", ".join(f"{machine.name_of(need)} {v}" for need, v in needs.items() if v is not None)
-        text = machine.install_command(missing) if missing else present
+        text = pip_install(*missing) if missing else present
         typer.echo(_finding("missing" if missing else "ok", extra, text))
     for tool, (said, command) in machine.tools().items():
         typer.echo(_finding("missing" if said is None else "ok", tool, said or command))

@@ -8,13 +8,22 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+
+from gridmill.cli.groups import USAGE_ERROR, TakesSettings
 
 BAD_INPUT = 64  # EX_USAGE of sysexits.h
-USAGE_ERROR: Any = typer.BadParameter.__base__  # what an unknown option raises; typer has no name of its own for it
 
 
-class Judging(TyperCommand):
+def in_one_line(error: BaseException) -> str:
+    """What a person is told of an error; words of files and of the core may have any length."""
+    from gridmill.config.text import clipped  # its package loads pydantic, which --help does without
+
+    if isinstance(error, MemoryError) and str(error) in ("", "std::bad_alloc"):
+        return "out of memory"
+    return clipped(" ".join(str(error).split()) or type(error).__name__, 8000)
+
+
+class Judging(TakesSettings):
     """A command that says with exit code 2 what it found."""
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
@@ -23,6 +32,9 @@ class Judging(TyperCommand):
         except USAGE_ERROR as error:
             error.exit_code = BAD_INPUT
             raise
+        except ValueError as error:
+            typer.echo(f"gridmill: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -32,5 +44,5 @@ class Judging(TyperCommand):
         except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if isinstance(error, BrokenPipeError) or ctx.find_root().params.get("traceback"):
                 raise
-            typer.echo(f"gridmill: {' '.join(str(error).split()) or type(error).__name__}", err=True)
+            typer.echo(f"gridmill: {in_one_line(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None

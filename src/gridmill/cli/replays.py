@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gridmill.cli.code import Code, take_code
+from gridmill.cli.groups import Listed
+
 if TYPE_CHECKING:
     from gridmill.replay import Finding, Replay
 
 app = typer.Typer(rich_markup_mode=None)
-replay = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check replay files, and take them apart.")
+replay = typer.Typer(
+    cls=Listed, no_args_is_help=True, rich_markup_mode=None, help="Check replay files, and take them apart."
+)
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Replay files, of any suffix.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A replay file.")]
@@ -122,6 +127,7 @@ def whatif(
     branch: Annotated[int, typer.Option(help="The branch of the file.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
     threads: Annotated[int, typer.Option(help="Threads of the core.", show_default="all cores")] = 0,
+    code: Code = None,
     json: Json = False,
 ) -> None:
     """Try every action of an agent at a tick of a replay, many times each.
@@ -132,5 +138,6 @@ def whatif(
     from gridmill import whatif as tool
     from gridmill.replay import read
 
+    take_code(code)
     found = tool.what_if(read(file), tick, agent, policy or "", rollouts, horizon, branch, seed, threads)
     typer.echo(plain_json.dumps(found.record()) if json else "\n".join(tool.lines(found)))

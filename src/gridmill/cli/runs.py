@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from gridmill.cli import complete
 from gridmill.cli.inspect import as_json
+from gridmill.cli.named import run_folder
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -30,7 +32,9 @@ def runs(
 
 @app.command()
 def report(
-    run: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    run: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Runs by name or folder.", autocompletion=complete.run)
+    ],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write it.", show_default="beside the run or runs")
     ] = None,
@@ -42,19 +46,22 @@ def report(
 
     Runs that differ only in their seed become a mean with its 95 % interval.
     """
-    for folder in run:
-        if not (folder / "metrics.jsonl").is_file():
+    from gridmill.config.files import kind_of
+
+    folders = [run_folder(text) or Path(text) for text in run]
+    for folder in folders:
+        if kind_of(folder / "metrics.jsonl") != "a plain file":
             raise ValueError(f"expected the folder of a run, got `{folder}`, which has no metrics.jsonl")
     if baselines:
-        _measure(run)
-    if len(run) == 1:
+        _measure(folders)
+    if len(folders) == 1:
         from gridmill.runs.report import page
 
-        written = page.write(run[0], out=out)
+        written = page.write(folders[0], out=out)
     else:
         from gridmill.runs.report import compare
 
-        written = compare.write(run, out or run[0].parent / "compare.html")
+        written = compare.write(folders, out or folders[0].parent / "compare.html")
     typer.echo(f"wrote {written}")
 
 
@@ -64,9 +71,9 @@ EPISODES = 10  # what evaluation.episodes is unless said otherwise
 def _measure(folders: list[Path]) -> None:
     """What random play and scripts get, for the first run of each game; the others are given the same figures."""
     from gridmill import evaluate as tool
-    from gridmill.config.files import write_whole
+    from gridmill.config.files import kind_of, read_plain, write_whole
     from gridmill.evaluate import others
-    from gridmill.runs.report.folder import BASELINES
+    from gridmill.runs.report.folder import BASELINES, MOST_JSON
 
     known: dict[tuple[str, str], bytes] = {}
     for folder in folders:
@@ -77,10 +84,10 @@ def _measure(folders: list[Path]) -> None:
             typer.echo(f"no baselines: {error}", err=True)
             continue
         key = (played.played_game.fingerprint(), played.score)
-        if not file.exists():
+        if not kind_of(file):
             if key in known:
                 write_whole(file, known[key])
             else:
                 typer.echo(f"playing {', '.join(tool.baselines(played))} for {file}")
                 others.write_baselines(file, played, EPISODES, played.seed)
-        known.setdefault(key, file.read_bytes())
+        known.setdefault(key, read_plain(file, MOST_JSON))

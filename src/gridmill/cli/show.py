@@ -11,9 +11,17 @@ from typing import Annotated, Any
 
 import typer
 
+from gridmill.cli import complete
+from gridmill.cli.named import expect_run, game_of, run_of
+
 app = typer.Typer(rich_markup_mode=None)
-RANDOM_TICKS = 300  # of a film of random play, unless --to says otherwise
-Shown = Annotated[str, typer.Argument(help="A game's name, path/to/file.py[:function], or a replay.")]
+FILM_TICKS = 300  # of a film that is no replay, unless --to says otherwise
+Shown = Annotated[
+    str,
+    typer.Argument(
+        help="A replay, a run, whose policy plays, or a game, played at random.", autocompletion=complete.game_or_run
+    ),
+]
 First = Annotated[int, typer.Option("--from", help="The first tick of a film.")]
 To = Annotated[int | None, typer.Option(help="The tick to stop before.", show_default="all")]
 Every = Annotated[int, typer.Option(help="One frame in so many ticks.")]
@@ -27,7 +35,7 @@ def show(
     gif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a film (extra `video`).")] = None,
     mp4: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a film (extra `video`).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
-    steps: Annotated[int, typer.Option(help="Random steps to take first; in a replay, the tick to show.")] = 0,
+    steps: Annotated[int, typer.Option(help="Ticks to play first; in a replay, the tick to show.")] = 0,
     first: First = 0,
     to: To = None,
     every: Every = 1,
@@ -36,7 +44,7 @@ def show(
     scale: Annotated[int, typer.Option(help="Pixels per cell of a picture.")] = 16,
     plain: Annotated[bool, typer.Option("--plain", help="No legend and no inventories beside it.")] = False,
 ) -> None:
-    """Show a world, or a moment of a replay, as text, a PNG file or a film."""
+    """Show a game, a run or a replay as text, picture or film."""
     _refuse_below({"--steps": (steps, 0), "--world": (world, 0), "--scale": (scale, 1)})
     films = {ending: file for ending, file in ((".gif", gif), (".mp4", mp4)) if file is not None}
     for ending, file in films.items():
@@ -71,9 +79,9 @@ def watch(
     fps: Fps = 8.0,
     agent: Annotated[int, typer.Option(help="The agent to follow where the world is larger than the terminal.")] = 0,
 ) -> None:
-    """Watch a replay, or random play, in the terminal: space pauses, arrows step, q ends.
+    """Watch a replay, a run or a game in the terminal.
 
-    Without a terminal the frames are printed one after another.
+    Space pauses, arrows step, q ends. Without a terminal the frames are printed one after another.
     """
     from gridmill.viewer import watch as tool
 
@@ -84,17 +92,18 @@ def watch(
 
 
 class _Source:
-    """What is shown: a replay, which has an end, or a game that is played at random."""
+    """What is shown: a replay, which has an end, or a game that a run's policy plays, or chance."""
 
     def __init__(self, game: str, seed: int, world: int) -> None:
-        from gridmill import games, replay
+        from gridmill import replay
 
         self.name, self.seed, self.world = game, seed, world
         self.tape = replay.read(Path(game)) if replay.is_replay(Path(game)) else None
         if self.tape is not None and (seed or world):
             raise ValueError("--seed and --world are for games; a replay has its own world")
         self.ticks = None if self.tape is None else len(self.tape.actions)
-        self.game: Any = games.build(game) if self.tape is None else self.tape.game
+        self.run = None if self.tape is not None else run_of(game)
+        self.game: Any = game_of(game) if self.tape is None else self.tape.game
         if not self.game.has_picture:
             raise ValueError(f"expected a game with a picture, got `{game}`, which has none")
 
@@ -104,6 +113,8 @@ class _Source:
             return self.tape.moments()
         from gridmill.viewer import film
 
+        if self.run is not None:
+            return film.policy_moments(self.run, str(expect_run(self.name)), self.seed, self.world)
         return film.random_moments(self.game, self.seed, self.world)
 
 
@@ -119,7 +130,7 @@ def _film(file: Path, source: _Source, span: tuple[int, int | None, int, float],
 def _end(source: _Source, first: int, to: int | None, every: int, fps: float) -> int:
     """The tick before which a film ends."""
     _refuse_below({"--from": (first, 0), "--every": (every, 1), "--fps": (fps, 1)})
-    most = source.ticks + 1 if source.ticks is not None else max(RANDOM_TICKS, to or 0)
+    most = source.ticks + 1 if source.ticks is not None else max(FILM_TICKS, to or 0)
     last = most if to is None else to
     if not first < last <= most:
         raise ValueError(

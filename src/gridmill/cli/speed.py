@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from gridmill.cli import complete
+from gridmill.cli.groups import Listed, TakesSettings
 from gridmill.cli.judging import Judging
 
 if TYPE_CHECKING:
     from gridmill.workshop.bench.train import Settings as BenchSettings
 
 
-class Profiles(TyperGroup):
+class Profiles(Listed):
     """A group that answers what its name alone used to be."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -29,7 +30,10 @@ app = typer.Typer(rich_markup_mode=None)
 profile = typer.Typer(
     cls=Profiles, no_args_is_help=True, rich_markup_mode=None, help="Where the time goes: of a step, of training."
 )
-bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed.")
+bench = typer.Typer(cls=Listed, no_args_is_help=True, rich_markup_mode=None, help="Measure speed.")
+
+
+Resume = Annotated[Path | None, typer.Option(metavar="FILE", help="Go on with one that was stopped.")]
 
 
 class Window(StrEnum):
@@ -90,21 +94,25 @@ def bench_step(
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Count instructions, with valgrind if perf cannot.")
     ] = False,
+    resume: Resume = None,
     more: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="More files for --baseline.")] = None,
 ) -> None:
     """Env only, random actions drawn ahead, no policy.
 
-    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 validation mismatches, 64 bad input.
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 validation mismatches, 64 bad
+    input, 130 stopped.
     """
     if more and not baseline:
         raise ValueError(f"unexpected argument `{more[0]}`; only --baseline takes several files")
     from gridmill.workshop.bench import step as tool
-    from gridmill.workshop.profile import Load
+    from gridmill.workshop.runner import Load
 
     if report is not None:
-        if output or baseline or peers or sweep or overhead:
+        if output or baseline or peers or sweep or overhead or resume:
             raise ValueError("--report measures nothing, so it goes with no option but itself")
-        raise typer.Exit(tool.report(report))
+        from gridmill.workshop.bench import saved
+
+        raise typer.Exit(saved.report(report))
     load = Load(
         game=game,
         agents=agents,
@@ -129,11 +137,15 @@ def bench_step(
         sweep=sweep,
         overhead=overhead,
         instructions=instructions,
+        resume=resume,
     )
     raise typer.Exit(tool.run(settings))
 
 
-Changes = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.", autocompletion=complete.setting),
+]
 Measured = Annotated[str | None, typer.Option("--game", help="A game's name or file.", show_default="prospector")]
 Recipe = Annotated[str | None, typer.Option(help="A recipe instead of the bench's own run.")]
 ThreadCounts = Annotated[str, typer.Option(metavar="N,N", help="Numbers of threads to measure.")]
@@ -144,7 +156,7 @@ Peers = Annotated[bool, typer.Option("--peers", help="pufferlib-core's trainer b
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Save the run as JSON.")]
 
 
-@bench.command("rollout")
+@bench.command("rollout", cls=TakesSettings)
 def bench_rollout(
     changes: Changes = None,
     game: Measured = None,
@@ -155,17 +167,19 @@ def bench_rollout(
     warmup: Warmup = 1,
     peers: Peers = False,
     output: Output = None,
+    resume: Resume = None,
 ) -> None:
     """Collecting steps with a policy, beside torch's own act.
 
-    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input.
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input, 130 stopped.
     """
     from gridmill.workshop.bench import rollout as tool
 
-    raise typer.Exit(tool.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
+    settings = _training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output, resume)
+    raise typer.Exit(tool.run(settings))
 
 
-@bench.command("train")
+@bench.command("train", cls=TakesSettings)
 def bench_train(
     changes: Changes = None,
     game: Measured = None,
@@ -176,14 +190,16 @@ def bench_train(
     warmup: Warmup = 1,
     peers: Peers = False,
     output: Output = None,
+    resume: Resume = None,
 ) -> None:
     """Whole epochs of training, beside torch's own act + learn.
 
-    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input.
+    Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input, 130 stopped.
     """
     from gridmill.workshop.bench import train as tool
 
-    raise typer.Exit(tool.run(_training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output)))
+    settings = _training(changes, game, recipe, threads, rounds, epochs, warmup, peers, output, resume)
+    raise typer.Exit(tool.run(settings))
 
 
 def _training(
@@ -210,17 +226,25 @@ def profile_step(
         str | None, typer.Option(metavar="NAME", help="A script that is asked in every row and acts.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to save it.", show_default="artifacts/")
+    ] = None,
+    resume: Resume = None,
 ) -> None:
-    """Where the time of a step goes, by phase, for each game."""
+    """Where the time of a step goes, by phase, for each game.
+
+    Exit codes: 0 fine, 2 bad input, 130 stopped.
+    """
     from gridmill.workshop import profile as tool
+    from gridmill.workshop.runner import Load
 
-    load = tool.Load(worlds=worlds, threads=threads, teacher=teacher)
-    raise typer.Exit(tool.run(game or (), load, steps, warmup, json))
+    load = Load(worlds=worlds, threads=threads, teacher=teacher)
+    raise typer.Exit(tool.run(tool.Settings(tuple(game or ()), load, steps, warmup, json, output, resume)))
 
 
-@profile.command("train")
+@profile.command("train", cls=TakesSettings)
 def profile_train(
-    recipe: Annotated[str, typer.Argument(help="A recipe, as for train.")],
+    recipe: Annotated[str, typer.Argument(help="A recipe, as for train.", autocompletion=complete.recipe)],
     changes: Changes = None,
     steps: Annotated[int, typer.Option(help="Agent-steps to train; two epochs at least.")] = 10_000,
     rollout_timing: Annotated[int, typer.Option(metavar="K", help="Every K-th rollout as a tree.")] = 10,
@@ -233,12 +257,15 @@ def profile_train(
     stacks: Annotated[bool, typer.Option("--stacks", help="Where they were called; large.")] = False,
     expected_sps: Annotated[float | None, typer.Option(help="Say if it is below half of this.")] = None,
     runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")] = Path("runs"),
+    resume: Resume = None,
 ) -> None:
     """Where the time of training goes: tree, trace, operators, advice."""
     from gridmill.workshop import profile_train as tool
 
     traced = tool.Traced(torch, native, wait, warmup, active, shapes, stacks)
-    settings = tool.Settings(recipe, tuple(changes or ()), steps, rollout_timing, traced, expected_sps, runs_dir)
+    settings = tool.Settings(
+        recipe, tuple(changes or ()), steps, rollout_timing, traced, expected_sps, runs_dir, resume
+    )
     raise typer.Exit(tool.run(settings))
 
 
@@ -257,6 +284,7 @@ def throughput(
     output: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the artefacts.")] = Path(
         "artifacts/throughput"
     ),
+    resume: Resume = None,
 ) -> None:
     """Steps per second of Prospector, saved as an artefact.
 
@@ -276,5 +304,6 @@ def throughput(
         target=target_steps_per_sec,
         enforce=enforce_target,
         folder=output,
+        resume=resume,
     )
     raise typer.Exit(tool.run(settings))

@@ -11,22 +11,46 @@ from typing import Annotated
 
 import typer
 
+from gridmill.cli import complete
+from gridmill.cli.code import Code, take_code
+from gridmill.cli.groups import TakesSettings
+from gridmill.cli.named import RUNS
+
 app = typer.Typer(rich_markup_mode=None)
 NEEDED = ("torch", "safetensors", "schedulefree")
 
 
-@app.command("train")
+@app.command("train", cls=TakesSettings)
 def train(
-    recipe: Annotated[str, typer.Argument(help="A name, path/to/file.py[:function] or package.module:function.")],
-    change: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Overrides; they win.")] = None,
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A name, path/to/file.py[:function] or package.module:function.", autocompletion=complete.recipe
+        ),
+    ],
+    change: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE...",
+            help="Settings; they win. `gridmill settings` lists them. seeds=1,2,3 trains each.",
+            autocompletion=complete.setting,
+        ),
+    ] = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE.toml", help="Merged over the recipe.", show_default="by machine")
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="Merged over the recipe.",
+            show_default="by machine",
+            autocompletion=complete.preset,
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print settings, arithmetic, memory; train nothing.")] = (
         False
     ),
-    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")] = Path("runs"),
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")] = RUNS,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew if a run of this name exists.")] = False,
+    code: Code = None,
 ) -> None:
     """Train a recipe, one that ships or your own.
 
@@ -37,29 +61,47 @@ def train(
     from gridmill.runs import dry_run as tool
     from gridmill.runs import overrides, presets
 
+    take_code(code)
     plain = recipes.build(recipe)
     run, rounded = (presets.fill(plain), []) if preset is None else presets.fitted(presets.merged(plain, preset))
     if rounded:
         typer.echo("\n".join(hang(f"preset {preset}, to fit {plain.game.num_agents} agents: ", ", ".join(rounded))))
-    run = overrides.apply(run, change or ())
+    changes, seeds = overrides.without_seeds(change or ())
+    run = overrides.apply(run, changes)
     if dry_run:
         typer.echo(tool.page(run, plain, preset or f"{presets.detected()}, where the recipe says nothing"))
         return
     sizing.refuse_unfit(run)
-    raise typer.Exit(_trainer().train(run, runs_dir=runs_dir, fresh=fresh, recipe=plain).exit_code)
+    trainer = _trainer()
+    if seeds:
+        from gridmill.runs import seeds as several
+
+        raise typer.Exit(several.train(run, seeds, runs_dir, fresh, plain))
+    raise typer.Exit(trainer.train(run, runs_dir=runs_dir, fresh=fresh, recipe=plain).exit_code)
 
 
-@app.command("resume")
+@app.command("resume", cls=TakesSettings)
 def resume(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or one of its checkpoints.")],
-    change: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Settings to change.")] = None,
+    run: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="A run's name, its folder, or a checkpoint.", autocompletion=complete.run),
+    ],
+    change: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE...", help="Settings to change.", autocompletion=complete.setting),
+    ] = None,
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of runs.")] = RUNS,
+    code: Code = None,
 ) -> None:
     """Resume a run from its newest checkpoint."""
+    from gridmill.cli.named import expect_run
     from gridmill.runs import overrides
 
     for text in change or ():
         overrides.split(text)
-    raise typer.Exit(_trainer().resume(run, list(change or ())).exit_code)
+    take_code(code)
+    folder = expect_run(run, runs_dir)
+    raise typer.Exit(_trainer().resume(folder, list(change or ())).exit_code)
 
 
 @app.command("recipes")
@@ -76,6 +118,8 @@ def _trainer() -> ModuleType:
         import gridmill.runs.session as tool
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] in NEEDED:
-            raise ValueError(f"training needs {error.name}: pip install gridmill[train]") from None
+            from gridmill.config.install import pip_install
+
+            raise ValueError(f"training needs {error.name}: {pip_install('gridmill[train]')}") from None
         raise
     return tool

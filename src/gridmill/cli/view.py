@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gridmill.cli import complete
+from gridmill.cli.named import run_folder
+
 if TYPE_CHECKING:
     from gridmill.env import GameConfig
 
@@ -31,7 +34,11 @@ Others = Annotated[
 def view(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE|RUN|GAME]", help="A replay, a run's folder or a game; or two replays."),
+        typer.Argument(
+            metavar="[FILE|RUN|GAME]",
+            help="A replay, a run or a game; or two replays.",
+            autocompletion=complete.game_or_run,
+        ),
     ] = None,
     export: Export = None,
     seed: Seed = 0,
@@ -48,7 +55,9 @@ def view(
 
 @app.command()
 def play(
-    game: Annotated[str, typer.Argument(help="A game's name, or path/to/file.py[:function].")],
+    game: Annotated[
+        str, typer.Argument(help="A game's name, or path/to/file.py[:function].", autocompletion=complete.game)
+    ],
     agent: Annotated[int, typer.Option(help="The agent you play.")] = 0,
     seed: Seed = 0,
     others: Others = "",
@@ -105,6 +114,8 @@ def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], di
     paths = []
     for name in what:
         path = Path(name)
+        if not path.exists() and name not in games.names():
+            path = run_folder(name) or path
         if path.is_dir():
             found = replays_of(path)
             if not found:
@@ -120,7 +131,8 @@ def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], di
         paths.append(path)
     files = {f"open-{number}.replay": path for number, path in enumerate(paths)}
     named = [{"name": path.name, "url": url} for url, path in files.items()]
-    root = Path(what[0]) if what and Path(what[0]).is_dir() else paths[0].parent if paths else _runs()
+    opened = run_folder(what[0]) if what else None
+    root = opened or (Path(what[0]) if what and Path(what[0]).is_dir() else paths[0].parent if paths else _runs())
     return {"files": named}, files, root
 
 
@@ -138,12 +150,13 @@ def _shown(
     server: tuple[str, int, bool, bool],
 ) -> None:
     from gridmill.config.files import write_whole
+    from gridmill.replay.blocks import read_bytes
     from gridmill.viewer import engine
     from gridmill.viewer.export import exported, page_files
 
     module = engine.read()
     if export is not None:
-        inside = [(entry["name"], files[entry["url"]].read_bytes()) for entry in start["files"]]
+        inside = [(entry["name"], read_bytes(files[entry["url"]])) for entry in start["files"]]
         page = exported(start, module, inside).encode()
         write_whole(export, page)
         typer.echo(f"wrote {export} ({len(page) / 1000:.0f} kB)")

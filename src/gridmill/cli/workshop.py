@@ -10,11 +10,16 @@ from typing import Annotated
 
 import typer
 
+from gridmill.cli import complete
+from gridmill.cli.groups import TakesSettings
 from gridmill.cli.judging import Judging
 
 app = typer.Typer(rich_markup_mode=None)
 
-Changes = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.", autocompletion=complete.setting),
+]
 RunsDir = Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")]
 
 
@@ -65,6 +70,7 @@ def gate(
     floors: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The floors.", show_default="bench/floors.json")
     ] = None,
+    resume: Resume = None,
 ) -> None:
     """Fail if the engine became slower than the floors in the tree.
 
@@ -72,7 +78,8 @@ def gate(
     """
     from gridmill.workshop import gate as tool
 
-    raise typer.Exit(tool.run(tool.Settings(tuple(game or ()), rounds, record, reason, planted, target, floors)))
+    settings = tool.Settings(tuple(game or ()), rounds, record, reason, planted, target, floors, resume)
+    raise typer.Exit(tool.run(settings))
 
 
 @app.command(cls=Judging)
@@ -81,19 +88,21 @@ def validate(
     changes: Changes = None,
     recipe: Annotated[str, typer.Option(help="What is trained.")] = "ci",
     runs_dir: RunsDir = Path("runs"),
+    resume: Resume = None,
 ) -> None:
     """Train with both ways to observe compared at every step.
 
-    Exit codes: 0 equal, 1 too little compared, 2 a mismatch, 64 bad input.
+    Exit codes: 0 equal, 1 too little compared, 2 a mismatch, 64 bad input, 130 or
+    143 stopped.
     """
     from gridmill.workshop import validate as tool
 
-    raise typer.Exit(tool.run(tool.Settings(length, recipe, tuple(changes or ()), runs_dir)))
+    raise typer.Exit(tool.run(tool.Settings(length, recipe, tuple(changes or ()), runs_dir, resume)))
 
 
-@app.command()
+@app.command(cls=TakesSettings)
 def tune(
-    recipe: Annotated[str, typer.Argument(help="What is trained.")],
+    recipe: Annotated[str, typer.Argument(help="What is trained.", autocompletion=complete.recipe)],
     changes: Changes = None,
     space: Annotated[
         list[str] | None,
@@ -104,6 +113,7 @@ def tune(
     blocks: Annotated[int, typer.Option(help="Measured epochs of a candidate.")] = 4,
     check_epochs: Annotated[int, typer.Option(help="Epochs of the check that it still learns.")] = 20,
     seeds: Annotated[str, typer.Option(metavar="N,N", help="Of that check.")] = "0,1,2,3,4",
+    finalists: Annotated[int, typer.Option(help="So many of the fastest are checked until one still learns.")] = 3,
     output: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="The preset.", show_default="artifacts/")] = (
         None
     ),
@@ -120,19 +130,30 @@ def tune(
         raise typer.Exit(tool.largest(recipe, changes or (), preset))
     many = _numbers(seeds, "--seeds")
     settings = tool.Settings(
-        recipe, tuple(changes or ()), tuple(space or ()), preset, trials, blocks, check_epochs, many, output, resume
+        recipe,
+        tuple(changes or ()),
+        tuple(space or ()),
+        preset,
+        trials,
+        blocks,
+        check_epochs,
+        many,
+        finalists,
+        output,
+        resume,
     )
     raise typer.Exit(tool.run(settings))
 
 
-@app.command("compare-presets")
+@app.command("compare-presets", cls=TakesSettings)
 def compare_presets(
-    recipe: Annotated[str, typer.Argument(help="What is trained.")] = "prospector",
+    recipe: Annotated[str, typer.Argument(help="What is trained.", autocompletion=complete.recipe)] = "prospector",
     changes: Changes = None,
     preset: Annotated[list[str] | None, typer.Option(help="Two of them.", show_default="baseline ultra_fast")] = None,
-    seconds: Annotated[float, typer.Option(help="Of training, for each.")] = 60.0,
-    seed: Annotated[int, typer.Option(help="Of both.")] = 0,
+    seconds: Annotated[float, typer.Option(help="Of training, for each and with every seed.")] = 60.0,
+    seeds: Annotated[str, typer.Option(metavar="N,N", help="Both begin anew with each.")] = "0,1,2",
     output: Output = None,
+    resume: Resume = None,
 ) -> None:
     """Train one recipe with two presets in turns.
 
@@ -143,7 +164,8 @@ def compare_presets(
     both = tuple(preset or ("baseline", "ultra_fast"))
     if len(both) != 2:
         raise ValueError(f"--preset is given twice, got {len(both)}")
-    settings = tool.Settings(recipe, tuple(changes or ()), (both[0], both[1]), seconds, seed, output)
+    many = _numbers(seeds, "--seeds")
+    settings = tool.Settings(recipe, tuple(changes or ()), (both[0], both[1]), seconds, many, output, resume)
     raise typer.Exit(tool.run(settings))
 
 

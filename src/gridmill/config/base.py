@@ -9,22 +9,26 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, Tag, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
+from gridmill.config.text import clipped
+
 K = TypeVar("K")
 V = TypeVar("V")
+MOST_DEEP = 200  # levels of plain data
 
 
 class ConfigError(ValueError):
     """A setting that cannot be used: one line, ending in the path of the setting."""
 
     def __init__(self, what: str, path: str = "$") -> None:
-        self.what = _one_line(what)
-        self.path = _one_line(path)
+        self.what = _one_line(clipped(what, 4000))
+        self.path = _one_line(clipped(path, 400))
         super().__init__(f"{self.what} - at `{self.path}`")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -130,7 +134,8 @@ class Config(BaseModel):
         try:
             text = json.dumps(data, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ConfigError(f"expected plain data (text, finite numbers, lists, dicts), got {error}") from None
+            what, path = _not_plain(data, "$") or (str(error), "$")
+            raise ConfigError(f"expected plain data (text, finite numbers, lists, dicts), got {what}", path) from None
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -218,7 +223,7 @@ def _part(config: Config, names: list[str]) -> Any:
 def _unknown(name: str, known: list[str], part: Any) -> str:
     """What is said of a setting that a part does not have; one that was renamed is told its new name."""
     now = getattr(part, "renamed", {}).get(name)
-    return f"`{name}` is now `{now}`" if now else f"unknown setting `{name}`{did_you_mean(name, known)}"
+    return f"`{name}` is now `{now}`" if now else f"unknown setting `{clipped(name)}`{did_you_mean(name, known)}"
 
 
 def flatten(tree: Any, path: str = "") -> dict[str, Any]:
@@ -236,13 +241,31 @@ def flatten(tree: Any, path: str = "") -> dict[str, Any]:
     return flat
 
 
+def _not_plain(tree: Any, path: str, deep: int = 0) -> tuple[str, str] | None:
+    """The first thing in a tree that JSON has no word for, and where it is."""
+    if deep > MOST_DEEP:
+        return "more levels than can be read", path
+    if isinstance(tree, Mapping):
+        for key in tree:
+            if not isinstance(key, str | int | float | bool | None):
+                return f"{_show(key)} as a key", path
+    parts = tree.items() if isinstance(tree, Mapping) else enumerate(tree) if isinstance(tree, list | tuple) else ()
+    found = (_not_plain(part, f"{path}.{key}", deep + 1) for key, part in parts)
+    inside = next((one for one in found if one is not None), None)
+    plain = isinstance(tree, Mapping | list | tuple | str | int | float | bool | None)
+    if inside is None and (not plain or (isinstance(tree, float) and not math.isfinite(tree))):
+        return _show(tree), path
+    return inside
+
+
 def did_you_mean(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    """A hint, if something is called alike; nobody mistypes a name of thousands of letters."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5) if len(name) <= 1000 else []
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
 def _show(value: Any) -> str:
-    text = repr(value)
+    text = repr(value[:60] if isinstance(value, str) else value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -1,9 +1,59 @@
-"""Files that are there whole or not at all."""
+"""Files of strangers and files of ours: plain ones are opened and nothing else, and what is written is there whole.
+
+A folder may come from anybody, so what lies in it may be a link to somebody's file, a pipe that never ends or a device.
+Nothing here follows a link in the last part of a path, waits for a pipe or reads more than was allowed.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
+
+KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def kind_of(path: Path) -> str:
+    """What lies at a path, a link not followed: "a plain file", "a folder", "a pipe", ...; empty if nothing does."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    return KINDS.get(stat.S_IFMT(mode), "a plain file")
+
+
+def open_plain(path: Path, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a plain file; OSError if anything else lies there. A new one is made if the flags say so."""
+    _refuse_other(path, kind_of(path))
+    handle = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY, 0o666)
+    if not stat.S_ISREG(mode := os.fstat(handle).st_mode):  # it was changed meanwhile
+        os.close(handle)
+        _refuse_other(path, KINDS.get(stat.S_IFMT(mode), "something else"))
+    return handle
+
+
+def _refuse_other(path: Path, kind: str) -> None:
+    if kind not in ("", "a plain file"):
+        raise OSError(errno.EINVAL, f"expected a plain file, got {kind}", str(path))
+
+
+def read_plain(path: Path, most: int, tail: bool = False) -> bytes:
+    """The bytes of a plain file; OSError if there are more than `most`, or with `tail` the last of them."""
+    handle = open_plain(path)
+    with os.fdopen(handle, "rb") as file:
+        size = os.fstat(handle).st_size
+        if size > most and not tail:
+            raise OSError(errno.EFBIG, f"expected at most {most} bytes, got {size}", str(path))
+        file.seek(max(0, size - most))
+        return file.read(most)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -14,7 +64,9 @@ def write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        unfinished.write_bytes(data)
+        unfinished.unlink(missing_ok=True)  # of a process that was killed, or a trap
+        with os.fdopen(open_plain(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            file.write(data)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)  # a full disk needs the room

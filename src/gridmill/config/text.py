@@ -20,6 +20,11 @@ def printable(text: object, most: int = 200) -> str:
     return shown[:most]
 
 
+def clipped(text: str, most: int = 80) -> str:
+    """A name or a message of any length as one that can be read: of a long one the beginning and the end."""
+    return text if len(text) <= most else f"{text[: 3 * most // 4]}...{text[3 - most // 4 :]}"
+
+
 def hang(start: str, text: str, indent: int | None = None) -> list[str]:
     """`start` and `text` wrapped to 80 columns; the next lines begin under the text (at most 16 columns in), or
     `indent` columns in."""

@@ -1,24 +1,32 @@
-"""People's own games, recipes and parts: `path/to/file.py[:function]` or `package.module:function` becomes a call.
+"""People's own games, recipes and parts: `path/to/file.py[:name]` or `package.module:name` becomes an object.
 
 Wherever a name of ours is taken, such a text is taken too, so nobody has to touch the package. The folder of the file
 (or the current one, for a package) is importable while it runs, as it would be for a script. What goes wrong inside is
 one line that names the file and the line; the whole traceback hangs on it as its cause.
+
+`module_of` is the only place where a name becomes code. Names that a person says, in a command or a program, do. Those
+that stand in a file (a run's record, a preset) do not: `from_a_file` is around whatever is made of one, and inside of
+it only code that the person named (`take`, the option --code) is found.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 from gridmill.config import did_you_mean
+from gridmill.config.text import clipped, printable
 
 Base = TypeVar("Base")
 FILES = "gridmill_own_"  # how the names of modules begin that are people's own files
@@ -29,15 +37,148 @@ def is_own(text: str) -> bool:
     return text.endswith(".py") or ":" in text
 
 
+def module_of(text: str, what: str, anew: bool = False) -> ModuleType:
+    """The module that `path/to/file.py[:name]` or `package.module:name` lies in; its code runs here and nowhere else.
+
+    A file that was loaded before stays the same module, so that its classes stay the same ones; `anew` reads it again.
+    `what` ("game", "loss") is for messages.
+    """
+    place = _allowed(split(text)[0])
+    if not place.endswith(".py"):
+        with _importable(Path.cwd()), one_line(text, place):
+            return importlib.import_module(place)
+    if not os.path.isfile(place):
+        raise ValueError(f"no {what} file `{clipped(place, 400)}`")
+    file = Path(place).resolve()
+    known = None if anew else sys.modules.get(_module_name(file))
+    with _importable(file.parent), one_line(text, place):
+        return known or _from_file(file)
+
+
+def split(text: str) -> tuple[str, str]:
+    """The file or module, and the name in it; empty if none is said."""
+    place, _, name = text.rpartition(":") if not text.endswith(".py") else (text, "", "")
+    return place, name
+
+
+def function(text: str, what: str, anew: bool = False) -> Callable[..., Any]:
+    """The function or class of a text; without a name, the one that is called like the file."""
+    place, name = split(text)
+    module = module_of(text, what, anew)
+    return _callable(module, name or Path(place).stem, Path(place).name if place.endswith(".py") else place)
+
+
 def call(text: str, what: str, **arguments: Any) -> Any:
-    """What the function returns; `what` ("game", "recipe") is for messages. Without a function: the file's own name."""
-    place, _, function = text.rpartition(":") if not text.endswith(".py") else (text, "", Path(text).stem)
-    in_file = place.endswith(".py")
-    if in_file and not Path(place).is_file():
-        raise ValueError(f"no {what} file `{place}`")
-    with _importable(Path(place).resolve().parent if in_file else Path.cwd()), _one_line(text):
-        module = _from_file(Path(place)) if in_file else importlib.import_module(place)
-        return _function(module, function, Path(place).name if in_file else place)(**arguments)
+    """What the function returns; its file is read again, so that a program sees what was changed meanwhile."""
+    found = function(text, what, anew=True)
+    place = _allowed(split(text)[0])
+    with _importable(Path(place).resolve().parent if place.endswith(".py") else Path.cwd()), one_line(text, place):
+        return found(**arguments)
+
+
+# ---- code that files name
+
+# Where plain data of a run names code, as paths; * is any name.
+PLACES = ("losses.*.kind", "policy.network", "policy.encoder", "policy.core", "optimizer.kind")
+SCRIPTS = ("script", "bot")  # script:NAME is a script of the game
+_taken: list[str] = []  # files, by their whole paths, and modules that the person named
+_reading: ContextVar[bool] = ContextVar("reading", default=False)
+
+
+class CodeNeeded(ValueError):
+    """A file names code that the person has not named."""
+
+
+def take(code: Iterable[str]) -> list[str]:
+    """Let files name this code: `path/to/file.py` or `package.module`, with or without a name in it.
+
+    One line for each, with its sha256, so that the person can see what will run.
+    """
+    told = []
+    for text in code:
+        place = place_of(text)
+        if place.endswith(".py"):
+            if not os.path.isfile(place):
+                raise ValueError(f"no file of code `{clipped(place, 400)}`")
+            place = str(Path(place).resolve())
+        if place not in _taken:
+            _taken.append(place)
+        told.append(f"code: {place}, sha256 {sha256(place)[:12]}")
+    return told
+
+
+def named_in(tree: Any) -> list[str]:
+    """The user's own code that plain data of a run names, without running any of it."""
+    found: list[str] = []
+    for path in PLACES:
+        parts = [tree]
+        for name in path.split("."):
+            whole = [part for part in parts if isinstance(part, dict)]
+            parts = [value for part in whole for key, value in part.items() if name in ("*", key)]
+        found += [text for text in parts if isinstance(text, str) and is_own(text)]
+    players = tree.get("players") if isinstance(tree, dict) else None
+    names = [name for name in players if isinstance(name, str)] if isinstance(players, dict) else []
+    found += [name for name in names if is_own(name) and name.partition(":")[0] not in SCRIPTS]
+    return list(dict.fromkeys(found))
+
+
+@contextmanager
+def from_a_file(tree: Any, file: Path) -> Iterator[None]:
+    """While plain data of a run is used that stands in a file: of code that it names, only what was taken is found.
+
+    CodeNeeded if the data names other code.
+    """
+    missing = [text for text in named_in(tree) if _found(split(text)[0]) is None]
+    if missing:
+        raise CodeNeeded(f"`{file}` {_need(missing)}")
+    token = _reading.set(True)
+    try:
+        yield
+    finally:
+        _reading.reset(token)
+
+
+def meant(text: str) -> str:
+    """The text with the place that was taken for the one it names; texts with one meaning are equal then."""
+    place, name = split(text)
+    return f"{_found(place) or place}:{name}" if is_own(text) else text
+
+
+def place_of(text: str) -> str:
+    """The file or module of code by its name."""
+    return split(text)[0] if is_own(text) else text
+
+
+def sha256(text: str) -> str:
+    """Of the file in which code is, in hex digits; empty if there is none."""
+    place = place_of(text)
+    file = place if place.endswith(".py") else getattr(importlib.util.find_spec(place), "origin", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+
+
+def _allowed(place: str) -> str:
+    """The place itself if a person says it; of one in a file's data, what was taken for it."""
+    if not _reading.get():
+        return place
+    found = _found(place)
+    if found is None:
+        raise CodeNeeded(_need([place]))
+    return found
+
+
+def _found(place: str) -> str | None:
+    """What was taken for a place: it itself, or the one file of the same name, which may lie elsewhere here."""
+    whole = os.path.realpath(place) if place.endswith(".py") and "\0" not in place else place
+    if whole in _taken:
+        return whole
+    same = [taken for taken in _taken if taken.endswith(".py") and Path(taken).name == Path(place).name]
+    return same[0] if len(same) == 1 else None
+
+
+def _need(texts: Iterable[str]) -> str:
+    shown = [printable(text, 120) for text in texts]
+    options = " ".join(dict.fromkeys(f"--code {Path(split(text)[0] or text).name}" for text in shown))
+    return f"names code of its own, which runs only if you name it too: {', '.join(shown)}; add {options}"
 
 
 # ---- classes: one file each in a folder of ours, or the user's own
@@ -55,12 +196,8 @@ def find(text: str, package: str, base: type[Base], what: str) -> type[Base]:
     """
     if not is_own(text):
         return _only(importlib.import_module(f"{package}.{text}"), base, text)
-    place, _, name = text.rpartition(":") if not text.endswith(".py") else (text, "", "")
-    file = Path(place).resolve() if place.endswith(".py") else None
-    if file is not None and not file.is_file():
-        raise ValueError(f"no {what} file `{place}`")
-    with _importable(file.parent if file is not None else Path.cwd()), _one_line(text):
-        module = importlib.import_module(place) if file is None else _once_from_file(file)
+    place, name = split(text)
+    module = module_of(text, what)
     if not name:
         return _only(module, base, text)
     found = getattr(module, name, None)
@@ -71,9 +208,12 @@ def find(text: str, package: str, base: type[Base], what: str) -> type[Base]:
 
 
 def settled(text: str) -> str:
-    """The text that finds the same from any folder: a file has its whole path."""
-    place, colon, name = text.rpartition(":") if not text.endswith(".py") else (text, "", "")
-    return f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else text
+    """The text that finds the same from any folder: a file has its whole path. Plain names stay as they are."""
+    if not is_own(text):
+        return text
+    place, name = split(text)
+    place = _allowed(place)
+    return f"{Path(place).resolve()}{':' if name else ''}{name}" if place.endswith(".py") else f"{place}:{name}"
 
 
 def name_of(found: type, package: str) -> str:
@@ -99,11 +239,6 @@ def _only(module: ModuleType, base: type[Base], text: str) -> type[Base]:
     return found[0]
 
 
-def _once_from_file(file: Path) -> ModuleType:
-    """The module of a file that may have been loaded already, so that its classes stay the same ones."""
-    return sys.modules.get(_module_name(file)) or _from_file(file)
-
-
 def _module_name(file: Path) -> str:
     return f"{FILES}{file.stem}_{zlib.crc32(str(file.resolve()).encode()):08x}"
 
@@ -123,7 +258,7 @@ def _from_file(file: Path) -> ModuleType:
     return module
 
 
-def _function(module: ModuleType, name: str, place: str) -> Callable[..., Any]:
+def _callable(module: ModuleType, name: str, place: str) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if callable(found):
         return found  # type: ignore[no-any-return]
@@ -134,21 +269,29 @@ def _function(module: ModuleType, name: str, place: str) -> Callable[..., Any]:
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
+    """While code of the user's own runs: what lies beside it can be imported, and what it says is the user's word."""
     sys.path.insert(0, str(folder))
+    token = _reading.set(False)
     try:
         yield
     finally:
+        _reading.reset(token)
         sys.path.remove(str(folder))
 
 
 @contextmanager
-def _one_line(text: str) -> Iterator[None]:
-    """Errors that speak for themselves pass; of others, such as a SyntaxError, the kind and the line are said."""
+def one_line(text: str, place: str = "") -> Iterator[None]:
+    """Whatever goes wrong in code of the user's own is one line, with the last of its own lines that led there.
+
+    `place` is where the code was found, if not where the text says.
+    """
     try:
         yield
-    except (ValueError, TypeError, OSError):
-        raise
     except Exception as error:
-        line = error.lineno if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1].lineno
+        place = place or split(text)[0]
+        own = str(Path(place).resolve()) if place.endswith(".py") else None
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if own in (None, frame.filename)]
+        line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
         said = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise ValueError(f"`{text}` failed in line {line}: {type(error).__name__}: {said}") from error
+        where = f" in line {line}" if line else ""
+        raise ValueError(f"`{text}` failed{where}: {type(error).__name__}: {said}") from error

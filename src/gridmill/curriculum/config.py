@@ -86,10 +86,14 @@ class Range(Config):
 class TaskSet(Config):
     """Variants of one game."""
 
-    game: AnyGame | None = None  # None: the run's
-    weight: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0  # how often tasks are drawn from here, beside other sets
+    game: AnyGame | None = None
+    """The game whose variants these are; none = the run's."""
+    weight: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0
+    """How often tasks are drawn from here, beside other sets."""
     vary: tuple[Annotated[Values | Range, Field(discriminator="kind")], ...] = ()
-    target: Finite  # the score, mean over a world's agents, from which an episode completes its task
+    """The paths of the game that vary, each with its values or range."""
+    target: Finite
+    """The score, mean over a world's agents, from which an episode completes its task."""
 
     @model_validator(mode="after")
     def _each_path_once(self) -> TaskSet:
@@ -108,14 +112,23 @@ class CurriculumConfig(Config):
     """Which tasks there are and how one is chosen; without sets there is no curriculum."""
 
     sets: Frozen[str, TaskSet] = FrozenDict()
+    """Sets of variants by name; none = no curriculum."""
     choose: Literal["uniform", "learning_progress"] = "learning_progress"
-    tasks: Annotated[int, Field(ge=1, le=1_000_000)] = 256  # in the pool: compiled, and to be chosen from
-    fast: Rate = 0.3  # weight of the newest score in the fast average
-    slow: Rate = 0.05  # and in the slow one; their distance is the progress
-    explore: Share = 0.2  # of the choices that do not look at progress
-    tries: Episodes = 8  # of a new task, before its progress is looked at
-    patience: Episodes = 30  # of a task, before it may be evicted
-    least_progress: Share = 0.02  # below it a task is learned or hopeless
+    """How the next task of a world is chosen."""
+    tasks: Annotated[int, Field(ge=1, le=1_000_000)] = 256
+    """Tasks in the pool: compiled, and to be chosen from."""
+    fast: Rate = 0.3
+    """Weight of the newest score in the fast average."""
+    slow: Rate = 0.05
+    """Weight of the newest score in the slow average; the distance of the two is the progress."""
+    explore: Share = 0.2
+    """Share of the choices that do not look at progress."""
+    tries: Episodes = 8
+    """Episodes of a new task before its progress is looked at."""
+    patience: Episodes = 30
+    """Episodes of a task before it may be evicted."""
+    least_progress: Share = 0.02
+    """Below this progress a task is learned or hopeless, and may be evicted."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> CurriculumConfig:

@@ -1,7 +1,7 @@
 """Env: one native batch seen as NumPy arrays that are made once; the same for every game.
 
-Python writes `actions` and reads the rest; `step` returns nothing because the arrays are the result. What only one
-kind of game offers is in its own class (`grid.env`, `prospector.env`); `make` builds them.
+Python writes `actions` and reads the rest; what `step` returns are the same arrays every time. What only one kind of
+game offers is in its own class (`grid.env`, `prospector.env`); `make` builds them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gridmill import _native
+from gridmill.config.text import clipped
 from gridmill.env.episodes import Episodes
 from gridmill.env.kind import GameConfig
-from gridmill.env.scripts import dealt
+from gridmill.env.scripts import Part, dealt
 from gridmill.env.switches import FAST, PROFILING, VALIDATION, switch
 
 BESIDE_PHASES = ("autoreset", "players", "teacher")  # what a step does beside the game's own phases
 MOST_NAMED = 8  # games that a fault names: a curriculum has a thousand
+
+MOST_SAID = 1000  # characters of an error of the core
 
 
 class TracedPhase(NamedTuple):
@@ -35,6 +38,15 @@ class TracedPhase(NamedTuple):
     end: int
 
 
+class Step(NamedTuple):
+    """What a step returns: arrays of the env, which the next step overwrites."""
+
+    obs: npt.NDArray[Any]
+    rewards: npt.NDArray[np.float32]
+    terminals: npt.NDArray[np.bool_]
+    truncations: npt.NDArray[np.bool_]
+
+
 class Env:
     """Many worlds behind a handful of arrays; see `gridmill.make` for the arguments."""
 
@@ -42,15 +54,21 @@ class Env:
 
     def __init__(self, batch: Any, games: Sequence[GameConfig], options: dict[str, Any]) -> None:
         self.teacher: str = options["teacher"]
-        self.players: dict[str, float] = options["players"]
+        self.players: dict[str, Part] = options["players"]
         for game in games:
             self._expect_scripts(game)
-        self._player_of_agent = dealt(self.players, games[0].num_agents)
-        self._batch = batch(
-            [game.core_tree() for game in games],
-            [game.saved_name() for game in games],
-            **options | {"players": self._player_of_agent},
-        )
+        self._player_of_agent = dealt(self.players, games[0].num_agents, games[0].teams)
+        trees, names = [game.core_tree() for game in games], [game.saved_name() for game in games]
+        try:
+            self._batch = batch(trees, names, **options | {"players": self._player_of_agent})
+        except MemoryError:
+            raise MemoryError(
+                f"not enough memory for {options['num_worlds']} worlds of {clipped(games[0].name)}; lower num_worlds"
+            ) from None
+        except ValueError as error:
+            if len(str(error)) <= MOST_SAID:
+                raise
+            raise ValueError(clipped(str(error), MOST_SAID)) from None  # names in a game may have any length
         self._games: list[GameConfig] = list(games)
         unsaid = {
             "num_worlds": 0,
@@ -70,6 +88,7 @@ class Env:
         self.num_actions: int = self._batch.num_actions
         self.num_rows = self.num_worlds * self.num_agents
         self._arrays: dict[str, Any] = self._batch.arrays()
+        self._step = Step(self.obs, self.rewards, self.terminals, self.truncations)
         self.action_names: list[str] = []
         self.phases: tuple[str, ...] = tuple(self._batch.phases)
         self._stats: list[tuple[str, bool]] = self._batch.stats()
@@ -78,6 +97,12 @@ class Env:
         acting = np.array([name != "" for name in self._player_of_agent], np.uint8)
         self.player_rows: npt.NDArray[np.uint8] = np.tile(acting, self.num_worlds)  # 1: a scripted player acts
         self.player_rows.flags.writeable = False
+
+    def __repr__(self) -> str:
+        more = len(self._games) - 1
+        games = f"{self._games[0].name}{f' and {more} more' if more else ''}"
+        worlds = f"{self.num_worlds} worlds x {self.num_agents} agents, {self.num_actions} actions"
+        return f"<{type(self).__name__} {games}: {worlds}, obs {self.obs.dtype} {list(self.obs.shape)}>"
 
     # ---- the arrays: views of the core's memory, made once
 
@@ -156,19 +181,23 @@ class Env:
 
     # ---- stepping
 
-    def reset(self, seed: int | None = None) -> None:
-        """Start new episodes everywhere: from a seed, or, without one, the next episode of each world."""
+    def reset(self, seed: int | None = None) -> npt.NDArray[Any]:
+        """Start new episodes everywhere: from a seed, or, without one, the next episode of each world; what is seen."""
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
             raise TypeError(f"seed: expected an int or None, got {seed!r}")
         if seed is not None and not 0 <= seed < 2**64:
-            raise ValueError(f"seed: expected an int in [0, 2**64), got {seed}")
+            raise ValueError(f"seed: expected an int in [0, 2**64), got {seed!r:.60}")
         try:
             self._batch.reset(None if seed is None else int(seed))
         except _native.WorldFault as fault:
             raise self._with_recipe(fault) from None
+        return self.obs
 
-    def step(self, actions: Any = None) -> None:
-        """One tick of every world. `actions` (int32 or int64, [rows]) are checked and copied in first."""
+    def step(self, actions: Any = None) -> Step:
+        """One tick of every world. `actions` (int32 or int64, [rows]) are checked and copied in first.
+
+        Returns the env's own `obs`, `rewards`, `terminals` and `truncations`; the next step overwrites them.
+        """
         if actions is not None:
             self._write(actions)
         try:
@@ -176,6 +205,7 @@ class Env:
         except _native.WorldFault as fault:
             raise self._with_recipe(fault) from None
         self._stepped()
+        return self._step
 
     def send(self, lane: int) -> None:
         """Start a lane's tick; until `recv` returns, its rows belong to the core."""
@@ -404,7 +434,7 @@ def batch_options(
     profiling: bool | None = None,
     validation: bool | None = None,
     teacher: str = "",
-    players: Mapping[str, float] | None = None,
+    players: Mapping[str, Part] | None = None,
 ) -> dict[str, Any]:
     """The arguments of a batch, checked; what is None comes from the environment variables or is off."""
     sizes = {"num_worlds": num_worlds, "seed": seed, "threads": threads, "lanes": lanes}
@@ -412,12 +442,14 @@ def batch_options(
         sizes["min_first_episode"] = min_first_episode
     for name, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise TypeError(f"{name}: expected an int, got {value!r}")
+            raise TypeError(f"{name}: expected an int, got {value!r:.60}")
+        if name != "seed" and not -(2**31) <= value < 2**31:  # the core says what it takes
+            raise ValueError(f"{name}: expected an int below 2**31, got {value!r:.60}")
     for name, flag in {"masks": masks, "desync_episodes": desync_episodes}.items():
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}: expected True or False, got {flag!r}")
     if not 0 <= seed < 2**64:
-        raise ValueError(f"seed: expected an int in [0, 2**64), got {seed}")
+        raise ValueError(f"seed: expected an int in [0, 2**64), got {seed!r:.60}")
     if not isinstance(teacher, str):
         raise TypeError(f"teacher: expected the name of a script, got {teacher!r}")
     if not isinstance(players, Mapping | None) or not all(isinstance(name, str) for name in players or ()):

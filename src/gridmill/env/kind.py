@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gridmill import _native
 from gridmill.config import Config, ConfigError, did_you_mean
+from gridmill.config.text import clipped
 from gridmill.env.episodes import is_figure
 
 if TYPE_CHECKING:
@@ -66,6 +67,10 @@ class GameConfig(Config):
     gymnasium_entry: ClassVar[str] = ""  # an env of its own for Gymnasium, as `module:Class`
     not_compiled: ClassVar[tuple[str, ...]] = ("kind", "score", "beside")  # settings that the core is not told
 
+    def __repr__(self) -> str:
+        agents = f"{self.num_agents} agent{'s' if self.num_agents != 1 else ''}"
+        return f"<{type(self).__name__} {self.name}: {agents}, {self.fingerprint()}>"
+
     @classmethod
     def env_class(cls, implementation: str = "native") -> type[Env]:
         """The Env that plays it; `implementation` is one of `implementations`."""
@@ -101,10 +106,12 @@ class GameConfig(Config):
         """Refuse a script that this game does not have."""
         known = self.scripts()
         if name not in known:
-            hint = did_you_mean(name, list(known))
-            raise ValueError(
-                f"{where}: no script `{name}` for {self.name}{hint} - its scripts: {', '.join(known) or 'none'}"
-            )
+            hint, listed = did_you_mean(name, list(known)), ", ".join(known) or "none"
+            raise ValueError(f"{where}: no script `{clipped(name)}` for {self.name}{hint} - its scripts: {listed}")
+
+    def teams(self) -> list[str]:
+        """The team of each agent, for games that have some; they stay the same from episode to episode."""
+        return []
 
     def baselines(self) -> tuple[str, ...]:
         """Policies to hold a trained one against, as `--policy` names them."""
@@ -122,8 +129,12 @@ class GameConfig(Config):
         """What the game means for learning, as a record and as a page of text; None if nothing can be said."""
         return None
 
-    def brief(self, env: Any) -> list[str]:
-        """Lines for the heading of a run; by default the settings that are not the usual ones."""
+    def unforeseen(self) -> str:
+        """What masks do not know of the next tick, so that an action they allow may fail; empty if they are exact."""
+        return ""
+
+    def brief(self, env: Any, warnings: bool = True) -> list[str]:
+        """Lines for the heading of a run, with or without warnings; by default the settings that are not the usual."""
         try:
             usual = type(self)()  # type: ignore[call-arg]  # a kind whose settings all have defaults
         except ConfigError:
@@ -151,5 +162,5 @@ class GameConfig(Config):
 def _column(episodes: Mapping[str, NDArray[np.generic]], name: str) -> NDArray[np.float64]:
     if name not in episodes:
         known = [other for other in episodes if is_figure(other)]
-        raise ValueError(f"score: unknown statistic `{name}`{did_you_mean(name, known)}")
+        raise ValueError(f"score: unknown statistic `{clipped(name)}`{did_you_mean(name, known)}")
     return np.asarray(episodes[name], np.float64)

@@ -18,6 +18,8 @@ from gridmill.env import font
 Colour = tuple[int, int, int]
 Picture = NDArray[np.uint8]  # [height, width, 3]
 MAX_PICTURE_BYTES = 1 << 28
+RENDER_MODES = ("ansi", "rgb_array")  # of Gymnasium and PettingZoo
+RENDER_FPS = 10
 
 
 def refuse_huge(height: int, width: int, scale: int) -> None:

@@ -8,8 +8,9 @@ witnesses. Training runs it in a process of its own: `python -m gridmill.evaluat
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import games
+from gridmill.config import user_code
+from gridmill.config.files import read_plain
 from gridmill.env import Env, Episodes, GameConfig
-from gridmill.evaluate.players import Trained, is_trained, load_trained, named
+from gridmill.env.scripts import Part, dealt
+from gridmill.evaluate.players import Cast, Choice, beside_scripts, chosen, is_trained, load_trained
 from gridmill.evaluate.replays import Episode, ReplayOptions, policy_record, recorded, save, watch
 from gridmill.games.make import make
 from gridmill.replay import Recorder
@@ -41,6 +45,7 @@ __all__ = [
 ]
 
 WORLDS = 256  # played at a time
+MOST_RECORD = 1 << 26  # bytes of a run.json; one has some 50 kB
 Columns = dict[str, NDArray[np.float64]]
 
 
@@ -66,21 +71,29 @@ class Result:
     reward: Mean
     stats: dict[str, Mean]
     beside: tuple[str, ...]  # statistics a table shows under score and reward
+    sha256: str = ""  # of the weights of a trained policy
 
 
 def evaluate(
     game: str | GameConfig | Run,
-    policy: str,
-    episodes: int,
-    seed: int,
+    policy: Any,
+    episodes: int = 100,
+    seed: int = 0,
     label: str = "",
     replay: Path | ReplayOptions | None = None,
-    players: Mapping[str, float] | None = None,
+    players: Mapping[str, Part] | None = None,
+    greedy: bool = False,
+    temperature: float = 1.0,
+    on_tick: Callable[[int, int], None] | None = None,
 ) -> Result:
     """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score.
 
-    The first of them goes into the file `replay`, or those that its options say. `players` act in a share of the
-    agents, as in `make`; the figures are those of the others.
+    `policy` is random, script:NAME, a run's or checkpoint's folder, FILE.py:function (called with the env and a seed);
+    or an object: a loaded player, one with `act`, a model of Stable-Baselines3, a function of observations. Trained
+    ones draw their actions at a `temperature`, or take the likeliest (`greedy`). The first episode goes into the file
+    `replay`, or those that its options say. `players` act for a share of the agents, for some, or for a team, as in
+    `make`; they are scripts, folders or files. The figures are those of the other agents. `on_tick` is told after every
+    tick which it was, and how many episodes have ended.
     """
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
@@ -89,26 +102,34 @@ def evaluate(
         raise ValueError(f"replays: expected a folder for 1 to {episodes} episodes, got {kept.count} in {kept.folder}")
     statistic = game.score if isinstance(game, Run) else ""
     played = games.build(game) if isinstance(game, str) else game.played_game if isinstance(game, Run) else game
-    trained = load_trained(policy)
+    choice = chosen(policy, greedy, temperature)
+    scripts = played.scripts() if players else {}
+    for name in players or ():
+        if name not in scripts and not beside_scripts(name):
+            played.expect_script(name, "players")
+    others = {name: chosen(name) for name in players or () if name not in scripts}
     parts = list[_Played]()
     for first, count in _chunks(episodes):
         of_these = kept if kept is not None and (first == 0 or kept.count) else None
-        parts.append(_play(played, policy, trained, count, seed + first, statistic, players, of_these))
+        told = None if on_tick is None else functools.partial(_told, on_tick, first)
+        parts.append(_play(played, choice, others, count, seed + first, statistic, players or {}, of_these, told))
     every = np.concatenate([part.scores for part in parts])
     title = played.score_title(statistic)
     if kept is not None:
-        save(kept, [episode for part in parts for episode in part.episodes], every, played, policy, title, trained)
+        episodes_of = [episode for part in parts for episode in part.episodes]
+        save(kept, episodes_of, every, played, choice.name, title, choice.trained)
     scores = _mean(every)
     stats = {name: _mean(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
     return Result(
         game=label or (game if isinstance(game, str) else played.name),
-        policy=policy,
+        policy=choice.name,
         episodes=episodes,
         score_name=title,
         score=scores,
         reward=stats["reward"],
         stats=stats,
         beside=played.beside,
+        sha256=getattr(choice.trained, "sha256", ""),
     )
 
 
@@ -116,8 +137,8 @@ def run_of(folder: Path) -> Run:
     """The run whose folder or checkpoint this is, to play its game again."""
     file = folder / "run.json"
     try:
-        record = json.loads(file.read_text())
-    except (OSError, ValueError) as reason:
+        record = json.loads(read_plain(file, MOST_RECORD))
+    except (OSError, ValueError, RecursionError) as reason:
         raise ValueError(f"expected a run or checkpoint folder, got `{folder}`: {reason}") from None
     if not isinstance(record, dict) or "run" not in record:
         raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
@@ -125,7 +146,8 @@ def run_of(folder: Path) -> Run:
     if isinstance(tree, dict):
         for name in ("losses", "supervised_steps"):  # nobody learns here, so no loss of the user's own is loaded
             tree.pop(name, None)
-    return Run.load(tree)
+    with user_code.from_a_file(None, folder):
+        return Run.load(tree)
 
 
 def baselines(game: GameConfig | Run) -> list[str]:
@@ -136,6 +158,11 @@ def baselines(game: GameConfig | Run) -> list[str]:
 def _chunks(episodes: int) -> Iterator[tuple[int, int]]:
     for first in range(0, episodes, WORLDS):
         yield first, min(WORLDS, episodes - first)
+
+
+def _told(on_tick: Callable[[int, int], None], before: int, tick: int, ended: int) -> None:
+    """Worlds are played some at a time: those that came before have ended."""
+    on_tick(tick, before + ended)
 
 
 @dataclass(frozen=True)
@@ -149,44 +176,47 @@ class _Played:
 
 def _play(
     game: GameConfig,
-    policy: str,
-    trained: Trained | None,
+    choice: Choice,
+    others: Mapping[str, Choice],
     worlds: int,
     seed: int,
     statistic: str,
-    players: Mapping[str, float] | None,
+    players: Mapping[str, Part],
     kept: ReplayOptions | None,
+    on_tick: Callable[[int, int], None] | None,
 ) -> _Played:
     """Score and statistics of the first episode of each world, means over the agents that the policy plays."""
-    masks = trained is not None and trained.masks
-    env: Env = make(game, num_worlds=worlds, seed=seed, masks=masks, players=players)
+    order = dealt(players, game.num_agents, game.teams, game.scripts() if players else ())
+    if "" not in order:
+        raise ValueError("players: expected shares that leave an agent for the policy, got all")
+    scripts = {name: tuple(a for a, who in enumerate(order) if who == name) for name in players if name not in others}
+    masks = choice.masks or any(other.masks for other in others.values())
+    env: Env = make(game, num_worlds=worlds, seed=seed, masks=masks, players=scripts)
     with env:
-        own = env.player_rows[: env.num_agents] == 0
-        if not own.any():
-            raise ValueError("players: expected shares that leave an agent for the policy, got all")
         known = dict.fromkeys([*env.stat_names, "length"], np.zeros(0))
         game.score_of(known, statistic)  # a wrong name is refused before anything is played
-        if trained is not None:
-            trained.bind(env, seed)
-        player = trained or named(policy, env, seed)
-        state, ended_first = None, list[Episodes]()
+        cast = Cast(choice, others, order, env, seed)
+        ended_first = list[Episodes]()
         tape = None if kept is None else Recorder(env, kept.worlds())
-        missing = np.ones(worlds, np.bool_)
+        missing, tick = np.ones(worlds, np.bool_), 0
         env.reset()
         while missing.any():
-            actions, state = player.act(env.obs, state, env.masks)
-            env.step(actions)
+            tick += 1
+            if on_tick is not None:
+                on_tick(tick, worlds - int(missing.sum()))
+            env.step(cast.act())
             if tape is not None:
                 tape.after(env)
             ended = env.terminals | env.truncations
             if not ended.any():
                 continue
-            state = player.reset(state, ended)
+            cast.reset(ended)
             taken = env.take_episodes()
             ended_first.append(taken.where(taken["episode"] == 0))
             missing[ended_first[-1]["world"]] = False
         everybody = Episodes.joined(ended_first)
-        saved = [] if tape is None else recorded(tape, everybody, env, policy, seed)
+        saved = [] if tape is None else recorded(tape, everybody, env, choice.name, seed, order)
+        own = np.array([name == "" for name in order])
         played, agents = everybody.where(own[everybody["agent"]]), int(own.sum())
         found = {name: played.per_world(column, worlds, agents) for name, column in played.figures().items()}
         return _Played(played.per_world(game.score_of(played, statistic), worlds, agents), found, saved)
@@ -217,7 +247,7 @@ def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return rows
 
 
-def as_record(results: Sequence[Result], seed: int, players: Mapping[str, float] | None = None) -> dict[str, Any]:
+def as_record(results: Sequence[Result], seed: int, players: Mapping[str, Part] | None = None) -> dict[str, Any]:
     """Plain data for --json; every statistic is in it, and who played beside the policies, if anybody did."""
 
     def plain(found: Mean) -> dict[str, float]:
@@ -231,6 +261,7 @@ def as_record(results: Sequence[Result], seed: int, players: Mapping[str, float]
             {
                 "game": result.game,
                 "policy": result.policy,
+                **({"sha256": result.sha256} if result.sha256 else {}),
                 "episodes": result.episodes,
                 "score": plain(result.score),
                 "reward": plain(result.reward),

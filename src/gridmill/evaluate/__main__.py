@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gridmill.config import user_code
 from gridmill.evaluate import ReplayOptions, as_record, evaluate, run_of
 from gridmill.evaluate.others import write_baselines
 
@@ -22,8 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked.add_argument("--replay", type=Path, default=None)
     asked.add_argument("--replay-weights", action="store_true")
     asked.add_argument("--baselines", type=Path, default=None, help="make this file, if it is not there")
+    asked.add_argument("--code", action="append", default=[], help="code that the run may name")
     given = asked.parse_args(arguments)
     try:
+        user_code.take(given.code)
         kept = None if given.replay is None else ReplayOptions(given.replay, weights=given.replay_weights)
         result = evaluate(run_of(given.run), given.policy, given.episodes, given.seed, str(given.run), kept)
         if given.baselines is not None and not given.baselines.exists():

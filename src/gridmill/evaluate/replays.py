@@ -44,12 +44,15 @@ class Episode:
     reward: float  # the mean over all agents, to be met again
 
 
-def recorded(tape: replay.Recorder, played: Episodes, env: Env, policy: str, seed: int) -> list[Episode]:
-    """The episodes of a recorder's worlds."""
+def recorded(
+    tape: replay.Recorder, played: Episodes, env: Env, policy: str, seed: int, order: Sequence[str]
+) -> list[Episode]:
+    """The episodes of a recorder's worlds; `order` is who plays beside the policy, by agent."""
     length = played.per_world(played["length"], env.num_worlds, env.num_agents)
     reward = played.per_world(played["reward"], env.num_worlds, env.num_agents)
+    scripts = env.games[0].scripts() if any(order) else {}
     who = {"*": who_is(policy)} | {
-        str(agent): f"script:{name}" for agent, name in enumerate(env.player_of_agent) if name
+        str(agent): f"script:{name}" if name in scripts else "policy" for agent, name in enumerate(order) if name
     }
     return [
         Episode(env.games[0].seed_alone(seed, world), tape.actions(world, round(length[world])), who, reward[world])

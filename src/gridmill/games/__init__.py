@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from gridmill.config import did_you_mean, user_code
+from gridmill.config.text import clipped
 from gridmill.env.kind import GameConfig
 from gridmill.games.navigation import navigation_eval, navigation_eval_names
 
@@ -49,7 +50,7 @@ def maker(name: str) -> Maker:
     """The function that makes a game, by its name."""
     found = _SHIPPED.get(name)
     if found is None:
-        raise ValueError(f"unknown game `{name}`{did_you_mean(name, names())} - games: {', '.join(names())}")
+        raise ValueError(f"unknown game `{clipped(name)}`{did_you_mean(name, names())} - games: {', '.join(names())}")
     return found
 
 

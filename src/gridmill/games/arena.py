@@ -34,15 +34,15 @@ OFF = 100  # a laser cost nobody can pay: the limit is 50
 
 def arena(num_agents: int = 24, max_steps: int = 1000) -> Game:
     """Four quarters of machines and agents with lasers; only hearts pay, and an altar wants three batteries."""
-    if num_agents % 6 != 0 or num_agents < 6:
-        raise ValueError(f"num_agents: expected a multiple of 6, got {num_agents}")
+    if num_agents < 1 or (num_agents > 6 and num_agents % 6 != 0):
+        raise ValueError(f"num_agents: expected 1 to 6 or a multiple of 6, got {num_agents}")
     quarter = Scatter(
         height=QUARTER,
         width=QUARTER,
         border=0,
         objects={"wall": 10, "mine": 10, "generator": 5, "altar": 5, "lasery": 1, "armory": 1},
     )
-    rows, columns = _places(num_agents // 6)
+    rows, columns = _places(max(1, num_agents // 6))
     return Game(
         name="arena",
         num_agents=num_agents,

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import PlainSerializer, PlainValidator
 
 from gridmill.config import ConfigError, did_you_mean
+from gridmill.config.describe import Takes
 from gridmill.env.kind import GameConfig
 
 KINDS = {
@@ -45,4 +46,6 @@ def _game(value: Any) -> GameConfig:
 
 
 # A game of any kind as a field of a record.
-AnyGame = Annotated[GameConfig, PlainValidator(_game), PlainSerializer(GameConfig.tree)]
+AnyGame = Annotated[
+    GameConfig, PlainValidator(_game), PlainSerializer(GameConfig.tree), Takes("a name, FILE.py:function or JSON")
+]

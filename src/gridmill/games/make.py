@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import psutil
+
 from gridmill import games
+from gridmill.config import did_you_mean, memory, user_code
 from gridmill.config.schedule import Progress
 from gridmill.env import Env, GameConfig
 from gridmill.env.env import batch_options
+from gridmill.env.scripts import Part
 from gridmill.games.signal import SignalTerm
 
 if TYPE_CHECKING:
@@ -25,7 +30,7 @@ BEGINNING = Progress(0, 1, 0, 1)
 
 # What an editor shall know of the result: the two games that ship have an Env with more than every Env has.
 @overload
-def make(  # type: ignore[overload-overlap]
+def make(
     game: Literal["prospector"] | ProspectorConfig | Sequence[ProspectorConfig],
     num_worlds: int = ...,
     seed: int = ...,
@@ -39,7 +44,8 @@ def make(  # type: ignore[overload-overlap]
     validation: bool | None = ...,
     implementation: str = ...,
     teacher: str = ...,
-    players: Mapping[str, float] | None = ...,
+    players: Mapping[str, Part] | None = ...,
+    **sizes: Any,
 ) -> ProspectorBatchEnv: ...
 @overload
 def make(
@@ -56,7 +62,8 @@ def make(
     validation: bool | None = ...,
     implementation: str = ...,
     teacher: str = ...,
-    players: Mapping[str, float] | None = ...,
+    players: Mapping[str, Part] | None = ...,
+    **sizes: Any,
 ) -> GridEnv: ...
 @overload
 def make(
@@ -73,7 +80,8 @@ def make(
     validation: bool | None = ...,
     implementation: str = ...,
     teacher: str = ...,
-    players: Mapping[str, float] | None = ...,
+    players: Mapping[str, Part] | None = ...,
+    **sizes: Any,
 ) -> Env: ...
 def make(
     game: str | GameConfig | Sequence[str | GameConfig],
@@ -89,14 +97,17 @@ def make(
     validation: bool | None = None,
     implementation: str = "native",
     teacher: str = "",
-    players: Mapping[str, float] | None = None,
+    players: Mapping[str, Part] | None = None,
+    **sizes: Any,
 ) -> Any:
     """An environment of `num_worlds` worlds of one game, or of several games dealt out in turn.
 
+    Other keywords are sizes of a game by its name: make("arena", num_agents=12).
     `desync_episodes` shortens each world's first episode by a different amount, never below `min_first_episode`;
     by default that is the tick by which every reward that can pay could have paid with one of each building.
     `implementation` is native, or for games that have one the slow and obvious reference. `teacher` and `players` name
-    scripts of the game: what the teacher would do is in `env.teacher_actions`; players act in a share of the rows.
+    scripts of the game: what the teacher would do is in `env.teacher_actions`; players act in a share of the rows, or
+    for the agents or the team that they are given: {"arena": 0.25}, {"arena": (0, 1)}, {"arena": "red"}.
     `signal` are terms whose sum goes into `env.signal` in every step, beside the rewards and without a trace in them.
     """
     if not isinstance(game, str | GameConfig | Sequence):
@@ -104,7 +115,7 @@ def make(
     items = [game] if isinstance(game, str | GameConfig) else list(game)
     if not items:
         raise ValueError("game: expected a name, a Game or a list of them, got an empty list")
-    built = [games.build(item) if isinstance(item, str) else item for item in items]
+    built = [sized(item, sizes) if isinstance(item, str) or sizes else item for item in items]
     for item in built:
         if not isinstance(item, GameConfig):
             raise TypeError(f"game: expected a name or a Game, got {type(item).__name__}")
@@ -147,4 +158,36 @@ def make(
         raise ValueError(f"implementation: expected {' or '.join(known)} for {built[0].name}, got {implementation!r}")
     if implementation != "native" and (teacher or players):
         raise ValueError(f"teacher, players: scripts run in the core, implementation = {implementation!r} has none")
-    return built[0].env_class(implementation)(built, **options)
+    env_class = built[0].env_class(implementation)
+    _refuse_more_than_allowed(env_class, built, options)
+    return env_class(built, **options)
+
+
+def _refuse_more_than_allowed(env_class: type[Env], games: list[GameConfig], options: dict[str, Any]) -> None:
+    """The core compares with the machine's memory. Where this process may have less, a world is made and looked at."""
+    most, worlds = memory.limit(), options["num_worlds"]
+    if worlds == options["lanes"] or most == psutil.virtual_memory().total:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said when all of them are made
+        with env_class(games, **options | {"num_worlds": options["lanes"], "threads": 1}) as few:
+            masks = 0 if few.masks is None else few.masks.nbytes
+            size = few.bytes_per_world + (2 * few.obs.nbytes + masks) // few.num_worlds
+    if worlds * size > most:
+        said = f"{worlds} worlds x {size} bytes = {memory.mebibytes(worlds * size)}"
+        raise ValueError(f"not enough memory: {said}, {memory.limit_in_words()}; lower num_worlds")
+
+
+def sized(game: str | GameConfig, sizes: Mapping[str, Any]) -> GameConfig:
+    """A game by its name, with parameters of its function."""
+    if not isinstance(game, str):
+        raise TypeError(f"sizes {sorted(sizes)} need a game name, got a Game: build it with these sizes instead")
+    if user_code.is_own(game):
+        return games.build(game, **sizes)
+    parameters = signature(games.maker(game)).parameters
+    takes, open_ended = list(parameters), any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    for name in sizes:
+        if name not in takes and not open_ended:  # a game that takes any settings says itself which are wrong
+            hint = did_you_mean(name, [*takes, *signature(make).parameters])
+            raise TypeError(f"unknown argument `{name}`{hint} - sizes of {game}: {', '.join(takes) or 'none'}")
+    return games.build(game, **sizes)

@@ -98,9 +98,23 @@ class GridEnv(Env):
         """The tokens of one row of `obs` by name."""
         return [Token(*token) for token in self._batch.describe_row(row)]
 
-    def dense(self) -> npt.NDArray[np.uint8]:
-        """`obs` as a dense box [rows, channels, height, width]; `dense_channels` names the planes."""
-        return self._batch.dense()
+    @property
+    def dense_shape(self) -> tuple[int, int, int]:
+        """Of a row that `dense` writes: channels, height, width."""
+        return len(self.dense_channels), *self.window
+
+    def dense(
+        self, rows: npt.NDArray[np.uint8] | None = None, out: npt.NDArray[np.uint8] | None = None
+    ) -> npt.NDArray[np.uint8]:
+        """Rows of tokens (default: `obs`) as dense boxes [rows, channels, height, width], in `out` if it is given.
+
+        `dense_channels` names the planes: one for each feature with its values, and one for each tag with 0 or 1.
+        What lies nowhere fills its plane.
+        """
+        tokens = np.ascontiguousarray(self.obs if rows is None else rows)
+        found = np.empty((len(tokens), *self.dense_shape), np.uint8) if out is None else out
+        self._batch.dense(tokens, found)
+        return found
 
     def inspect(self, world: int = 0) -> dict[str, Any]:
         """One world by name: its clock and every object with place, tags, vibe and inventory."""

@@ -6,6 +6,7 @@ need when they are called: a game is plain data until somebody plays or explains
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,6 +15,8 @@ from pydantic import Field
 
 from gridmill._native import GridScript
 from gridmill.config import Frozen, FrozenDict
+from gridmill.config.text import count
+from gridmill.env.env import batch_options
 from gridmill.env.kind import GameConfig, MakePlayer
 from gridmill.env.scripts import ScriptPlayer
 from gridmill.grid.conditions import Amounts
@@ -68,6 +71,16 @@ class Game(GameConfig):
     def scripts(self) -> Mapping[str, MakePlayer]:
         return {name: partial(ScriptPlayer, GridScript, name) for name in GridScript.names(self.core_tree())}
 
+    def teams(self) -> list[str]:
+        """The collective of each agent at the start of an episode, or `group:1` where it has none."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what an env would warn of is said where one is made to be played
+            env = self.env_class()([self], **batch_options(num_worlds=1))
+        with env:
+            env.reset()
+            agents = sorted((t for t in env.inspect(0)["objects"] if t["agent"] is not None), key=lambda t: t["agent"])
+        return [agent.get("collective") or f"group:{agent['group']}" for agent in agents]
+
     def baselines(self) -> tuple[str, ...]:
         return ("random", *(f"script:{name}" for name in self.scripts()))
 
@@ -89,10 +102,16 @@ class Game(GameConfig):
         found = {f"{product.name}.get": product.ceiling.per_agent for product in said.products}
         return found | ({} if said.reward_ceiling is None else {"reward": said.reward_ceiling})
 
-    def brief(self, env: Any) -> list[str]:
+    def unforeseen(self) -> str:
+        """Events come before the next actions; what an action sets off may hang on chance."""
+        chances = sum(_chances(part.tree()) for part in (self.agent, *self.objects.values()))
+        found = [count(len(self.events), "event")] if self.events else []
+        return " and ".join(found + ([count(chances, "condition") + " of chance"] if chances else []))
+
+    def brief(self, env: Any, warnings: bool = True) -> list[str]:
         from gridmill.grid.analysis.explain_brief import brief
 
-        return brief(self, env)
+        return brief(self, env, warnings)
 
     def supply(self, stat: str) -> float:
         return self.converters.supply(stat.removesuffix(".get")) / self.num_agents
@@ -103,3 +122,11 @@ class Game(GameConfig):
         from gridmill.grid.analysis.converters import Converters
 
         return Converters.of(self)
+
+
+def _chances(tree: Any) -> int:
+    """How many conditions in plain data hang on chance, but for those that always or never hold."""
+    if isinstance(tree, dict):
+        drawn = tree.get("kind") == "chance" and 0 < tree["probability"] < 1
+        return drawn + sum(map(_chances, tree.values()))
+    return sum(map(_chances, tree)) if isinstance(tree, list) else 0

@@ -17,6 +17,7 @@ from pydantic import Field, computed_field, model_validator
 
 from gridmill.config import Config, ConfigError, did_you_mean, user_code
 from gridmill.config.schedule import Number, Progress
+from gridmill.config.text import clipped
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -79,10 +80,14 @@ class Loss(Config):
     """What all losses have. A subclass adds settings, and `__call__`."""
 
     weight: Number = 1.0
-    begin: float = Field(default=0.0, ge=0.0)  # agent steps after which it counts
-    until: float = Field(default=0.0, ge=0.0)  # and up to which; 0 = to the end of the run
+    """Weight of the loss in the sum."""
+    begin: float = Field(default=0.0, ge=0.0)
+    """Agent-steps after which it counts."""
+    until: float = Field(default=0.0, ge=0.0)
+    """Agent-steps up to which it counts; 0 = to the end of the run."""
 
     reads: ClassVar[tuple[str, ...]] = ()  # of the trainer's own columns: actions, log_probs, values, advantages, ...
+    reads_hidden: ClassVar[bool] = False  # `out.hidden`, which a network of your own may not give
 
     def needs(self) -> Mapping[str, Column]:
         """What the rollout must store beside the trainer's own columns."""
@@ -177,7 +182,7 @@ def read(losses: Any) -> Any:
         kind = str(data.get("kind", name))
         if not user_code.is_own(kind) and kind not in names():
             hint = did_you_mean(kind, names()) or f"; losses: {', '.join(names())}, or package.module:Class"
-            raise ConfigError(f"unknown loss `{kind}`{hint}", f"$.{name}")
+            raise ConfigError(f"unknown loss `{clipped(kind)}`{hint}", f"$.{name}")
         if not user_code.is_own(kind) and kind != name:
             raise ConfigError(f"expected `{kind}` as the name of a loss of this kind, got `{name}`", f"$.{name}")
         rest = {key: value for key, value in data.items() if key != "kind"}

@@ -28,9 +28,12 @@ class Clone(Loss):
     """The cross entropy with the teacher's actions."""
 
     weight: NotNegativeNumber = 1.0
-    lead: ShareNumber = 0.0  # share of the rows in which the teacher acts
-    replays: str = ""  # files to learn from in place of a teacher, such as replays/*.replay
-    who: tuple[str, ...] = ()  # of replays, whose steps: human, script, script:NAME, policy, random; none = everybody's
+    lead: ShareNumber = 0.0
+    """Share of the rows in which the teacher acts in the policy's place."""
+    replays: str = ""
+    """Files to learn from in place of a teacher, such as replays/*.replay."""
+    who: tuple[str, ...] = ()
+    """Of replays, whose steps: human, script, script:NAME, policy, random; none = everybody's."""
 
     def check(self, run: Run) -> None:
         if self.replays:

@@ -7,7 +7,7 @@ Segments are compared with themselves only, so neither the size of a minibatch n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from gridmill.config import ConfigError
 from gridmill.config.schedule import Count, NotNegativeNumber, PositiveNumber, Progress
@@ -26,9 +26,14 @@ class Contrastive(Loss):
     """The cross entropy of finding what comes later among all steps of a segment."""
 
     weight: NotNegativeNumber = 0.01
-    offset: Count = 4  # steps ahead
-    size: Count = 32  # of the space in which states are compared
+    offset: Count = 4
+    """How many ticks ahead the later state lies."""
+    size: Count = 32
+    """Dimensions of the space in which states are compared."""
     temperature: PositiveNumber = 0.1
+    """Divides the similarities; small = sharper."""
+
+    reads_hidden: ClassVar[bool] = True
 
     def check(self, run: Run) -> None:
         if self.offset >= run.trainer.bptt_horizon:

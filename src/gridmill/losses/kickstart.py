@@ -22,8 +22,10 @@ class Kickstart(Loss):
     """KL(teacher || policy), and half the squared distance of the values."""
 
     weight: NotNegativeNumber = 1.0
-    teacher: str = ""  # the folder of a run or of a checkpoint
-    value_weight: NotNegativeNumber = 0.5  # of the distance of the values, inside of the loss
+    teacher: str = ""
+    """The folder of the run or checkpoint that teaches."""
+    value_weight: NotNegativeNumber = 0.5
+    """Weight of the distance of the values, inside the loss."""
 
     def check(self, run: Run) -> None:
         if not self.teacher:

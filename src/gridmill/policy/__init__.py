@@ -5,9 +5,11 @@ Importing this package alone does not import torch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gridmill.config import user_code
 from gridmill.policy.config import PolicyConfig
 from gridmill.policy.spec import Layout, Spec
 
@@ -17,8 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["Layout", "PolicyConfig", "Spec", "load"]
 
 
-def load(path: str | Path) -> Player:
-    """A trained policy from a checkpoint, a run directory, or its checkpoints directory."""
+def load(path: str | Path, greedy: bool = False, temperature: float = 1.0, code: Sequence[str] = ()) -> Player:
+    """A trained policy from a checkpoint, a run's folder (`runs/x`, `runs/x@best`, `runs/x@12`) or its checkpoints/.
+
+    It draws its actions, from logits divided by `temperature`, or takes the likeliest ones (`greedy`). A network,
+    encoder or core of somebody's own is found only if its file or module is in `code`.
+    """
     from gridmill.policy.player import load as load_player
 
-    return load_player(Path(path))
+    user_code.take(code)
+    return load_player(Path(path), greedy, temperature)

@@ -18,12 +18,11 @@ import math
 import os
 import re
 import shutil
-import stat
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from errno import EIO
+from errno import EIO, ENOTDIR
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,8 +33,10 @@ from safetensors.torch import save as bytes_from_tensors
 from torch import Tensor
 
 from gridmill import __version__
-from gridmill.config import Config, ConfigError, flatten
-from gridmill.policy import onednn
+from gridmill.config import Config, ConfigError
+from gridmill.config.files import kind_of, open_plain
+from gridmill.policy import onednn, pin
+from gridmill.policy.which import split as which_of
 
 onednn.settle()
 
@@ -44,22 +45,6 @@ POLICY, TRAINER, RECORD, MANIFEST = "policy.safetensors", "trainer.safetensors",
 MOST_JSON = 2**26  # bytes of run.json or manifest.json; a run's record has some 50 kB
 NAME = re.compile(r"epoch-(\d{8,15})(\.old)?")
 BACK_OFF = (10.0, 60.0)  # seconds after the first and the second miss; the next one is the last
-
-# Settings that the saved tensors and worlds were made for, or that only the beginning of a run reads; everything
-# else may change at a resume.
-FIXED = (
-    "run",
-    "seed",
-    "policy",
-    "game",
-    "curriculum.sets",
-    "optimizer.kind",
-    "trainer.num_worlds",
-    "trainer.masks",
-    "trainer.desync_episodes",
-    "players",
-)
-UNSAID = {"run.policy.init_from": ""}  # what a record from before the setting existed means
 
 
 class CheckpointError(ValueError):
@@ -89,6 +74,7 @@ class Checkpoint:
     policy: dict[str, Tensor]
     trainer: dict[str, Tensor]
     record: dict[str, Any]
+    sha256: str = ""  # of the file of weights
 
 
 class FileEntry(Config):
@@ -144,7 +130,7 @@ def save(
     unfinished = folder / (final.name + ".tmp")
     _make_folder(folder)
     for stale in folder.glob("*.tmp"):
-        shutil.rmtree(stale, ignore_errors=True)
+        _discard(stale)
     try:
         os.mkdir(unfinished)
         manifest = Manifest(
@@ -160,7 +146,7 @@ def save(
         _sync_directory(unfinished)
         _put_in_place(unfinished, final)
     except OSError:
-        shutil.rmtree(unfinished, ignore_errors=True)  # a full disk needs the room
+        _discard(unfinished)  # a full disk needs the room
         raise
     _sync_directory(folder)
     with contextlib.suppress(OSError):  # it is saved; what cannot be removed now is tried next time
@@ -169,9 +155,21 @@ def save(
 
 
 def _make_folder(folder: Path) -> None:
+    """The folder itself: what is removed in it must be ours, and behind a link it may be anybody's."""
+    if kind_of(folder) == "a link":
+        raise NotADirectoryError(ENOTDIR, "expected a folder, got a link", str(folder))
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         _sync_directory(folder.parent)
+
+
+def _discard(path: Path) -> None:
+    """Away with what is not whole, if the disk lets it go; of a link only the link itself."""
+    if kind_of(path) == "a folder":
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def _tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
@@ -215,10 +213,10 @@ def _put_in_place(unfinished: Path, final: Path) -> None:
 
 def _remove(path: Path) -> None:
     """Out of sight with one rename first: half a checkpoint never bears a checkpoint's name."""
-    if path.exists():
+    if kind_of(path):
         gone = path.with_name(f"{path.name}.gone.tmp")
         os.rename(path, gone)
-        shutil.rmtree(gone)
+        _discard(gone)
 
 
 def _sweep(folder: Path, epoch: int, keep: int, in_use: Path | None) -> None:
@@ -266,11 +264,12 @@ def load_policy(path: Path) -> Checkpoint:
 def newest(folder: Path, load: Callable[[Path], Checkpoint] = load) -> tuple[Checkpoint, list[str]]:
     """The newest checkpoint that loads, and why newer ones do not; CheckpointError if there is none.
 
-    The folder is a run's, or its checkpoints/.
+    The folder is a run's, or its checkpoints/; with `@best` or `@EPOCH` behind it another one is meant (which.py).
     """
     skipped: list[str] = []
     for path in _candidates(folder):
         try:
+            _refuse_link(path)
             return load(path), skipped
         except CheckpointError as error:
             skipped.append(str(error))
@@ -278,7 +277,13 @@ def newest(folder: Path, load: Callable[[Path], Checkpoint] = load) -> tuple[Che
 
 
 def latest(path: Path, load: Callable[[Path], Checkpoint] = load) -> Checkpoint:
-    """The checkpoint at a path, or the newest under it that loads, with a warning for each newer one that does not."""
+    """The checkpoint at a path, or the newest under it that loads, with a warning for each newer one that does not.
+
+    With `#` and the first digits of a sha256 behind the path, the one with these weights.
+    """
+    path, digits = pin.split(str(path))
+    if digits:
+        return load(_pinned(path, digits))
     if (path / MANIFEST).exists():
         return load(path)
     found, skipped = newest(path, load)
@@ -287,25 +292,29 @@ def latest(path: Path, load: Callable[[Path], Checkpoint] = load) -> Checkpoint:
     return found
 
 
-def refuse_unusable(found: Checkpoint, own: Mapping[str, Tensor]) -> None:
-    """CheckpointError naming the first weight that is not finite, or not of the type that the network's own has.
-
-    Both would be taken in silence: a score comes out of any numbers.
-    """
-    for name, tensor in found.policy.items():
-        if name in own and tensor.dtype != own[name].dtype:
-            raise CheckpointError(f"{name}: expected {own[name].dtype}, got {tensor.dtype}", found.path / POLICY)
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise CheckpointError(f"{name}: expected finite numbers, got NaN or infinity", found.path / POLICY)
+def _pinned(path: Path, digits: str) -> Path:
+    """The newest checkpoint with these weights; their hash is compared again when they are read."""
+    seen: list[str] = []
+    for candidate in [path] if (path / MANIFEST).exists() else _candidates(path):
+        with contextlib.suppress(CheckpointError):
+            seen.append(_manifest(candidate).policy.sha256)
+            if seen[-1].startswith(digits):
+                return candidate
+    there = ", ".join(one[: pin.SHOWN] for one in seen[:5]) or "none"
+    raise CheckpointError(f"expected weights with the sha256 {digits[: pin.SHOWN]}, got {there}", path)
 
 
 def find(path: Path) -> Path:
-    """The checkpoint meant by a checkpoint's directory, a run's, or its checkpoints/: there, the newest whole one."""
+    """The checkpoint meant by a checkpoint's directory, a run's, or its checkpoints/: there, the newest whole one.
+
+    With `@best` or `@EPOCH` behind a run's it is another one (which.py).
+    """
     if (path / MANIFEST).exists():
         return path
     reasons: list[str] = []
     for candidate in _candidates(path):
         try:
+            _refuse_link(candidate)
             _manifest(candidate)
             return candidate
         except CheckpointError as error:
@@ -313,15 +322,45 @@ def find(path: Path) -> Path:
     raise CheckpointError("no checkpoint is whole: " + "; ".join(reasons), path)
 
 
-def _candidates(folder: Path) -> list[Path]:
+def _candidates(text: Path) -> list[Path]:
+    """Of a run's folder, or its checkpoints/, those that may be meant; the first that loads is taken."""
+    folder, which = which_of(text)
+    inside = folder / "checkpoints"
     try:
-        inside = folder / "checkpoints"
-        found = _listed(inside if inside.is_dir() else folder)
+        linked = kind_of(inside) == "a link"
+        found = [] if linked else _listed(inside if inside.is_dir() else folder)
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"expected a checkpoint or a run's folder, got {_reason(error)}", folder) from None
+        raise CheckpointError(f"expected a checkpoint or a run's folder, got {_reason(error)}", text) from None
+    if linked:
+        raise CheckpointError("expected a folder, got a link", inside)
     if not found:
         raise CheckpointError("expected directories named epoch-00000000, got none", folder)
+    if which == "best":
+        return _by_score(found, folder)
+    if which != "last":
+        found = [path for path in found if _epoch_of(path) == int(which)]
+        if not found:
+            raise CheckpointError(f"expected a checkpoint of epoch {which}, got none", folder)
     return found
+
+
+def _refuse_link(path: Path) -> None:
+    """Of what lies in a run's folder; the folder itself may be called by a link."""
+    if kind_of(path) == "a link":
+        raise CheckpointError("expected a folder, got a link", path)
+
+
+def _by_score(paths: list[Path], folder: Path) -> list[Path]:
+    """Those with a score, the best first; of equal ones the newest."""
+    scores: dict[Path, float] = {}
+    for path in paths:
+        with contextlib.suppress(CheckpointError):
+            score = _manifest(path).score
+            if score is not None:
+                scores[path] = score
+    if not scores:
+        raise CheckpointError("expected a checkpoint with a score, got none (no episode had ended); use @last", folder)
+    return sorted(scores, key=lambda path: (-scores[path], -_epoch_of(path)))
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -341,7 +380,7 @@ def _load(path: Path, with_trainer: bool) -> Checkpoint:
     record = _json(_content(path / RECORD, manifest.record), path / RECORD)
     policy = _tensors(path / POLICY, manifest.policy)
     trainer = _tensors(path / TRAINER, manifest.trainer) if with_trainer else {}
-    return Checkpoint(path, manifest.epoch, policy, trainer, record)
+    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.policy.sha256)
 
 
 def _manifest(path: Path) -> Manifest:
@@ -366,21 +405,22 @@ def _manifest(path: Path) -> Manifest:
 
 
 def _size(file: Path, most: int | None = None) -> int:
-    """Of a plain file; a pipe or a device would never end."""
+    """Of a plain file; a link would lead elsewhere, a pipe or a device would never end."""
     try:
-        status = os.stat(file)
+        kind = kind_of(file)
+        size = os.lstat(file).st_size
     except (OSError, ValueError) as error:
         raise CheckpointError(f"expected a file, got {_reason(error)}", file) from None
-    if not stat.S_ISREG(status.st_mode):
-        raise CheckpointError("expected a plain file, got something else", file)
-    if most is not None and status.st_size > most:
-        raise CheckpointError(f"expected at most {most} bytes, got {status.st_size}", file)
-    return status.st_size
+    if kind != "a plain file":
+        raise CheckpointError(f"expected a plain file, got {kind}", file)
+    if most is not None and size > most:
+        raise CheckpointError(f"expected at most {most} bytes, got {size}", file)
+    return size
 
 
 def _read(file: Path, size: int) -> bytes:
     try:
-        with open(file, "rb") as stream:
+        with os.fdopen(open_plain(file), "rb") as stream:
             data = stream.read(size)
     except (OSError, MemoryError) as error:
         raise CheckpointError(f"expected {size} readable bytes, got {_reason(error)}", file) from None
@@ -418,31 +458,6 @@ def _tensors(file: Path, entry: FileEntry) -> dict[str, Tensor]:
         return tensors_from_bytes(data)
     except Exception as error:  # whatever a parser of foreign bytes trips over, the file is what is wrong
         raise CheckpointError(f"expected safetensors, got {type(error).__name__}: {error!s:.200}", file) from None
-
-
-def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> None:
-    """CheckpointError naming each field in which a saved record and the run that wants to go on from it differ.
-
-    Compared are record["spec"] with the environment's, and of record["run"] the settings in FIXED.
-    """
-    saved = UNSAID | flatten({**record, "run": run.upgraded(record.get("run"))})
-    wanted = flatten({"run": run.tree(), "spec": spec.tree()})
-    fixed = ("spec", *(f"run.{name}" for name in FIXED))
-    paths = [path for path in {**saved, **wanted} if any(f"{path}.".startswith(f"{part}.") for part in fixed)]
-    absent: dict[str, Any] = {}  # and so is what has no parts
-    differing = [path for path in paths if saved.get(path, absent) != wanted.get(path, absent)]
-    if differing:
-        shown = [f"{path} was {_show(saved, path)}, is {_show(wanted, path)}" for path in differing[:10]]
-        more = f"; and {len(differing) - 10} more" if len(differing) > 10 else ""
-        raise CheckpointError(
-            f"expected the settings it was saved with, got others: {'; '.join(shown)}{more}; resume without them, "
-            "or start a new run",
-            Path(RECORD),
-        )
-
-
-def _show(flat: Mapping[str, Any], path: str) -> str:
-    return f"{flat[path]!r:.60}" if path in flat else "absent"
 
 
 # ---- saving while training

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import AfterValidator, Field
 
 from gridmill.config import Config, ConfigError, did_you_mean, user_code
+from gridmill.config.describe import Takes
 
 FOLDER = Path(__file__).parent
 
@@ -18,25 +19,54 @@ def _one_of(folder: str, *more: str) -> Any:
 
     def check(name: str) -> str:
         known = [*more, *user_code.names(FOLDER / folder)]
-        if name in known or user_code.is_own(name):
-            return user_code.settled(name)
+        if name in known:
+            return name
+        if user_code.is_own(name):
+            try:
+                return user_code.settled(name)
+            except user_code.CodeNeeded as error:
+                raise ConfigError(str(error)) from None
         hint = did_you_mean(name, known)
         raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
 
     return AfterValidator(check)
 
 
+def _own(name: str) -> str:
+    if name and not user_code.is_own(name):
+        raise ConfigError(f"expected FILE.py:Class or package.module:Class, got {name!r}")
+    try:
+        return user_code.settled(name)
+    except user_code.CodeNeeded as error:
+        raise ConfigError(str(error)) from error
+
+
+def _listed(folder: str, *more: str) -> Takes:
+    known = (*more, *user_code.names(FOLDER / folder))
+    return Takes(", ".join([*known, "FILE.py:Class"]), known)
+
+
 class PolicyConfig(Config):
     """The network: encoder -> core -> actor and critic. Sizes of inputs and outputs come from the environment."""
 
-    encoder: Annotated[str, _one_of("encoders", "auto")] = "auto"  # auto: bag for tokens, mlp for vectors
-    core: Annotated[str, _one_of("cores")] = "scan"
+    network: Annotated[str, AfterValidator(_own), Takes("FILE.py:Class", ())] = ""
+    """A whole network of your own in the place of all that follows; `policy=FILE.py:Class` for short."""
+    encoder: Annotated[str, _one_of("encoders", "auto"), _listed("encoders", "auto")] = "auto"
+    """What reads the observation; auto = bag for tokens, mlp for vectors."""
+    core: Annotated[str, _one_of("cores"), _listed("cores")] = "scan"
+    """What remembers: recurrent, or none."""
     hidden: Annotated[int, Field(ge=16, le=4096, multiple_of=16)] = 128
-    layers: Annotated[int, Field(ge=0, le=8)] = 1  # dense layers after the encoder's first
-    latents: Annotated[int, Field(ge=1, le=64)] = 8  # of the encoder `attend`
-    heads: Annotated[int, Field(ge=1, le=64)] = 4  # of the encoder `attend`
-    actor_gain: Annotated[float, Field(gt=0.0, le=1e12)] = 0.01  # of the initial weights
-    init_from: str = ""  # a run or checkpoint whose weights a new run begins with; words of another game match by name
+    """Width of the network."""
+    layers: Annotated[int, Field(ge=0, le=8)] = 1
+    """Dense layers after the encoder's first."""
+    latents: Annotated[int, Field(ge=1, le=64)] = 8
+    """Latent vectors of the encoder `attend`."""
+    heads: Annotated[int, Field(ge=1, le=64)] = 4
+    """Heads of the encoder `attend`."""
+    actor_gain: Annotated[float, Field(gt=0.0, le=1e12)] = 0.01
+    """Scale of the actor's initial weights; small = first actions are nearly uniform."""
+    init_from: str = ""
+    """A run or checkpoint whose weights a new run begins with; words of another game match by name."""
 
     renamed: ClassVar[Mapping[str, str]] = {"start": "init_from"}
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 import torch
@@ -13,8 +16,23 @@ from gridmill.policy.layers import Dense
 RELU = math.sqrt(2.0)  # gain before a ReLU
 
 
+_left_out: ContextVar[bool] = ContextVar("left_out", default=False)
+
+
+@contextmanager
+def left_out() -> Iterator[None]:
+    """While networks are made whose weights come from a file: theirs are zero, and nothing is drawn for them."""
+    token = _left_out.set(True)
+    try:
+        yield
+    finally:
+        _left_out.reset(token)
+
+
 def orthogonal(shape: tuple[int, ...], gain: float, rng: np.random.Generator) -> Tensor:
     """A matrix with orthogonal rows or columns; further dimensions (of convolutions) count as columns."""
+    if _left_out.get():
+        return torch.zeros(shape)
     rows, columns = shape[0], math.prod(shape[1:])
     drawn = rng.standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(drawn)
@@ -43,4 +61,6 @@ def convolution(inputs: int, outputs: int, size: int, stride: int, rng: np.rando
 
 def table(rows: int, columns: int, scale: float, rng: np.random.Generator) -> nn.Parameter:
     """An embedding table of normal numbers."""
+    if _left_out.get():
+        return nn.Parameter(torch.zeros(rows, columns))
     return nn.Parameter(torch.from_numpy((scale * rng.standard_normal((rows, columns))).astype(np.float32)))

@@ -1,7 +1,8 @@
-"""Policy: encoder -> dense layers -> core -> actor and critic, built from settings and a spec.
+"""Policy: encoder -> dense layers -> core -> actor and critic, made from settings and a spec.
 
 One forward serves acting (T = 1) and learning (T = a segment), so the two cannot disagree. The policy knows no trainer;
-`Player` (player.py) is the same network behind NumPy arrays.
+`Player` (player.py) is the same network behind NumPy arrays. A whole network of the user's own is in own_network.py;
+`build` in build.py makes the one or the other.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from gridmill.policy.config import PolicyConfig, Size
 from gridmill.policy.cores import core_for
-from gridmill.policy.encoders import encoder_for
+from gridmill.policy.encoders import encoder_for, name_for
 from gridmill.policy.initial import RELU, dense
 from gridmill.policy.kernels import Tokens
 from gridmill.policy.layers import Heads
@@ -37,6 +38,8 @@ class Output(NamedTuple):
 class Policy(nn.Module):
     """A network for one spec."""
 
+    gives_hidden = True  # whether Output.hidden is what the heads see
+
     def __init__(self, config: PolicyConfig, spec: Spec, seed: int = 0) -> None:
         super().__init__()
         self.config, self.spec = config, spec
@@ -45,7 +48,6 @@ class Policy(nn.Module):
         with torch.random.fork_rng(devices=[]):  # parts of the user's own may draw from torch: a seed gives the same
             torch.manual_seed(seed)
             self._make(rng)
-        self.heads = Heads(self.actor, self.critic)
         self.place(torch.device("cpu"))
 
     def _make(self, rng: np.random.Generator) -> None:
@@ -56,6 +58,12 @@ class Policy(nn.Module):
         self.core = core_for(config.core)(config.hidden, rng)
         self.actor = dense(config.hidden, len(spec.actions), config.actor_gain, rng)
         self.critic = dense(config.hidden, 1, 1.0, rng)
+        self.heads = Heads(self.actor, self.critic)
+
+    def __repr__(self) -> str:
+        config, count = self.config, sum(parameter.numel() for parameter in self.parameters())
+        parts = f"{name_for(config, self.spec)} -> {config.core}, hidden {config.hidden}, layers {config.layers}"
+        return f"<Policy {parts}: {count:,} parameters, {len(self.spec.actions)} actions>"
 
     @property
     def state_size(self) -> int:

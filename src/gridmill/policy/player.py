@@ -1,11 +1,13 @@
 """Player: a trained policy behind NumPy arrays, loaded from a checkpoint: act(obs, state, masks) -> actions, state.
 
-It reads the checkpoint's own words: in an environment with other features, tags or actions, what both know is matched
-by name, unknown features are not looked at and unknown actions never chosen.
+Actions are drawn from its distribution, at a temperature, or are the likeliest ones (`greedy`); `think` gives logits
+and values. It reads the checkpoint's own words: in an environment with other features, tags or actions, what both know
+is matched by name, unknown features are not looked at and unknown actions never chosen.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.env import Env
-from gridmill.policy import checkpoint, portable
-from gridmill.policy.config import PolicyConfig
+from gridmill.policy import checkpoint, portable, record
 from gridmill.policy.kernels import native
 from gridmill.policy.network import FORBIDDEN, Policy
 from gridmill.policy.spec import Spec
@@ -45,12 +46,23 @@ class Thought(NamedTuple):
 class Player:
     """Plays rows of an environment. `masks` says whether it was trained with masks and wants them."""
 
-    def __init__(self, policy: Policy, masks: bool) -> None:
+    def __init__(
+        self, policy: Policy, masks: bool, greedy: bool = False, temperature: float = 1.0, sha256: str = ""
+    ) -> None:
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"temperature: expected a positive number, got {temperature!r}")
         self.policy, self.masks, self.seed = policy, masks, 0
+        self.greedy, self.temperature = greedy, float(temperature)
+        self.path: Path | None = None  # of the checkpoint
+        self.sha256 = sha256  # of the file that its weights came from
         self._actions: list[int] | None = None  # where the environment's actions are among the policy's; -1 = nowhere
         self.step = 0
         self.gamma: float | None = None  # what its values are discounted by
         self.reward_scale: float | None = None  # and what the rewards in them were divided by; None = unknown
+
+    def __repr__(self) -> str:
+        how = "greedy" if self.greedy else "sampled" if self.temperature == 1 else f"temperature {self.temperature:g}"
+        return f"<Player {self.path or 'without a checkpoint'}: {how}, {self.policy!r}>"
 
     def as_record(self) -> tuple[dict[str, Any], bytes]:
         """All that it takes to have it again as plain data, and its weights; `of_record` is the way back."""
@@ -68,7 +80,7 @@ class Player:
         self.seed, self.step = seed, 0
 
     @torch.inference_mode()
-    def think(self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None) -> Thought:
+    def think(self, obs: NDArray[Any], state: State | None = None, masks: NDArray[Any] | None = None) -> Thought:
         """What the policy makes of some rows, for the environment's actions; state None begins anew."""
         rows = len(obs)
         before = torch.zeros(rows, self.policy.state_size) if state is None else torch.from_numpy(state)
@@ -85,16 +97,22 @@ class Player:
         return Thought(logits, allowed, out.values[0], out.state.numpy())
 
     def choose(self, thought: Thought, step: int, first_row: int = 0) -> NDArray[np.int32]:
-        """Actions drawn from it; what is drawn depends on the seed, the step and the row."""
+        """Actions drawn from it, or the likeliest ones; what is drawn depends on the seed, the step and the row."""
         rows = len(thought.logits)
+        if self.greedy:
+            logits = thought.logits.numpy()
+            allowed = logits if thought.allowed is None else np.where(thought.allowed != 0, logits, -np.inf)
+            likeliest: NDArray[np.int32] = allowed.argmax(-1).astype(np.int32)
+            return likeliest
+        logits = thought.logits.numpy() if self.temperature == 1 else (thought.logits / self.temperature).numpy()
         actions, log_probs = np.zeros(rows, np.int32), np.zeros(rows, np.float32)
-        native.sample_actions(thought.logits.numpy(), thought.allowed, self.seed, step, first_row, actions, log_probs)
+        native.sample_actions(logits, thought.allowed, self.seed, step, first_row, actions, log_probs)
         return actions
 
     def act(
-        self, obs: NDArray[Any], state: State | None, masks: NDArray[Any] | None = None, first_row: int = 0
-    ) -> tuple[Any, State]:
-        """Actions int32 [rows] drawn from the policy, and the state for the next call; state None begins anew.
+        self, obs: NDArray[Any], state: State | None = None, masks: NDArray[Any] | None = None, first_row: int = 0
+    ) -> tuple[NDArray[np.int32], State]:
+        """Actions int32 [rows], and the state for the next call; state None begins anew.
 
         `first_row` is that of these among all that one seed draws for.
         """
@@ -110,23 +128,21 @@ class Player:
         return state
 
 
-def load(path: Path) -> Player:
+def load(path: Path, greedy: bool = False, temperature: float = 1.0) -> Player:
     """The newest policy under a path, ready for the game it was trained on; `bind` makes it ready for another."""
     found = checkpoint.latest(path, checkpoint.load_policy)
-    run = found.record["run"]
-    policy = Policy(PolicyConfig.load(PolicyConfig.upgraded(run["policy"])), Spec.load(found.record["spec"]))
-    checkpoint.refuse_unusable(found, policy.state_dict())
-    policy.load_state_dict(found.policy)
+    policy, saved = record.network(found)
     policy.freeze(True)
-    player = Player(policy, bool(run["trainer"]["masks"]))
-    player.gamma, player.reward_scale = portable.meaning(found.path, run)
+    player = Player(policy, saved.run.trainer.masks, greedy, temperature, found.sha256)
+    player.path = found.path
+    player.gamma, player.reward_scale = portable.meaning(found.path, saved.run.trainer)
     return player
 
 
-def of_record(record: Mapping[str, Any], tensors: Sequence[tuple[str, tuple[int, ...]]], data: bytes) -> Player:
+def of_record(tree: Mapping[str, Any], tensors: Sequence[tuple[str, tuple[int, ...]]], data: bytes) -> Player:
     """The player of plain data that `Player.as_record` gave; ValueError if it is none."""
-    player = Player(portable.from_record(record["config"], record["spec"], tensors, data), bool(record["masks"]))
-    player.gamma, player.reward_scale = record["gamma"], record["reward_scale"]
+    player = Player(portable.from_record(tree["config"], tree["spec"], tensors, data), bool(tree["masks"]))
+    player.gamma, player.reward_scale = tree["gamma"], tree["reward_scale"]
     return player
 
 

@@ -18,14 +18,17 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from gridmill.config import user_code
-from gridmill.policy import checkpoint
+from gridmill.config.files import kind_of
+from gridmill.policy import checkpoint, initial
 from gridmill.policy.config import PolicyConfig
 from gridmill.policy.network import Policy
+from gridmill.policy.record import SavedTrainer, refuse_large
 from gridmill.policy.spec import Spec
 
-MOST_WORDS = 4096  # features, tags, vibes, actions
-MOST_WINDOW = 16  # a place has four bits for each side
-MOST_NUMBERS = 1 << 24  # of an observation
+
+def settings_of(config: PolicyConfig) -> dict[str, Any]:
+    """Settings as a page reads them: it has no networks of people's own, and no word for them."""
+    return {name: value for name, value in config.tree().items() if name != "network"}
 
 
 def as_record(policy: Policy) -> tuple[dict[str, Any], bytes]:
@@ -34,7 +37,7 @@ def as_record(policy: Policy) -> tuple[dict[str, Any], bytes]:
     data = b"".join(tensor.numpy().astype("<f4").tobytes() for tensor in tensors.values())
     return {
         "hash": hashlib.sha256(data).hexdigest(),
-        "config": policy.config.tree(),
+        "config": settings_of(policy.config),
         "spec": policy.spec.tree(),
         "tensors": [[name, list(tensor.shape)] for name, tensor in tensors.items()],
     }, data
@@ -44,15 +47,15 @@ def from_record(
     config: Mapping[str, Any], spec: Mapping[str, Any], tensors: Sequence[tuple[str, tuple[int, ...]]], data: bytes
 ) -> Policy:
     """The policy of a record; ValueError if it is none, or one that wants code of its own."""
-    for part in ("encoder", "core"):
-        if user_code.is_own(str(config.get(part, ""))):
-            raise ValueError(f"policy: a file may not name code of its own, got {str(config[part])[:60]!r}")
+    for text in user_code.named_in({"policy": dict(config)}):
+        raise ValueError(f"policy: a file may not name code of its own, got {text[:60]!r}")
     settings, words = PolicyConfig.load(dict(config) | {"init_from": ""}), Spec.load(dict(spec))
-    _refuse_large(words)
+    refuse_large(words)
     wanted = Policy.size(settings, words).parameters
     if 4 * wanted != len(data):
         raise ValueError(f"policy: expected {wanted} weights for its settings, got {len(data) // 4}")
-    policy = Policy(settings, words)
+    with initial.left_out():
+        policy = Policy(settings, words)
     own = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
     if own != dict(tensors):
         raise ValueError("policy: expected the tensors of its settings, got others")
@@ -72,31 +75,24 @@ def _split(tensors: Sequence[tuple[str, tuple[int, ...]]], data: bytes) -> dict[
     return found
 
 
-def _refuse_large(spec: Spec) -> None:
-    words = max(len(spec.actions), len(spec.features), len(spec.tags), len(spec.vibes), len(spec.normalizers))
-    sizes = (max(spec.window) <= MOST_WINDOW, words <= MOST_WORDS, max(spec.obs_size, spec.num_tokens) <= MOST_NUMBERS)
-    tops = all(0 <= top <= MOST_NUMBERS for top in spec.normalizers)
-    if not all(sizes) or not tops or min(*spec.window, spec.obs_size, spec.num_tokens) < 0:
-        raise ValueError("policy: expected the words of a game, got more than any game has")
-
-
 # ---- what values mean
 
 
-def meaning(path: Path, run: Mapping[str, Any]) -> tuple[float | None, float | None]:
+def meaning(path: Path, trainer: SavedTrainer) -> tuple[float | None, float | None]:
     """The discount of a checkpoint's values, and what the rewards in them were divided by; None where unknown."""
-    trainer = run.get("trainer", {})
-    gamma = trainer.get("gamma")
-    gamma = float(gamma) if isinstance(gamma, int | float) else None
-    if trainer.get("signal") or trainer.get("reward") not in ("raw", "scaled"):
+    gamma = float(trainer.gamma) if isinstance(trainer.gamma, int | float) else None
+    if trainer.signal or trainer.reward not in ("raw", "scaled"):
         return gamma, None
-    if trainer["reward"] == "raw":
+    if trainer.reward == "raw":
         return gamma, 1.0
     try:
+        if kind_of(path / checkpoint.TRAINER) != "a plain file":
+            return gamma, None
         with safe_open(path / checkpoint.TRAINER, framework="pt") as file:
-            return gamma, deviation(file.get_tensor("reward.sums"))
-    except (OSError, SafetensorError):
+            scale = deviation(file.get_tensor("reward.sums"))
+    except (OSError, ValueError, ArithmeticError, SafetensorError):  # nobody has checked what is in it
         return gamma, None
+    return gamma, scale if math.isfinite(scale) else None
 
 
 def deviation(sums: Tensor) -> float:

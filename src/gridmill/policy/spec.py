@@ -11,8 +11,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
-from gridmill.config import Config
+from gridmill.config import Config, ConfigError
 from gridmill.env.env import Env
 from gridmill.env.tokens import GLOBAL_LOCATION
 
@@ -32,6 +33,14 @@ class Spec(Config):
     normalizers: tuple[float, ...] = ()
     tags: tuple[str, ...] = ()
     vibes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_words(self) -> Spec:
+        if len(self.normalizers) != len(self.features):
+            raise ConfigError(f"expected {len(self.features)} of them, got {len(self.normalizers)}", "$.normalizers")
+        if self.kind == "tokens" and "tag" in self.features and not self.tags:
+            raise ConfigError("expected the names of tags, got none", "$.tags")
+        return self
 
     @staticmethod
     def of(env: Env) -> Spec:

@@ -21,11 +21,14 @@ Index = NDArray[np.int64]  # for each of ours the number of theirs, -1 where the
 
 def transfer(policy: Policy, theirs: dict[str, Tensor], config: PolicyConfig, spec: Spec) -> str:
     """Take over what has a name in both; one line about what has. ValueError if the networks are not alike."""
-    _refuse_other_observations(policy, spec)
+    if not policy.config.network:
+        _refuse_other_observations(policy, spec)
     refuse_unlike(policy.config, config, spec)
     known = _known(policy, spec)
     with torch.no_grad():
         for name, own in policy.named_parameters():
+            if name not in theirs:
+                raise ValueError(f"{name}: expected weights of this name, got none")
             other = theirs[name]
             if name not in known:
                 if own.shape != other.shape:
@@ -41,9 +44,11 @@ def transfer(policy: Policy, theirs: dict[str, Tensor], config: PolicyConfig, sp
 
 def refuse_unlike(own: PolicyConfig, other: PolicyConfig, spec: Spec) -> None:
     """ValueError naming the first setting in which two networks have not the same shape; `spec` is the other's."""
-    names = {"encoder": (name_for(own, spec), name_for(other, spec))}
-    for name in ("core", "hidden", "layers", *encoder_for(other, spec).shaped_by):
-        names[name] = getattr(own, name), getattr(other, name)
+    names = {"network": (own.network, other.network)}
+    if not own.network and not other.network:
+        names["encoder"] = name_for(own, spec), name_for(other, spec)
+        for name in ("core", "hidden", "layers", *encoder_for(other, spec).shaped_by):
+            names[name] = getattr(own, name), getattr(other, name)
     for name, (ours, theirs) in names.items():
         if ours != theirs:
             raise ValueError(f"expected policy.{name} = {theirs!r} as in the weights to begin with, got {ours!r}")
@@ -58,6 +63,11 @@ def _refuse_other_observations(policy: Policy, spec: Spec) -> None:
 
 def _known(policy: Policy, other: Spec) -> dict[str, tuple[int, Index]]:
     """By parameter: the axis whose numbers have names, and whose numbers there they are."""
+    if policy.config.network:  # it has no words that could be matched by name
+        policy.read(other)
+        if policy.spec.actions != other.actions:
+            raise ValueError("expected weights for the same actions with a network of your own, got others")
+        return {}
     own = policy.spec
     actions = _index(own.actions, other.actions)
     found = {"actor.weight": (0, actions), "actor.bias": (0, actions)}

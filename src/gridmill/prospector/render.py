@@ -1,6 +1,6 @@
 """Pictures of one belt for people: sectors and links, the ship, its tanks, cargo and market; as text and as RGB.
 
-Drawn from `Env.inspect`, so also what the ship has not seen. The same state gives the same bytes.
+Drawn from what `inspect` gives of a world, so also what the ship has not seen. The same state gives the same bytes.
 """
 
 from __future__ import annotations
@@ -39,9 +39,14 @@ Links = tuple[tuple[int, int, int], ...]
 
 
 def ascii(env: ProspectorBatchEnv, world: int = 0) -> str:
+    """A world of a batch in a few lines."""
+    config: Any = env.games[0]
+    return ascii_of(env.inspect(world), config, world)
+
+
+def ascii_of(view: Mapping[str, Any], config: ProspectorConfig, world: int = 0) -> str:
     """A belt in a few lines: where the ship is, what leads where, tanks, cargo and prices."""
-    view = env.inspect(world)
-    ship, config = view["ship"], env.games[0]
+    ship = view["ship"]
     here = ship["sector"]
     ways = [f"{to} ({view['sectors'][to]['kind']}, {time} ticks)" for start, to, time in view["links"] if start == here]
     sector = view["sectors"][here]
@@ -53,7 +58,7 @@ def ascii(env: ProspectorBatchEnv, world: int = 0) -> str:
         *(f"{name:>13} {_bar(ship[name] / most)} {ship[name]:.0f}" for name, most in TANKS.items()),
     ]
     for name in COMMODITIES:
-        price, base = view["price"][name], getattr(config.commodities, name).base  # type: ignore[attr-defined]
+        price, base = view["price"][name], getattr(config.commodities, name).base
         lines.append(
             f"{name:>13} {_bar(view['cargo'][name] / HOLD)} {view['cargo'][name]:5.1f} at {price:.0f} ({base:.0f})"
         )
@@ -61,17 +66,21 @@ def ascii(env: ProspectorBatchEnv, world: int = 0) -> str:
 
 
 def rgb(env: ProspectorBatchEnv, world: int = 0, scale: int = 8, legend: bool = True) -> Picture:
+    """A world of a batch as a picture."""
+    config: Any = env.games[0]
+    return rgb_of(env.inspect(world), config, scale, legend)
+
+
+def rgb_of(view: Mapping[str, Any], config: ProspectorConfig, scale: int = 8, legend: bool = True) -> Picture:
     """A belt as an RGB array of 64 x 44 times `scale` pixels, and 34 more to the right for the ship and the market."""
     if not 1 <= scale <= 256:
         raise ValueError(f"scale must be 1 to 256 pixels per unit, got {scale}")
     height, map_width = 44 * scale, 64 * scale
     width = map_width + (34 * scale if legend else 0)
     refuse_huge(height, width, scale)
-    view = env.inspect(world)
     canvas = Canvas(height, width, GROUND)
     _draw_belt(canvas, view, map_width, scale)
     if legend:
-        config: Any = env.games[0]
         _draw_panel(canvas, view, config, map_width, scale)
     return canvas.pixels
 

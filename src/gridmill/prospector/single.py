@@ -15,6 +15,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gridmill import _native
+from gridmill.env.picture import RENDER_FPS, RENDER_MODES
+from gridmill.prospector import render
 from gridmill.prospector.actions import NUM_ACTIONS, OBS_SIZE
 from gridmill.prospector.config import ProspectorConfig
 from gridmill.prospector.reference.views import info as reference_info
@@ -33,7 +35,7 @@ class _Native:
         self._world = _native.LoneProspector(config.core_tree())
         self._world.reset(seed)
         self.reset, self.step = self._world.reset, self._world.step
-        self.info = self._world.info
+        self.info, self.inspect = self._world.info, self._world.inspect
 
     def obs(self) -> Obs:
         return np.asarray(self._world.obs())
@@ -65,6 +67,9 @@ class _Reference:
     def info(self) -> dict[str, Any]:
         return reference_info(self._world)
 
+    def inspect(self) -> dict[str, Any]:
+        raise NotImplementedError("only native worlds are drawn")
+
     def rng_state(self) -> int:
         return self._world.rng.state
 
@@ -77,7 +82,7 @@ class ProspectorEnv(gymnasium.Env[Obs, np.int64]):
     action: what is not in 0..68 counts as an invalid hold. With masks=True info has "action_mask", int8 [69].
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
 
     def __init__(
         self,
@@ -85,11 +90,19 @@ class ProspectorEnv(gymnasium.Env[Obs, np.int64]):
         seed: int | None = None,
         impl: Literal["native", "reference", "auto"] = "auto",
         masks: bool = False,
+        render_mode: str | None = None,
     ) -> None:
         if impl not in IMPLEMENTATIONS:
             raise ValueError(f"impl: expected one of {', '.join(IMPLEMENTATIONS)}, got {impl!r}")
         if config is not None and not isinstance(config, ProspectorConfig):
             raise TypeError(f"config: expected a ProspectorConfig, got {type(config).__name__}")
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise ValueError(f"render_mode must be None or one of {list(RENDER_MODES)}, got {render_mode!r}")
+        if render_mode is not None and impl == "reference":
+            raise ValueError(
+                f"render_mode must be None with impl='reference', which has no picture, got {render_mode!r}"
+            )
+        self.render_mode = render_mode
         self.config = ProspectorConfig() if config is None else config
         self.impl = "reference" if impl == "reference" else "native"
         self.masks = masks
@@ -99,6 +112,7 @@ class ProspectorEnv(gymnasium.Env[Obs, np.int64]):
         world = _Reference if self.impl == "reference" else _Native
         self._world: _Native | _Reference = world(self.config, 0 if start is None else start)
         self._over = self._closed = False
+        self._clock = {"tick": 0, "episode": 0, "seed": 0 if start is None else start}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Obs, dict[str, Any]]:
         self._refuse_closed()
@@ -106,6 +120,8 @@ class ProspectorEnv(gymnasium.Env[Obs, np.int64]):
         super().reset(seed=start)
         self._world.reset(start)
         self._over = False
+        episode = self._clock["episode"] + 1 if start is None else 0
+        self._clock = {"tick": 0, "episode": episode, "seed": self._clock["seed"] if start is None else start}
         return self._world.obs(), self._info()
 
     def step(self, action: SupportsIndex) -> tuple[Obs, float, bool, bool, dict[str, Any]]:
@@ -115,6 +131,7 @@ class ProspectorEnv(gymnasium.Env[Obs, np.int64]):
         wanted = operator.index(action)
         reward, terminated, truncated = self._world.step(wanted if 0 <= wanted < NUM_ACTIONS else -1)
         self._over = terminated or truncated
+        self._clock["tick"] += 1
         return self._world.obs(), reward, terminated, truncated, self._info()
 
     @property
@@ -125,6 +142,15 @@ class ProspectorEnv(gymnasium.Env[Obs, np.int64]):
     def action_masks(self) -> NDArray[np.int8]:
         """1 where an action would be valid now, int8 [69]."""
         return self._world.mask()
+
+    def render(self) -> Any:
+        """The belt as text or as an RGB array, by `render_mode`; after the end, as the last step left it."""
+        self._refuse_closed()
+        if self.render_mode is None:
+            return None
+        view = self._clock | self._world.inspect()
+        draw = render.ascii_of if self.render_mode == "ansi" else render.rgb_of
+        return draw(view, self.config)
 
     def close(self) -> None:
         self._closed = True

@@ -7,13 +7,12 @@ line.
 from __future__ import annotations
 
 import json
-import os
-import stat
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from gridmill.config.files import read_plain
 from gridmill.config.text import printable
 
 MAGIC = b"gridmill-replay 2\n"
@@ -71,25 +70,12 @@ def pack(raw: bytes) -> Packed:
 
 def read_bytes(path: Path) -> bytes:
     """A plain file of at most MOST_FILE bytes. Links are not followed; a pipe or a device would never end."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     try:
-        handle = os.open(path, flags)
+        return read_plain(path, MOST_FILE)
     except OSError as reason:
         raise ReplayError(f"replay: cannot read `{path}`: {reason.strerror}") from None
     except ValueError as reason:  # a NUL in the name
         raise ReplayError(f"replay: cannot read {str(path)!r:.200}: {reason}") from None
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise ReplayError(f"replay: expected a plain file, got something else: `{path}`")
-        if status.st_size > MOST_FILE:
-            raise ReplayError(f"replay: expected at most {MOST_FILE} bytes, got {status.st_size} in `{path}`")
-        with os.fdopen(handle, "rb", closefd=False) as stream:
-            return stream.read(MOST_FILE)
-    except OSError as reason:
-        raise ReplayError(f"replay: cannot read `{path}`: {reason.strerror}") from None
-    finally:
-        os.close(handle)
 
 
 # ---- JSON

@@ -38,8 +38,11 @@ LABEL = 9  # columns of a row's name
 
 
 def fits_terminal(stream: TextIO) -> bool:
-    """Whether the panel can be drawn there: a terminal with colours, cursor movement, Unicode and enough columns."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+    """Whether the panel can be drawn there: a terminal with cursor movement, Unicode and enough columns.
+
+    With NO_COLOR it is drawn without colours.
+    """
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         return False
     if not stream.isatty() or "utf" not in (stream.encoding or "").lower():
         return False
@@ -55,6 +58,7 @@ class Panel:
         self._known: dict[str, Any] = {}  # the newest value of each metric: some come only now and then
         self._score, self._reward = Trend(), Trend()
         self._saved_at = 0.0
+        self._ended = ""  # why, once it is over
         self._note = ""
         self._drawn_at = 0.0
         self._live = Live(console=self._console, auto_refresh=False, get_renderable=self.picture)
@@ -62,25 +66,32 @@ class Panel:
 
     def epoch(self, metrics: Mapping[str, Any]) -> None:
         """Take an epoch's metrics in, and draw if the last picture is old enough."""
-        if metrics.get("last_checkpoint") != self._known.get("last_checkpoint"):
-            self._saved_at = time.monotonic()
+        if "last_checkpoint" in metrics:
+            self.saved(metrics["last_checkpoint"])
         if any(key.startswith("time/") for key in metrics):  # shares are of one epoch
             self._known = {key: value for key, value in self._known.items() if not key.startswith("time/")}
         self._known.update({key: value for key, value in metrics.items() if value is not None})
-        self._score.add(metrics.get("score"))
+        self._score.add(metrics.get("score_recent", metrics.get("score")))
         self._reward.add(metrics.get("reward"))
         now = time.monotonic()
         if now - self._drawn_at >= PAUSE:
             self._drawn_at = now
             self._live.refresh()
 
+    def saved(self, checkpoint: str) -> None:
+        """A checkpoint is there; its age counts from when it was first heard of."""
+        if checkpoint != self._known.get("last_checkpoint"):
+            self._saved_at = time.monotonic()
+            self._known["last_checkpoint"] = checkpoint
+
     def note(self, text: str) -> None:
         """A line above the panel, which the terminal keeps, and the newest one in it."""
         self._note = text
         self._live.console.print(Text(text), soft_wrap=True)
 
-    def close(self) -> None:
-        """Leave the last picture on the terminal."""
+    def close(self, reason: str = "") -> None:
+        """Leave the last picture on the terminal, with why it is the last."""
+        self._ended = reason
         self._live.refresh()
         self._live.stop()
 
@@ -122,7 +133,7 @@ class Panel:
         steps, total = finite(self._known.get("agent_steps")) or 0.0, finite(self._known.get("total_timesteps"))
         share = min(1.0, steps / total) if total else 0.0
         said = f"  {percent(share)}  {count(steps)} of {count(total)}"
-        eta = f"  eta {duration(self._known.get('eta'))}"
+        eta = f"  {self._ended[:20]}" if self._ended else f"  eta {duration(self._known.get('eta'))}"
         return (
             _named("steps")
             + _bar(share, max(8, inner - LABEL - len(said) - len(eta)), "cyan")
@@ -139,7 +150,8 @@ class Panel:
         if trend.best is None:
             return _named(name) + Text("no episode has ended yet", "dim")
         best = f"best {number(trend.best)}"
-        line = _named(name) + Text(f"{number(self._known.get(name)):<8}", "bold")
+        now = self._known.get(f"{name}_recent", self._known.get(name))
+        line = _named(name) + Text(f"{number(now):<8}", "bold")
         line += Text(sparkline(trend.values, inner - LABEL - 8 - len(best) - 2), "green")
         return line + Text(f"  {best}", "dim")
 
@@ -191,7 +203,8 @@ class Panel:
         last = self._known.get("last_checkpoint")
         if not last:
             return _named("saved") + Text("no checkpoint yet", "dim")
-        return _named("saved") + str(last) + Text(f"   {duration(time.monotonic() - self._saved_at)} ago", "dim")
+        age = "" if self._ended else f"   {duration(time.monotonic() - self._saved_at)} ago"
+        return _named("saved") + str(last) + Text(age, "dim")
 
 
 def _named(name: str) -> Text:

@@ -12,12 +12,13 @@ from typing import Any
 
 from gridmill import recipes, sizing
 from gridmill.config import flatten
+from gridmill.config.memory import mebibytes
 from gridmill.curriculum import Tasks, short_settings
 from gridmill.curriculum.record import lines
 from gridmill.games.make import make
 from gridmill.grid.env import TokenBudgetWarning
 from gridmill.run import Run
-from gridmill.sizing import Memory, Sizes, mebibytes
+from gridmill.sizing import Memory, Sizes
 
 WIDTH = 79
 
@@ -116,11 +117,14 @@ def _memory(need: Memory) -> str:
 
 def listing() -> str:
     """Every recipe that ships: its game, its size and what it is for."""
-    lines = [f"{'recipe':<25}{'agents':>7}{'worlds':>8}{'batch':>10}{'steps':>14}"]
+    wide = max(map(len, recipes.names())) + 1
+    lines = [f"{'recipe':<{wide}}{'agents':>7}{'worlds':>8}{'batch':>10}{'steps':>14}"]
     for name in recipes.names():
         run = recipes.build(name)
         t = run.trainer
-        lines.append(f"{name:<25}{run.game.num_agents:>7}{t.num_worlds:>8,}{t.batch_size:>10,}{t.total_timesteps:>14,}")
+        lines.append(
+            f"{name:<{wide}}{run.game.num_agents:>7}{t.num_worlds:>8,}{t.batch_size:>10,}{t.total_timesteps:>14,}"
+        )
         said = (recipes.maker(name).__doc__ or "").strip().splitlines()[0]
-        lines.append("  " + textwrap.shorten(said, WIDTH - 2, placeholder="..."))
+        lines += textwrap.wrap(said, WIDTH, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from gridmill.config import user_code
 from gridmill.replay import SUFFIX
 from gridmill.run import Run
 from gridmill.runs.report.folder import BASELINES
@@ -151,6 +152,8 @@ class Evaluator:
         words = [str(self.folder), "--policy", str(checkpoint)]
         words += ["--episodes", str(self.run.evaluation.episodes), "--seed", str(self.run.seed + FAR_SEEDS)]
         words += ["--baselines", str(self.folder / BASELINES)]  # played once, by the first evaluation
+        for text in user_code.named_in({"policy": self.run.policy.tree()}):
+            words += ["--code", text]
         often = self.run.evaluation.replays_every_epochs
         if often > 0 and epoch - self._last_replay >= often:
             self._last_replay = epoch

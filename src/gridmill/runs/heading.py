@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gridmill import games
 from gridmill.config import flatten
 from gridmill.config.text import hang
 from gridmill.curriculum import Tasks, short_settings
@@ -19,8 +20,8 @@ from gridmill.policy import onednn
 from gridmill.run import Run
 
 
-def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
-    """The lines; `base` is the recipe as it is written, before presets and overrides."""
+def heading(run: Run, env: Env, base: Run | None = None, network: str = "") -> list[str]:
+    """The lines; `base` is the recipe as it is written, before presets and overrides; `network` is the policy's."""
     lines = hang("recipe: ", f"{run.recipe}, seed {run.seed}{f', run {run.run}' if run.run else ''}")
     if base is not None:
         lines += _changes(run, base)
@@ -34,7 +35,12 @@ def heading(run: Run, env: Env, base: Run | None = None) -> list[str]:
     game = run.game
     sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
     lines += hang("game: ", f"{game.name} {game.fingerprint()}, {sizes}")
-    lines += game.brief(env)
+    shipped = game.name in games.names() and games.build(game.name) == game  # its warnings are known: see `explain`
+    lines += game.brief(env, warnings=not shipped)
+    if run.trainer.masks and (missed := game.unforeseen()):
+        lines += hang("masks: ", f"{missed} not foreseen: an action that they allow may fail", 2)
+    if network:
+        lines += hang("network: ", network)
     if run.trainer.signal:
         lines += hang("learns from: ", ", ".join(term.text() for term in run.trainer.signal))
     lines.append(f"score: {game.score_title(run.score)}")

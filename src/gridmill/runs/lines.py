@@ -7,24 +7,28 @@ is tried again with the next line, and a line half written is taken back. Readin
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections import deque
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import open_plain, read_plain
+
 MOST_WAITING = 10_000
 TAIL = 262_144
+MOST_READ = 256 << 20  # bytes of a file that are read, the last ones
+MOST_RECORDS = 200_000  # lines of it
+MOST_LINE = 16 << 20  # bytes of a line that can be one of ours
 
 
 class Lines:
-    """One file, open for appending; `exclusive` makes this process its only writer for as long as it lives."""
+    """One file, open for appending."""
 
-    def __init__(self, path: Path, append: bool, exclusive: bool = False) -> None:
+    def __init__(self, path: Path, append: bool) -> None:
         self.path = path
         self.missed = 0  # writes that failed
-        self._append, self._exclusive = append, exclusive
+        self._append = append
         self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
         self._file: int | None = None
         self.flush()
@@ -60,10 +64,8 @@ class Lines:
             self._file = None
 
     def _open(self) -> int:
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        file = open_plain(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            if self._exclusive and not _lock(file):
-                raise RuntimeError(f"expected a run that nobody trains, but {self.path} is being written")
             os.ftruncate(file, _whole(file) if self._append else 0)
         except BaseException:
             os.close(file)
@@ -71,30 +73,16 @@ class Lines:
         return file
 
 
-def is_being_written(path: Path) -> bool:
-    """True while a process that opened the file as its exclusive writer lives."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return not _lock(file)
-    finally:
-        os.close(file)
-
-
 def read_records(path: Path, tail: bool = False) -> list[dict[str, Any]]:
     """The JSON objects of a file, one a line, with `tail` only the last ones; torn and foreign lines are left out."""
+    most = TAIL if tail else MOST_READ
     try:
-        with path.open("rb") as file:
-            if tail and os.fstat(file.fileno()).st_size > TAIL:
-                file.seek(-TAIL, os.SEEK_END)
-                file.readline()
-            data = file.read()
+        data = read_plain(path, most, tail=True)
     except OSError:
         return []
+    lines = data.rsplit(b"\n", MOST_RECORDS + 1)
     found = []
-    for line in data.split(b"\n")[:-1]:  # what follows the last line end is torn
+    for line in lines[len(data) >= most : -1]:  # the first may begin before; what follows the last line end is torn
         with contextlib.suppress(ValueError, RecursionError):
             record = json.loads(line)
             if isinstance(record, dict):
@@ -110,9 +98,11 @@ def cut_after(path: Path, epoch: int) -> list[str]:
     """
     late: list[str] = []
     try:
-        with path.open("r+b") as file:
+        with os.fdopen(open_plain(path, os.O_RDWR), "r+b") as file:
             start = size = 0
-            for line in file:
+            while line := file.readline(MOST_LINE):
+                if len(line) == MOST_LINE:  # no line of ours, and no end of it in sight
+                    break
                 is_later = _epoch(line) > epoch
                 if start == size and not is_later:
                     start += len(line)
@@ -129,7 +119,7 @@ def _epoch(line: bytes) -> float:
     """The epoch a line speaks of; a torn line counts as later than all."""
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return float("inf")
     epoch = record.get("epoch") if isinstance(record, dict) else None
     return epoch if isinstance(epoch, int | float) else float("-inf")
@@ -147,24 +137,13 @@ def _append(file: int, line: bytes) -> None:
         raise
 
 
-def _lock(file: int) -> bool:
-    """False if another process holds it. The system ends a lock with its process, however that ends."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
-
-
 def _whole(file: int) -> int:
-    """Bytes up to the end of the last whole line."""
-    end = os.fstat(file).st_size
-    while end > 0:
+    """Bytes up to the end of the last whole line; all of them, if there is none as far as lines are looked for."""
+    size = end = os.fstat(file).st_size
+    while end > max(0, size - MOST_LINE):
         start = max(0, end - TAIL)
         found = os.pread(file, end - start, start).rfind(b"\n")
         if found >= 0:
             return start + found + 1
         end = start
-    return 0
+    return size if end else 0

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.text import WIDTH, ascii_only
+from gridmill.config.files import kind_of, read_plain
+from gridmill.config.text import WIDTH, ascii_only, printable
 from gridmill.runs.figures import count, duration, finite, number, percent
-from gridmill.runs.lines import is_being_written, read_records
+from gridmill.runs.lines import read_records
 from gridmill.runs.log_lines import ENDED
+from gridmill.runs.place import is_being_written
 
 TITLES = ("run", "recipe", "seed", "state", "steps", "speed", "score", "age")
 LEFT = ("run", "recipe", "state")  # columns of words
@@ -99,15 +103,15 @@ def text(found: Sequence[RunRow]) -> str:
             for title, cell, width in zip(TITLES, cells, wide, strict=True)
         ]
         shown.append(" ".join(parts).rstrip())
-    troubles = [f"{row.name}: {row.trouble}" for row in found if row.trouble]
+    troubles = [f"{printable(row.name)}: {row.trouble}" for row in found if row.trouble]
     return ascii_only("\n".join([*shown, *troubles]))
 
 
 def _cells(row: RunRow) -> tuple[str, ...]:
     share = f" {percent(row.agent_steps / row.total_timesteps)}" if row.total_timesteps and row.agent_steps else ""
     return (
-        row.name,
-        row.recipe or "-",
+        printable(row.name),
+        printable(row.recipe or "-"),
         "-" if row.seed is None else str(row.seed),
         row.state + ("" if row.state == "finished" else share.replace(" %", "%")),
         count(row.agent_steps),
@@ -120,9 +124,10 @@ def _cells(row: RunRow) -> tuple[str, ...]:
 def _read(folder: Path) -> RunRow | None:
     """A run, or None if the folder is none; whatever is wrong with its files, the list goes on."""
     try:
-        return _row(folder) if (folder / "log.txt").is_file() else None
-    except (OSError, ValueError, TypeError, OverflowError) as reason:
-        return RunRow(folder.name, "unreadable", 0.0, trouble=" ".join(str(reason).split()) or type(reason).__name__)
+        return _row(folder) if kind_of(folder / "log.txt") else None
+    except Exception as reason:  # whatever its files are, the others are listed
+        said = printable(" ".join(str(reason).split())) or type(reason).__name__
+        return RunRow(folder.name, "unreadable", 0.0, trouble=said)
 
 
 def _row(folder: Path) -> RunRow:
@@ -130,7 +135,7 @@ def _row(folder: Path) -> RunRow:
     records = read_records(metrics, tail=True)
     steps = int(_newest(records, "agent_steps") or 0)
     total = _newest(records, "total_timesteps")
-    touched = max(path.stat().st_mtime for path in (log, metrics) if path.exists())
+    touched = max(path.lstat().st_mtime for path in (log, metrics) if kind_of(path))
     settings = _settings(folder / "run.json")
     recipe, seed = settings.get("recipe"), settings.get("seed")
     return RunRow(
@@ -150,9 +155,7 @@ def _row(folder: Path) -> RunRow:
 def _settings(path: Path) -> dict[str, Any]:
     """The run in run.json; a file that says nothing is no reason to hide its run."""
     try:
-        if path.stat().st_size > MOST_SETTINGS:
-            return {}
-        record = json.loads(path.read_bytes())
+        record = json.loads(read_plain(path, MOST_SETTINGS))
     except (OSError, ValueError, RecursionError):
         return {}
     inner = record.get("run", record) if isinstance(record, dict) else None
@@ -165,18 +168,17 @@ def _newest(records: Sequence[dict[str, object]], key: str) -> float | None:
 
 
 def _state(log: Path, steps: int, total: float | None) -> str:
-    if is_being_written(log):
+    if is_being_written(log.parent):
         return "running"
     if total is not None and steps >= total:
         return "finished"
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
-        last = file.read().decode("utf-8", "replace").rstrip().rpartition("\n")[2]
+    last = read_plain(log, 4096, tail=True).decode("utf-8", "replace").rstrip().rpartition("\n")[2]
     if last.startswith(ENDED):
         return "stopped"
     return "died" if steps else "empty"
 
 
 def _checkpoint(folder: Path) -> str | None:
-    whole = (path.name for path in folder.glob("epoch-*") if (path / "manifest.json").is_file())
-    return max(whole, default=None)
+    names = os.listdir(folder) if kind_of(folder) == "a folder" else []
+    named = sorted((name for name in names if re.fullmatch(r"epoch-\d{8,15}", name)), reverse=True)
+    return next((name for name in named if kind_of(folder / name / "manifest.json") == "a plain file"), None)

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from gridmill.config.files import write_whole
 from gridmill.config.text import WIDTH, ascii_only
 from gridmill.run import Run
 from gridmill.runs.lines import Lines, cut_after
 from gridmill.runs.log_lines import ENDED, TITLES, epoch_line, evaluation_lines
+from gridmill.runs.place import Lock
 from gridmill.runs.trackers import Tracker, trackers
 
 if TYPE_CHECKING:
@@ -44,10 +45,12 @@ class RunLog:
         panel: bool | None = None,
         append: bool = False,
         from_epoch: int | None = None,
+        lock: Lock | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._log = Lines(folder / "log.txt", append, exclusive=True)
+        self._lock = lock or Lock(folder)  # first: nothing is touched in a folder that somebody else writes
+        self._log = Lines(folder / "log.txt", append)
         self._said: set[str] = set()  # troubles a person knows of
         self._troubles: list[str] = []
         late = cut_after(folder / "metrics.jsonl", from_epoch) if append and from_epoch is not None else []
@@ -106,10 +109,8 @@ class RunLog:
 
     def curriculum(self, record: Mapping[str, Any]) -> None:
         """What the curriculum is like now: curriculum.json, written anew."""
-        path, passing = self.folder / "curriculum.json", self.folder / "curriculum.json.tmp"
         try:
-            passing.write_text(json.dumps(_plain(record), allow_nan=False), encoding="utf-8")
-            os.replace(passing, path)
+            write_whole(self.folder / "curriculum.json", json.dumps(_plain(record), allow_nan=False).encode())
         except OSError as reason:
             self._trouble("curriculum.json", reason.strerror or str(reason))
             self._tell_troubles()
@@ -127,6 +128,11 @@ class RunLog:
                 self._show(line, whole)
         self._tell_troubles()
 
+    def saved(self, name: str) -> None:
+        """A checkpoint was written; the panel shows it."""
+        if self._panel is not None:
+            self._panel.saved(name)
+
     def report(self, running: bool = False) -> Path | None:
         """Write report.html anew; None if that failed. The next one is due when this one's time does not matter."""
         from gridmill.runs.report import page as report
@@ -142,29 +148,32 @@ class RunLog:
             now = time.monotonic()
             self._report_due = now + max(REPORT_EVERY, (now - began) / REPORT_SHARE)
 
-    def close(self, reason: str = "finished") -> None:
-        """The last line says why the run ended; then the report, and the trackers have their time to finish."""
+    def close(self, reason: str = "finished", last: Callable[[bool], Sequence[str]] = lambda reported: ()) -> None:
+        """The report, the trackers' time to finish, `last` lines (told if there is a report), then why it ended."""
         if self._closed:
             return
         self._closed = True
         if self._panel is not None:
             try:
-                self._panel.close()
+                self._panel.close(reason)
             except Exception as fault:
                 self._trouble("panel", str(fault))
             self._panel = None
         elif self._unsaid:
             self._show_epoch()
-        self.report()
+        written = self.report()
         for tracker in self._trackers:
             tracker.close()
         self._tell_troubles()
         for kind in (self._metrics, self._log):
             if kind.missed:
                 self.note(f"{kind.path.name}: {kind.missed} writes failed, {kind.waiting} lines are lost")
+        for line in last(written is not None):
+            self.note(line, whole=True)
         self.note(f"{ENDED}{' '.join(reason.split())}")
         self._metrics.close()
         self._log.close()
+        self._lock.close()
 
     def __enter__(self) -> Self:
         return self

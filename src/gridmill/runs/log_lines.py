@@ -19,7 +19,7 @@ def epoch_line(metrics: Mapping[str, Any]) -> str:
         "epoch": str(metrics.get("epoch", "")),
         "steps": count(metrics.get("agent_steps")),
         "sps": count(metrics.get("sps")),
-        "score": number(metrics.get("score")),
+        "score": number(metrics.get("score_recent", metrics.get("score"))),
         "reward": number(metrics.get("reward")),
         "policy": number(metrics.get("loss/policy")),
         "value": number(metrics.get("loss/value")),

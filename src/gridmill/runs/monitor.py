@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 
+from gridmill.config import memory
+
 
 class Monitor:
     """Looks every so many seconds, the first time at once; `take` hands out what was seen since the last time."""
@@ -61,7 +63,7 @@ def sample() -> dict[str, float]:
         used = process.cpu_percent() / 100
         found = {"memory/rss": float(process.memory_info().rss), "cpu/util": used / (psutil.cpu_count() or 1)}
         found["cpu/threads"] = float(process.num_threads())
-    found["memory/free"] = float(psutil.virtual_memory().available)
+    found["memory/free"] = float(memory.free())
     return found | _gpu_sample()
 
 

@@ -44,6 +44,23 @@ def split(text: str) -> tuple[str, Written]:
     return path, Written(value.strip())
 
 
+def without_seeds(texts: Sequence[str]) -> tuple[list[str], tuple[int, ...]]:
+    """The texts without `seeds=1,2,3`, and those seeds: a run has one, so several are several runs."""
+    rest = [text for text in texts if not text.startswith("seeds=")]
+    listed = [text.removeprefix("seeds=") for text in texts if text.startswith("seeds=")]
+    if not listed:
+        return rest, ()
+    words = [word.strip() for word in listed[-1].split(",")]
+    if not all(word.isascii() and word.isdigit() and len(word) < 19 for word in words):
+        raise ConfigError(f"expected whole numbers such as 1,2,3, got `{_short(listed[-1])}`", "$.seeds")
+    seeds = tuple(map(int, words))
+    if len(set(seeds)) < len(seeds):
+        raise ConfigError(f"expected different numbers, got `{_short(listed[-1])}`", "$.seeds")
+    if any(split(text)[0] == "seed" for text in rest):
+        raise ConfigError("expected seed or seeds, got both", "$.seeds")
+    return rest, seeds
+
+
 def written(path: str, value: Any) -> str:
     """A setting as people would type it; `split` and `read` take it back."""
     return f"{path}={value if isinstance(value, str) else json.dumps(value)}"
@@ -117,6 +134,8 @@ def _meant(path: str, value: Any) -> tuple[str, Any]:
         return "trainer.precision", "bf16" if known else "fp32"
     if path == "trainer.compile" and isinstance(known, bool):
         return path, "default" if known else "off"
+    if path == "policy" and not isinstance(value, dict) and not str(value).startswith("{"):
+        return "policy.network", value
     if path == "game":
         return path, known if isinstance(known, dict) else str(value)
     return path, value
@@ -139,7 +158,7 @@ def _at(tree: Any, path: str) -> Any:
 
 def _with_nearest(error: ConfigError, tree: Any, path: str) -> ConfigError:
     """The error with the whole path of the setting that was meant: same last name, else the most alike."""
-    if "is now" in error.what:
+    if "is now" in error.what or len(path) > 1000:
         return error
     known = _paths(tree)
     parent, _, last = path.rpartition(".")

@@ -2,41 +2,37 @@
 
     runs/<name>/  run.json  metrics.jsonl  log.txt  report.html  checkpoints/  traces/  dump/
 
-Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 130 Ctrl-C, 143
-SIGTERM.
+Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 129 the terminal was
+closed, 130 Ctrl-C, 143 SIGTERM.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
-import os
-import re
-import shlex
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
 
-from gridmill import _native
-from gridmill.config import did_you_mean
+from gridmill.config import did_you_mean, user_code
 from gridmill.config.files import write_whole
+from gridmill.config.install import command
+from gridmill.config.memory import mebibytes
 from gridmill.curriculum import record as record_of
 from gridmill.env import switches
-from gridmill.policy import checkpoint, onednn
-from gridmill.policy.spec import Spec
+from gridmill.policy import checkpoint, initial, onednn, record, usable
+from gridmill.policy.build import headline
 from gridmill.policy.transfer import refuse_unlike, transfer
-from gridmill.run import PolicyConfig, Run
-from gridmill.runs import overrides
+from gridmill.run import Run
+from gridmill.runs import ending, overrides, place
 from gridmill.runs.core_report import phase_lines, validation_lines
 from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.heading import heading
@@ -44,13 +40,16 @@ from gridmill.runs.lines import read_records
 from gridmill.runs.log import RunLog
 from gridmill.runs.monitor import Monitor
 from gridmill.runs.rollout_timing import timing_tree
+from gridmill.runs.stop import Stop
 from gridmill.runs.traces import Traces
-from gridmill.sizing import mebibytes, memory, refuse_unfit
+from gridmill.runs.trackers import refuse_missing
+from gridmill.sizing import memory, refuse_unfit
 from gridmill.train.analysis import analyse
 from gridmill.train.guard import Guard, dump, first_not_finite
 from gridmill.train.trainer import BrokenNumbers, Trainer, refuse_deadly
 
 NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
+WIDE = 1024  # networks as wide as this are told of before they are made
 
 
 @dataclass(frozen=True)
@@ -77,37 +76,94 @@ def train(
 
     `recipe` is the run as its recipe says it, for the heading, which lists what differs.
     """
+    user_code.take(user_code.named_in(run.tree()))  # whoever made the run named it
     refuse_unfit(run)  # before anything is made
     refuse_deadly(run)
     start = _init_from(run)
-    name = run.run or f"{_file_name(run.recipe)}-{datetime.now():%Y%m%d-%H%M%S}"
-    folder = Path(runs_dir) / name
-    occupied = folder.exists() and any(folder.iterdir())
-    if occupied and not fresh:
-        raise ValueError(f"`{folder}` exists; resume it: gridmill resume {folder} - or begin anew: --fresh")
-    run = run.replace("run", name)
-    trainer = Trainer(run, folder)  # refuses what does not fit into memory
+    refuse_missing(run)
+    folder, lock = place.begin(Path(runs_dir), run.run, run.recipe, fresh)
+    if run.policy.hidden >= WIDE:
+        with contextlib.suppress(OSError):  # nobody may be there to read it
+            print(f"policy.hidden = {run.policy.hidden}: drawing the initial weights takes some seconds", flush=True)
     try:
-        if occupied:
-            _put_aside(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        trainer.close()
+        trainer = Trainer(run.replace("run", folder.name), folder)  # refuses what does not fit into memory
+    except BaseException:
+        place.give_up(folder, lock)
         raise
-    return _session(trainer, folder, panel, start=start, recipe=recipe).go()
+    with contextlib.ExitStack() as held:
+        held.callback(lock.close)
+        if place.is_occupied(folder):
+            try:
+                lock = place.put_aside(folder, lock)
+            except BaseException:
+                trainer.close()
+                raise
+            held.callback(lock.close)
+        return _session(trainer, folder, panel, lock, start=start, recipe=recipe).go()
 
 
-def resume(path: Path | str, changes: Sequence[str] = (), panel: bool | None = None) -> Result:
-    """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change."""
-    place, skipped = checkpoint.find(Path(path)), list[str]()
-    if place.resolve() == Path(path).resolve():  # one checkpoint was named
-        found = checkpoint.load(place)
+def resume(
+    path: Path | str, changes: Sequence[str] = (), panel: bool | None = None, code: Sequence[str] = ()
+) -> Result:
+    """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change.
+
+    Code of somebody's own that the run names is found only if it is in `code`, or in the changes.
+    """
+    user_code.take(code)
+    whole = checkpoint.find(Path(path))
+    folder = whole.parent.parent
+    if whole.parent.name != "checkpoints":  # what lies around it is not a run's
+        raise ValueError(f"expected a run or RUN/checkpoints/{whole.name}, got `{path}`")
+    place.refuse_foreign(folder)
+    lock = place.Lock(folder)
+    try:
+        return _resumed(Path(path), whole, changes, panel, lock)
+    finally:
+        lock.close()
+
+
+def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock) -> Result:
+    skipped = list[str]()
+    if whole.resolve() == path.resolve():  # one checkpoint was named
+        found = checkpoint.load(whole)
     else:
-        found, skipped = checkpoint.newest(place.parent)
-    saved = Run.load(Run.upgraded(found.record["run"]))
+        found, skipped = checkpoint.newest(whole.parent)
+    tree, folder = Run.upgraded(record.run(found)), found.path.parent.parent
+    with user_code.from_a_file(tree, folder):
+        saved = Run.load(tree)
     run = overrides.apply(saved, list(changes))
-    folder = found.path.parent.parent
-    return _session(Trainer(run, folder), folder, panel, _still_true(found, saved, run), skipped).go()
+    known = user_code.named_in(saved.tree())
+    user_code.take(text for text in user_code.named_in(run.tree()) if text not in known)  # somebody typed it
+    if (done := _finished(found, run)) is not None:
+        return done
+    # Players that the file names are made here; all weights are in the checkpoint.
+    with user_code.from_a_file(None, folder), initial.left_out():
+        trainer = Trainer(run, folder)
+    return _session(trainer, folder, panel, lock, _still_true(found, saved, run), skipped).go()
+
+
+def _finished(found: checkpoint.Checkpoint, run: Run) -> Result | None:
+    """Of a run that has nothing left to do, what came out; it is said where to look."""
+    folder, last, seconds = found.path.parent.parent, found.record.get("last"), found.record.get("seconds")
+    if not isinstance(last, dict):
+        return None
+    steps = last.get("agent_steps")
+    if not isinstance(steps, int) or not isinstance(seconds, int | float) or steps < run.trainer.total_timesteps:
+        return None
+    if _unjudged(run, folder, found.epoch):
+        return None
+    print(ending.finished(folder, last, run.trainer.total_timesteps), flush=True)
+    return Result(folder, steps, found.epoch, last.get("score_recent"), float(seconds), 0)
+
+
+def _unjudged(run: Run, folder: Path, epoch: int) -> bool:
+    """Whether a run's last checkpoint still has to be evaluated."""
+    wanted = run.evaluation.enabled and run.evaluation.final_seconds > 0
+    return wanted and not _is_judged(folder, epoch)
+
+
+def _is_judged(folder: Path, epoch: int) -> bool:
+    return any("evaluation" in r and r.get("epoch") == epoch for r in read_records(folder / "metrics.jsonl"))
 
 
 def _still_true(found: checkpoint.Checkpoint, saved: Run, run: Run) -> checkpoint.Checkpoint:
@@ -135,6 +191,7 @@ class _Session:
         trainer: Trainer,
         folder: Path,
         panel: bool | None,
+        lock: place.Lock,
         found: checkpoint.Checkpoint | None = None,
         skipped: Sequence[str] = (),
         start: checkpoint.Checkpoint | None = None,
@@ -147,21 +204,21 @@ class _Session:
             notes.append(f"begins with {start.path}: {_transfer(self.trainer, start)}")
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
-            checkpoint.refuse_mismatch(found.record, run, self.trainer.spec)
-            checkpoint.refuse_unusable(found, self.trainer.policy.state_dict())
+            usable.refuse_mismatch(found.record, run, self.trainer.spec)
+            usable.refuse_unusable(found, self.trainer.policy.state_dict())
+            clock = record.clock(found)
             try:
-                self.trainer.restore(found.policy, found.trainer, found.record["last"])
-            except checkpoint.CheckpointError:
-                raise
-            except ValueError as error:  # whole, and yet no state that these worlds could be in
+                self.trainer.restore(found.policy, found.trainer, dict(clock.last))
+            except ValueError as error:  # whole, and yet no state that this run could be in
                 raise checkpoint.CheckpointError(str(error), found.path) from None
-            self.before = float(found.record["seconds"])
+            self.before = clock.seconds
+            notes += _changed_code(found, run)
         self.began = time.monotonic()
         self.first_steps = self.trainer.agent_steps
-        lines = heading(run, self.trainer.env, recipe or _shipped_recipe(run))
-        self.log = RunLog(  # first: it refuses a folder that somebody else writes
-            folder, run, lines, panel, append=found is not None, from_epoch=None if found is None else found.epoch
-        )
+        told = headline(trainer.policy, trainer.native)
+        lines = heading(run, trainer.env, recipe or _shipped_recipe(run), told)
+        epoch = None if found is None else found.epoch
+        self.log = RunLog(folder, run, lines, panel, append=found is not None, from_epoch=epoch, lock=lock)
         write_whole(folder / "run.json", json.dumps(self.record(), indent=1).encode())
         if run.trainer.compile != "off":
             notes.append("trainer.compile: the first epochs compile the policy; about 4 minutes for ci on two cores")
@@ -178,19 +235,19 @@ class _Session:
         self.signal = 0
         self.followed = _followed(run.tree())  # metrics, until they were looked for
         self.rollouts = 0.0  # seconds of this session
+        self.judged: dict[str, Any] | None = None  # the newest evaluation of this session
         self.validation: Any = None
 
     def _evaluator(self, found: checkpoint.Checkpoint | None) -> Evaluator:
         """With its clocks where the run is; what was evaluated before a resume is not evaluated again."""
-        records = [] if found is None else read_records(self.folder / "metrics.jsonl")
-        known = found is not None and any("evaluation" in r and r.get("epoch") == found.epoch for r in records)
+        known = found is not None and _is_judged(self.folder, found.epoch)
         return Evaluator(
             self.run, self.folder, self.trainer.epochs, self.before, found.path if found and known else None
         )
 
     def go(self) -> Result:
         code, reason = 0, "finished"
-        with _Signals(self):
+        with Stop(self.stop_for):
             try:
                 while not self.trainer.done and not self.signal and not code:
                     code, reason = self.epoch()
@@ -222,6 +279,10 @@ class _Session:
         score = float(self.trainer.recent.mean()) if len(self.trainer.recent) else None
         steps, epochs = self.trainer.agent_steps, self.trainer.epochs
         return Result(self.folder, steps, epochs, score, seconds, code, self.validation)
+
+    def stop_for(self, number: int) -> None:
+        """A signal came: the run ends after the running update."""
+        self.signal = number
 
     def _stopped_by(self) -> str:
         return f"stopped by {signal.Signals(self.signal).name}"
@@ -296,6 +357,8 @@ class _Session:
         path = self.saver.save(t.epochs, weights, tensors, self.record(), score, last, in_use)
         self.saved_at = (t.epochs if path is not None else self.saved_at[0], time.monotonic())
         self.saved = path or self.saved
+        if path is not None:
+            self.log.saved(path.name)
         self.tell_curriculum()
         self.saving += time.monotonic() - began
         return path is not None
@@ -320,6 +383,7 @@ class _Session:
             "fingerprint": self.run.game.fingerprint(),
             "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
             "commit": _commit(),
+            "code": {text: user_code.sha256(text) for text in user_code.named_in(self.run.tree())},
             "onednn": onednn.settle().state,
             "switches": switches.in_force(),
             "seconds": self.before + time.monotonic() - self.began if hasattr(self, "began") else self.before,
@@ -339,6 +403,7 @@ class _Session:
         else:
             t = self.trainer  # counted back from now: before a resume a batch may have had another size
             steps = t.agent_steps - (t.epochs - result["epoch"]) * t.sizes.batch_size
+            self.judged = result
             self.log.evaluation(result["epoch"], steps, result)
 
     def evaluate_last(self) -> bool:
@@ -356,12 +421,22 @@ class _Session:
         self.monitor.close()
         if self.evaluator is not None:
             self.evaluator.close()
-        if self.saved is not None and not self.trainer.done:
-            self.log.note(f"resume with: gridmill resume {shlex.quote(str(self.folder))}", whole=True)
         self.tell_curriculum()
         self.tell_of_the_core()
+        done = self.trainer.done
         self.trainer.close()
-        self.log.close(reason)
+        self.log.close(reason, lambda reported: self.last_lines(reported, done))
+
+    def last_lines(self, reported: bool, done: bool) -> list[str]:
+        """Where to look next, if there is something to look at."""
+        if self.saved is None:
+            return []
+        lines = ending.lines(self.folder, reported, self.judged)
+        if done:
+            return lines
+        places = dict.fromkeys(map(user_code.place_of, user_code.named_in(self.run.tree())))
+        words = [ending.word(self.folder), *(word for place in places for word in ("--code", place))]
+        return [*lines, f"resume with: {command('resume', *words)}"]
 
     def tell_of_the_core(self) -> None:
         """What its phases took, if they were timed, and what shadow validation found, if it was on."""
@@ -380,69 +455,45 @@ class _Session:
             self.log.note("\n".join(validation_lines(self.validation, env.num_worlds)))
 
 
-class _Signals:
-    """Ctrl-C and SIGTERM: the first ends the run after the running update, a second of its kind at once.
-
-    If Python does not get to its handler, because a call of the core does not come back, the core leaves in its place.
-    """
-
-    def __init__(self, session: _Session) -> None:
-        self.session = session
-        self.before: dict[int, Any] = {}
-        self.listened = False
-        self.seen: set[int] = set()
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self.before[number] = signal.signal(number, self.handle)
-            self.listened = _native.leave_on_second_signal(True)
-
-    def handle(self, number: int, frame: FrameType | None) -> None:
-        if number in self.seen:
-            os._exit(128 + number)
-        self.seen.add(number)
-        self.session.signal = number
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-        if self.before:
-            _native.leave_on_second_signal(self.listened)
-
-
 def _init_from(run: Run) -> checkpoint.Checkpoint | None:
     """The weights that a run shall begin with, if it names some; refused if the networks are not alike."""
     if not run.policy.init_from:
         return None
     load = checkpoint.load_policy if run.trainer.reward == "raw" else checkpoint.load
     found = checkpoint.latest(Path(run.policy.init_from), load)
-    checkpoint.refuse_unusable(found, {})
+    _, saved = record.network(found)  # refuses weights that are not those of its settings
     try:
-        refuse_unlike(run.policy, *_network_of(found))
+        refuse_unlike(run.policy, saved.run.policy, saved.spec)
     except ValueError as error:
         raise ValueError(f"policy.init_from = {found.path}: {error}") from None
     return found
 
 
-def _network_of(found: checkpoint.Checkpoint) -> tuple[PolicyConfig, Spec]:
-    return PolicyConfig.load(PolicyConfig.upgraded(found.record["run"]["policy"])), Spec.load(found.record["spec"])
-
-
 def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
     """Give the policy the weights it shall begin with, and rewards the scale that its critic knows; what was known."""
-    checkpoint.refuse_unusable(start, trainer.policy.state_dict())
+    saved = record.read(start)
     try:
-        told = transfer(trainer.policy, start.policy, *_network_of(start))
+        told = transfer(trainer.policy, start.policy, saved.run.policy, saved.spec)
     except ValueError as error:
         raise ValueError(f"policy.init_from = {start.path}: {error}") from None
-    theirs, ours = start.record["run"]["trainer"]["reward"], trainer.run.trainer.reward
+    theirs, ours = saved.run.trainer.reward, trainer.run.trainer.reward
     if theirs != ours:
         return f"{told}; its critic learned from {theirs} rewards, here they are {ours}"
     if ours != "raw":
         trainer.learner.scale.begin_with(start.trainer)
         told += f"; rewards are {ours} as they were there"
     return told
+
+
+def _changed_code(found: checkpoint.Checkpoint, run: Run) -> list[str]:
+    """Of code that the run names, what is not the code that it was saved with."""
+    saved = found.record.get("code")
+    hashes = {user_code.meant(text): was for text, was in saved.items()} if isinstance(saved, dict) else {}
+    return [
+        f"warning: {text} has changed since the run was saved: sha256 {now[:12]}, was {hashes[text]!s:.12}"
+        for text in user_code.named_in(run.tree())
+        if (now := user_code.sha256(text)) != hashes.get(text, now)
+    ]
 
 
 def _followed(tree: Any) -> set[str]:
@@ -458,19 +509,6 @@ def _shipped_recipe(run: Run) -> Run | None:
     from gridmill import recipes
 
     return recipes.build(run.recipe) if run.recipe in recipes.names() else None
-
-
-def _file_name(recipe: str) -> str:
-    stem = Path(recipe.split(":")[0]).stem.split(".")[-1]
-    return re.sub(r"[^A-Za-z0-9._-]", "-", recipe.split(":")[-1] if ":" in recipe else stem) or "run"
-
-
-def _put_aside(folder: Path) -> None:
-    """Never deletes: the old folder keeps everything under another name."""
-    number = 1
-    while (aside := folder.with_name(f"{folder.name}.before-{number}")).exists():
-        number += 1
-    folder.rename(aside)
 
 
 @functools.cache

@@ -116,16 +116,18 @@ class Recording:
         shift = self._shift(said["traceEvents"])
         for event in said["traceEvents"]:
             if event.get("ph") != "M" and "ts" in event and event["name"] != CLOCK:
-                self.events.append(event | {"ts": 1e3 * float(event["ts"]) - shift})  # ns, until the file is written
+                lasted = {"dur": round(1e3 * float(event["dur"]))} if "dur" in event else {}
+                # ns, until the file is written
+                self.events.append(event | {"ts": round(1e3 * float(event["ts"])) - shift} | lasted)
 
-    def _shift(self, events: list[dict[str, Any]]) -> float:
+    def _shift(self, events: list[dict[str, Any]]) -> int:
         """How many ns torch's clock is ahead of ours, by the operator whose time is known best."""
         seen = sorted((e for e in events if e["name"] == CLOCK), key=lambda e: float(e["ts"]))
         known = list(zip(seen, self._clocks, strict=False))
         if not known:
-            return 0.0
+            return 0
         event, (began, ended) = min(known, key=lambda pair: pair[1][1] - pair[1][0])
-        return 1e3 * (float(event["ts"]) + float(event["dur"]) / 2) - (began + ended) / 2
+        return round(1e3 * (float(event["ts"]) + float(event["dur"]) / 2) - (began + ended) / 2)
 
     def close(self) -> None:
         if self._profiler is not None:
@@ -218,8 +220,11 @@ class Traces:
                     threads.setdefault(one.thread, f"core {one.worker}")
                     args = {"world": one.world, "worker": one.worker}
                     events.append(_complete(one.phase, "core", pid, one.thread, one.begin, one.end, args))
+        nest(events)
         for event in events:
             event["ts"] = (event["ts"] - began) / 1e3
+            if "dur" in event:
+                event["dur"] /= 1e3
         named = [_name("process_name", pid, 0, "gridmill train")]
         named += [_name("thread_name", pid, thread, name) for thread, name in threads.items()]
         more: dict[str, Any] = {"epoch": epoch, "dropped_phases": dropped, "microbatches": self._microbatches()}
@@ -237,7 +242,28 @@ def _complete(
     name: str, category: str, pid: int, tid: int, begin: int, end: int, args: dict[str, Any]
 ) -> dict[str, Any]:
     shown = {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, "args": args}
-    return shown | {"ts": begin, "dur": (end - begin) / 1e3}
+    return shown | {"ts": begin, "dur": end - begin}
+
+
+def nest(events: list[dict[str, Any]]) -> None:
+    """Let what began inside something else of its thread end with it at the latest; times are ns.
+
+    Torch's clock is known to fractions of a microsecond only, so an operator may seem to last beyond our part that it
+    belongs to, and viewers drop what is not nested.
+    """
+    threads: dict[Any, list[dict[str, Any]]] = {}
+    for event in events:
+        if event["ph"] == "X":
+            threads.setdefault((event["pid"], event["tid"]), []).append(event)
+    for own in threads.values():
+        own.sort(key=lambda event: (event["ts"], -event["dur"]))
+        ends: list[int] = []  # of what is not over yet, the innermost last
+        for event in own:
+            while ends and ends[-1] <= event["ts"]:
+                ends.pop()
+            if ends:
+                event["dur"] = min(event["dur"], ends[-1] - event["ts"])
+            ends.append(event["ts"] + event["dur"])
 
 
 def _name(kind: str, pid: int, tid: int, name: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gridmill.config import ConfigError
+from gridmill.config.install import pip_install
 from gridmill.run import Run
 
 Numbers = Mapping[str, float]
@@ -94,6 +95,14 @@ class Tracker:
                 self._miss(reason)
 
 
+def refuse_missing(run: Run) -> None:
+    """Refuse a tracker whose package is not installed."""
+    if run.track.tensorboard:
+        _package("tensorboard", "tensorboard.summary", "true")
+    if run.track.wandb != "off":
+        _package("wandb", "wandb", run.track.wandb)
+
+
 def trackers(run: Run, folder: Path) -> list[Tracker]:
     """Those that run.track switches on, started."""
     found = []
@@ -112,7 +121,7 @@ def _package(name: str, module: str, wanted: str) -> Any:
     except ImportError as reason:
         raise ConfigError(
             f"expected the package `{name}` for track.{name} = {wanted}, got {reason}; "
-            "python -m pip install 'gridmill[track]'",
+            f"{pip_install('gridmill[track]')}",
             f"$.track.{name}",
         ) from None
 

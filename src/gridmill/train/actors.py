@@ -1,7 +1,8 @@
-"""Actors: other policies of checkpoints beside ours. A teacher is shown what ours sees, and what it makes of it is
-stored for the losses; a frozen player acts in rows that are not learned from.
+"""Actors: others beside our policy. A teacher, a policy of a checkpoint, is shown what ours sees, and what it makes of
+it is stored for the losses; a player, a policy of a checkpoint or code of the user's own, acts in rows that are not
+learned from.
 
-Each remembers its own recurrent state, which is part of a run's state.
+Each remembers its own state, which is part of a run's state.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.env.env import Env
+from gridmill.env.own_players import from_file
 from gridmill.policy import load
 from gridmill.policy.player import Thought
 
@@ -43,6 +45,10 @@ class Actor:
         self.state[rows.own] = thought.state
         return thought
 
+    def act(self, rows: Rows, episode_starts: NDArray[np.uint8], step: int) -> NDArray[np.int32]:
+        """Actions for some rows."""
+        return self.player.choose(self.think(rows, episode_starts), step, rows.own.start)
+
     def outputs(self, thought: Thought, names: set[str], rows: Rows, step: int) -> dict[str, Any]:
         """What a column may ask for, by its name; the empty one is the action."""
         found: dict[str, Any] = {}
@@ -60,3 +66,44 @@ class Actor:
 
     def restore(self, state: Tensor) -> None:
         self.state[:] = state.numpy()
+
+
+class OwnActor:
+    """A player of the user's own in Python, for some rows of an env; it is asked once for each lane.
+
+    What it remembers is None or an array with an entry for each row, since it is saved with the run.
+    """
+
+    def __init__(self, text: str, env: Env, seed: int, rows: int) -> None:
+        self.player, self.text, self.env = from_file(text, env, seed), text, env
+        self.state: NDArray[Any] | None = None  # of all rows, once there is one
+        self.begun = np.zeros(rows, np.bool_)  # which rows have one
+
+    def act(self, rows: Rows, episode_starts: NDArray[np.uint8], step: int) -> NDArray[Any]:
+        before, own = None, rows.own
+        if self.state is not None and self.begun[own].all():
+            before = self.player.reset(self.state[own].copy(), episode_starts[rows.env] != 0)
+        masks = None if self.env.masks is None else self.env.masks[rows.env]
+        actions, after = self.player.act(self.env.obs[rows.env], before, masks)
+        if after is not None:
+            self._keep(after, own)
+        self.begun[own] = after is not None
+        found: NDArray[Any] = actions
+        return found
+
+    def _keep(self, state: Any, own: slice) -> None:
+        size = own.stop - own.start
+        if not isinstance(state, np.ndarray) or len(state) != size or state.dtype == object:
+            got = f"{state.dtype} {list(state.shape)}" if isinstance(state, np.ndarray) else type(state).__name__
+            raise TypeError(f"{self.text}: expected None or an array [{size}, ...] as the state, got {got}")
+        if self.state is None:
+            self.state = np.zeros((len(self.begun), *state.shape[1:]), state.dtype)
+        self.state[own] = state
+
+    def tensor(self) -> Tensor:
+        """Empty where nothing is remembered."""
+        return torch.zeros(0) if self.state is None else torch.from_numpy(self.state.copy())
+
+    def restore(self, state: Tensor) -> None:
+        if state.numel():
+            self.state, self.begun[:] = state.numpy().copy(), True

@@ -18,7 +18,8 @@ def analyse(config: AnalysisConfig, trainer: Trainer) -> dict[str, float]:
         found |= gradients(trainer.policy, trainer.learned.gradients)
     if config.weight_epochs and trainer.epochs % config.weight_epochs == 0:
         found |= weights(trainer.policy)
-        found |= dead_units(trainer)
+        if not trainer.run.policy.network:  # one of the user's own has no part that is known to be the encoder
+            found |= dead_units(trainer)
     return found
 
 

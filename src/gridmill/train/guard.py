@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 
+from gridmill.config.files import write_whole
 from gridmill.run import GuardConfig
 from gridmill.train.trainer import Trainer
 
@@ -68,6 +69,5 @@ def dump(folder: Path, trainer: Trainer) -> Path:
         parts = vars(bad)
         tensors |= {f"minibatch.{n}": v.cpu().contiguous() for n, v in parts.items() if isinstance(v, torch.Tensor)}
     path = folder / "dump" / f"epoch-{trainer.epochs:08d}.safetensors"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, path)
+    write_whole(path, save(tensors))
     return path

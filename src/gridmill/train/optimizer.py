@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from gridmill.config.schedule import Progress
 from gridmill.run import OptimizerConfig
+from gridmill.train.restored import refuse_other_moments
 
 # What a group of parameters counts, of schedule-free AdamW. All else in a group is a setting.
 STATE = ("k", "weight_sum", "lr_max", "scheduled_lr", "train_mode")
@@ -80,7 +81,10 @@ class Optimizer:
         return found
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
+        usual = _usual_state(self.config)
         for i, part in enumerate(self.parts):
+            parameters = [parameter for group in part.param_groups for parameter in group["params"]]
+            refuse_other_moments(tensors, f"optimizer.{i}.", parameters, usual[type(part)])
             state = part.state_dict()
             state["state"] = {}
             for key, value in tensors.items():
@@ -97,6 +101,21 @@ class Optimizer:
                 else:
                     state["state"].setdefault(int(first), {})[name] = value
             part.load_state_dict(state)
+
+
+def _usual_state(config: OptimizerConfig) -> dict[type, dict[str, Tensor]]:
+    """What each of the optimizers keeps of a parameter: one step is taken with small ones to see it."""
+    small = {"core.small": nn.Parameter(torch.ones(2, 2)), "small": nn.Parameter(torch.ones(2))}
+    found: dict[type, dict[str, Tensor]] = {}
+    for part in _build(config, small):
+        for parameter in small.values():
+            parameter.grad = torch.ones_like(parameter)
+        if config.kind == "schedule_free":
+            part.train()
+        part.step()
+        first = part.param_groups[0]["params"][0]
+        found[type(part)] = {name: torch.as_tensor(value) for name, value in part.state[first].items()}
+    return found
 
 
 def _build(config: OptimizerConfig, named: dict[str, nn.Parameter]) -> list[Any]:

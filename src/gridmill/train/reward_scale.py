@@ -90,6 +90,8 @@ def _sums(tensors: dict[str, Tensor], kind: str) -> Tensor:
     """The saved sums. A checkpoint of before has count, mean and squared distances of all history instead."""
     if "reward.sums" in tensors:
         return tensors["reward.sums"].clone()
+    if tensors.get("reward.seen", torch.zeros(0)).shape != (3,):
+        raise ValueError("reward.sums: expected such a tensor, got none")
     count, mean, apart = tensors["reward.seen"].tolist()
     if kind == "centered":
         return torch.tensor([count, count * mean, 0.0, 0.0], dtype=torch.float64)

@@ -12,6 +12,7 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -20,12 +21,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gridmill.config import user_code
 from gridmill.env.env import Env
 from gridmill.losses import TEACHER
 from gridmill.policy.kernels import native
 from gridmill.policy.network import Output
 from gridmill.sizing import Sizes
-from gridmill.train.actors import Actor, Rows
+from gridmill.train.actors import Actor, OwnActor, Rows
 from gridmill.train.experience import Experience
 from gridmill.train.watch import Watch
 from gridmill.train.workers import WorkerPool
@@ -40,8 +42,8 @@ PARTS = ("env", *CHUNK_PARTS, "players")
 class Rollout:
     """Collects experience; remembers the recurrent state and which rows begin an episode.
 
-    `learned` are the rows of the env that the policy acts in and is learned from (None: all); `players` are policies in
-    folders that act in others of them, each by its folder.
+    `learned` are the rows of the env that the policy acts in and is learned from (None: all); `players` act in others
+    of them, each by the folder of its policy or by the file of the user's own.
     """
 
     def __init__(
@@ -89,12 +91,13 @@ class Rollout:
         self.learned = learned
         self.chunks = [_chunks(rows, learned, whole=not self.on_cpu) for rows in self.lanes]
         self.lane_rows = [_join(chunks) for chunks in self.chunks]
-        self.players: dict[str, Actor] = {}
-        self.player_chunks: list[list[tuple[Actor, Rows]]] = [[] for _ in self.lanes]
-        for number, (path, rows) in enumerate(players.items()):
-            actor = self.players[path] = Actor(path, env, hash_of(seed, number), len(rows))
+        self.players: dict[str, Actor | OwnActor] = {}
+        self.player_chunks: list[list[tuple[Actor | OwnActor, Rows]]] = [[] for _ in self.lanes]
+        for number, (name, rows) in enumerate(players.items()):
+            own = user_code.is_own(name) and not Path(name).exists()
+            actor = self.players[name] = (OwnActor if own else Actor)(name, env, hash_of(seed, number), len(rows))
             for lane, chunks in zip(self.lanes, self.player_chunks, strict=True):
-                chunks += [(actor, chunk) for chunk in _chunks(lane, rows)]
+                chunks += [(actor, chunk) for chunk in _chunks(lane, rows, whole=own)]
         self.times = dict.fromkeys(PARTS, 0.0)
         self.watch: Watch | None = None
         self.begun: Callable[[list[int]], None] | None = None  # told which worlds have begun an episode
@@ -239,10 +242,9 @@ class Rollout:
                 found |= {name: said[output] for name, output in columns.items()}
         return found
 
-    def _play(self, actor: Actor, rows: Rows) -> None:
-        """A frozen player acts in its rows."""
-        actions = actor.player.choose(actor.think(rows, self.starts), self.step, rows.own.start)
-        self.env.actions[rows.env] = actions
+    def _play(self, actor: Actor | OwnActor, rows: Rows) -> None:
+        """A player acts in its rows."""
+        self.env.actions[rows.env] = actor.act(rows, self.starts, self.step)
 
     def _choose(self, rows: Rows, t: int, logits: Tensor, masks: Tensor | None) -> None:
         """Draw actions and store them with their log-probs; the teacher's where it leads."""

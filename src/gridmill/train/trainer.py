@@ -20,22 +20,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gridmill.config import ConfigError
+from gridmill.config import ConfigError, user_code
 from gridmill.config.schedule import Progress
 from gridmill.curriculum import Curriculum
 from gridmill.env import Env, Episodes
 from gridmill.env.windows import Window
 from gridmill.games.make import make
 from gridmill.losses import TEACHER
-from gridmill.policy import onednn
+from gridmill.policy import onednn, which
+from gridmill.policy.build import build
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
 from gridmill.sizing import memory, players_of_agents, scripted_players
 from gridmill.sizing import sizes as sizes_of
-from gridmill.train.actors import Actor
+from gridmill.train.actors import Actor, OwnActor
 from gridmill.train.experience import Experience, core_columns, loss_columns
 from gridmill.train.learner import Learned, Learner
+from gridmill.train.restored import refuse_other
 from gridmill.train.rollout import Rollout
 from gridmill.train.watch import Watch
 from gridmill.train.windows import RunWindows
@@ -74,7 +76,12 @@ class Trainer:
         if self.device.type == "cpu":
             torch.set_num_threads(1)  # the workers are the threads
         self.workers = WorkerPool(self.sizes.threads if self.device.type == "cpu" else 1)
-        self.policy = Policy(run.policy, self.spec, run.seed).place(self.device)
+        self.policy = build(run.policy, self.spec, run.seed).place(self.device)
+        try:
+            refuse_missing_hidden(run, self.policy)
+        except ConfigError:
+            self.close()
+            raise
         forward: Callable[..., Any] = self.policy
         if t.compile != "off":
             forward = torch.compile(self.policy, mode=t.compile)
@@ -132,6 +139,12 @@ class Trainer:
         if self.run.teacher and on != self.teaching:
             self.teaching = on
             self.env.teach(on)
+
+    @property
+    def native(self) -> bool:
+        """Whether kernels of ours run where a part of the network has one."""
+        t = self.run.trainer
+        return self.device.type == "cpu" and t.precision == "fp32" and t.compile == "off"
 
     @property
     def done(self) -> bool:
@@ -241,7 +254,8 @@ class Trainer:
         whole &= np.isin(episodes["agent"], self.sizes.learners)
         kept = episodes.where(whole)
         if kept.count == 0:
-            return others | {"episodes": 0}
+            known = {"score_recent": float(np.mean(self.recent))} if len(self.recent) else {}
+            return others | {"episodes": 0} | known
         score = scores[whole]
         self.recent = np.concatenate((self.recent, score))[-RECENT:]
         means = kept.means()
@@ -292,13 +306,14 @@ class Trainer:
         return {name: value.detach().cpu().clone() for name, value in self.policy.state_dict().items()}
 
     def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], last: dict[str, float]) -> None:
-        """Continue where these were taken."""
+        """Continue where these were taken; ValueError if they are not of such a trainer."""
+        refuse_other(tensors, self._shaped(), self._needed())
         self.policy.load_state_dict(weights)
         self.learner.restore(tensors)
         if self.windows is not None:
             self.windows.restore(tensors)
         if self.curriculum is not None:
-            self.curriculum.restore(json.loads(tensors["curriculum"].numpy().tobytes()))
+            self._restore_curriculum(tensors["curriculum"])
         counters = [int(number) for number in tensors["counters"]]
         self._teach(bool(counters[6:7] == [1]))  # as it was, before its memory comes back
         self.env.restore(tensors["worlds"].numpy().tobytes())
@@ -312,9 +327,29 @@ class Trainer:
         self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step = counters[:5]
         self.learner.in_a_row = counters[5]
 
-    def _actors(self) -> dict[str, Actor]:
+    def _shaped(self) -> dict[str, Tensor]:
+        """What has one shape for the whole run."""
+        windows = {} if self.windows is None else self.windows.tensors()
+        actors = {f"actor.{name}": actor.tensor() for name, actor in self._actors().items()}
+        own = {"state": self.rollout.state, "starts": self.rollout.episode_starts}
+        return self.learner.scale.tensors() | windows | actors | own
+
+    def _needed(self) -> list[str]:
+        """What no state can do without."""
+        return ["worlds", "state", "starts", "recent", "counters", *(["curriculum"] if self.curriculum else [])]
+
+    def _restore_curriculum(self, saved: Tensor) -> None:
+        assert self.curriculum is not None
+        try:
+            self.curriculum.restore(json.loads(saved.numpy().tobytes()))
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise ValueError(
+                f"curriculum: expected the state of one, got {type(error).__name__}: {error!s:.200}"
+            ) from None
+
+    def _actors(self) -> dict[str, Actor | OwnActor]:
         """The other policies, by what their state is saved as."""
-        return self.rollout.actors | {f"player.{path}": actor for path, actor in self.rollout.players.items()}
+        return {**self.rollout.actors, **{f"player.{name}": who for name, who in self.rollout.players.items()}}
 
     def close(self) -> None:
         self.workers.close()
@@ -340,13 +375,29 @@ def refuse_deadly(run: Run) -> None:
 
 
 def refuse_unknown_players(run: Run) -> None:
-    """Refuse a player that is neither a script of the game nor in a folder."""
+    """Refuse a player that is neither a script of the game nor in a folder nor in a file."""
     scripts = scripted_players(run)
     for name in run.players:
-        if name not in scripts and not Path(name).exists():
-            known = ", ".join(run.game.scripts()) or "it has none"
+        if name in scripts or user_code.is_own(name) or which.exists(name):
+            continue
+        known = ", ".join(run.game.scripts()) or "it has none"
+        raise ConfigError(
+            f"expected a script of {run.game.name} ({known}), the folder of a run or FILE.py:function, got `{name}`",
+            "$.players",
+        )
+
+
+def refuse_missing_hidden(run: Run, policy: Policy) -> None:
+    """Refuse a loss that reads what a network of the user's own does not give."""
+    if policy.gives_hidden:
+        return
+    for name, loss in run.losses.items():
+        stored = any(column.output == "hidden" for column in loss.needs().values())
+        if loss.reads_hidden or stored:
             raise ConfigError(
-                f"expected a script of {run.game.name} ({known}) or the folder of a run, got `{name}`", "$.players"
+                f"expected a network that returns hidden [rows, {run.policy.hidden}] too, which this loss reads, got "
+                f"`{run.policy.network}`, which does not",
+                f"$.losses.{name}",
             )
 
 

@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gridmill.config.install import pip_install
+
 MODULE = Path(__file__).parent / "page" / "engine.wasm"
 CHECKOUT = Path(__file__).parents[3]
 BUILDER = CHECKOUT / "scripts" / "build_engine.py"
@@ -34,7 +36,7 @@ def path() -> Path:
     if importlib.util.find_spec("ziglang") is None:
         raise EngineMissing(
             f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; "
-            "`pip install ziglang==0.17.0` and `make viewer` build it"
+            f"`{pip_install('ziglang==0.17.0')}` and `make viewer` build it"
         )
     print("viewer: the engine of pages is built first; it takes some minutes, once", file=sys.stderr)
     done = subprocess.run([sys.executable, str(BUILDER)], capture_output=True, text=True)

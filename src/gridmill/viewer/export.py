@@ -19,13 +19,15 @@ from gridmill.viewer.bundle import bundle
 PAGE = Path(__file__).with_name("page")
 SHEETS = ("style.css", "panels.css")
 MOST_FILES = 2  # side by side
-# The script is packed too. Unpacked it is an inline script like others: it runs because its hash is named.
+# The script is packed too. Unpacked it is an inline script like others: it runs because its hash is named. It comes
+# first, to be unpacked while the rest of the page is read.
 UNPACK = """(async () => {
   const text = document.getElementById("data-script").textContent;
   const bytes = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Response(bytes).body.pipeThrough(new DecompressionStream("gzip"));
   const script = document.createElement("script");
   script.textContent = await new Response(stream).text();
+  if (document.readyState === "loading") await new Promise((go) => addEventListener("DOMContentLoaded", go));
   document.body.append(script);
 })();"""
 
@@ -46,9 +48,10 @@ def exported(start: Mapping[str, Any], engine: bytes, files: Sequence[tuple[str,
     style = "\n".join((PAGE / name).read_text("utf-8") for name in SHEETS)
     named = [{"name": name, "inside": f"data-file-{number}"} for number, (name, _) in enumerate(files)]
     islands = [
+        _island("data-script", "application/octet-stream", _text(gzip.compress(script.encode(), 9, mtime=0))),
+        f"<script>{UNPACK}</script>",
         _island("data-start", "application/json", _json(dict(start) | {"files": named})),
         _island("data-engine", "application/octet-stream", _text(_dense(engine)), len(engine)),
-        _island("data-script", "application/octet-stream", _text(gzip.compress(script.encode(), 9, mtime=0))),
         *(
             _island(f"data-file-{number}", "application/octet-stream", _text(data))
             for number, (_, data) in enumerate(files)
@@ -62,8 +65,7 @@ def exported(start: Mapping[str, Any], engine: bytes, files: Sequence[tuple[str,
     text = re.sub(r'<link rel="stylesheet"[^>]*>\n', "", text)
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n</head>'
     text = text.replace("</head>", head)
-    tail = "\n".join([*islands, f"<script>{UNPACK}</script>"])
-    return text.replace('<script type="module" src="main.js"></script>', tail)
+    return text.replace('<script type="module" src="main.js"></script>', "\n".join(islands))
 
 
 def _island(name: str, kind: str, text: str, size: int = 0) -> str:

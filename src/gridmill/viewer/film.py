@@ -1,4 +1,4 @@
-"""Films: the ticks of a replay, or of random play, as pictures of one size; GIF with Pillow, MP4 with PyAV.
+"""Films: the ticks of a replay, of a policy or of random play, as pictures of one size; GIF with Pillow, MP4 with PyAV.
 
 Both come with the extra `video`. A GIF has one palette for all frames and stores only what changed, so that a film of
 a world stays small.
@@ -17,9 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gridmill.config.install import pip_install
 from gridmill.env import Env
 from gridmill.env.picture import Picture
+from gridmill.evaluate import load_trained
 from gridmill.games.make import make
+from gridmill.run import Run
 
 GIF_COLOURS = 128
 LAST = 1.0  # seconds that a GIF rests before it begins again
@@ -33,6 +36,21 @@ def random_moments(game: Any, seed: int, world: int = 0) -> Generator[Env, None,
         while True:
             yield env
             env.step(rng.integers(0, env.num_actions, size=env.num_rows, dtype=np.int32))
+
+
+def policy_moments(run: Run, policy: str, seed: int, world: int = 0) -> Generator[Env, None, None]:
+    """The game of a run, played by its policy for as long as somebody looks."""
+    player = load_trained(policy)
+    assert player is not None  # a run's folder
+    with make(run.played_game, num_worlds=world + 1, seed=seed, masks=player.masks) as env:
+        player.bind(env, seed)
+        env.reset()
+        state: Any = None
+        while True:
+            yield env
+            actions, state = player.act(env.obs, state, env.masks)
+            env.step(actions)
+            state = player.reset(state, env.terminals | env.truncations)
 
 
 def frames(
@@ -98,4 +116,4 @@ def _needed(module: str, package: str) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)  # of what these packages import
             return importlib.import_module(module)
     except ModuleNotFoundError:
-        raise ValueError(f"films need {package}: pip install 'gridmill[video]'") from None
+        raise ValueError(f"films need {package}: {pip_install('gridmill[video]')}") from None

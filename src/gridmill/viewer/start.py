@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import kind_of
 from gridmill.env import GameConfig
 from gridmill.games.make import make
 from gridmill.replay.writer import commit
@@ -55,5 +56,5 @@ def others_of(game: GameConfig, wanted: str) -> str:
 
 def replays_of(folder: Path) -> list[Path]:
     """The replays of a run, the newest first; of several, those called best before others of the same age."""
-    found = [path for path in folder.rglob("*.replay") if path.is_file()]
-    return sorted(found, key=lambda path: (-path.stat().st_mtime, "best" not in path.name, path.name))
+    found = [path for path in folder.rglob("*.replay") if kind_of(path) == "a plain file"]
+    return sorted(found, key=lambda path: (-path.lstat().st_mtime, "best" not in path.name, path.name))

@@ -10,7 +10,6 @@ that Amdahl's law gives for the one phase that changed most. It trains and compa
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +21,7 @@ from gridmill.config.text import count, hang, short, table
 from gridmill.env import switches
 from gridmill.workshop import artefact, drawing, machine, revisions
 from gridmill.workshop.progress import Progress, stoppable
-from gridmill.workshop.statistics import Ratio, amdahl, grouped_ratio, mean
+from gridmill.workshop.statistics import Ratio, amdahl, grouped_ratio, mean, ratio_text
 
 KIND = "ab"
 NEEDED = ("agent_steps", "cpu_seconds", "wall_seconds", "phases", "core_ns", "score", "rss")
@@ -150,11 +149,16 @@ def score_ratio(a: Blocks, b: Blocks) -> Ratio | str:
 
 
 def phase_costs(blocks: Blocks) -> dict[str, float]:
+    """All that take at least 0.2 % of the time, over all blocks."""
+    found = costs_of([one for seed in blocks for one in seed])
+    return {name: ns for name, ns in found.items() if ns >= 0.002 * found["all"]}
+
+
+def costs_of(every: Sequence[Block]) -> dict[str, float]:
     """Nanoseconds of the wall clock per agent-step: the trainer's phases, and the core's as their parts of `env`.
 
     The core's threads time their phases by the same clock, all of them; what of it the trainer waited for is `env`.
     """
-    every = [one for seed in blocks for one in seed]
     steps = sum(one["agent_steps"] for one in every)
     found = {"all": 1e9 * sum(one["wall_seconds"] for one in every) / steps}
     for name in PARTS:
@@ -163,7 +167,7 @@ def phase_costs(blocks: Blocks) -> dict[str, float]:
             core = {p: sum(one["core_ns"].get(p, 0) for one in every) for p in every[0]["core_ns"]}
             whole = core.pop("total", 0)
             found |= {f"env/{p}": found["env"] * ns / whole for p, ns in core.items() if whole}
-    return {name: ns for name, ns in found.items() if ns >= 0.002 * found["all"]}
+    return found
 
 
 @dataclass(frozen=True)
@@ -172,20 +176,31 @@ class Predicted:
 
     phase: str
     share: float  # of A's time
-    speedup: float  # of the phase
+    speedup: float  # of the phase, with its interval
+    low: float
+    high: float
     gain: float  # of all
 
 
-def predicted(a: Mapping[str, float], b: Mapping[str, float]) -> Predicted | None:
-    """From the costs of both sides; None where they have no phase in common."""
-    whole = {name.partition("/")[0] for name in (*a, *b) if "/" in name} | {"all", "rollout"}
-    parts = [name for name in (*a, *b) if name not in whole]
-    phase = max(parts, key=lambda name: abs(a.get(name, 0.0) - b.get(name, 0.0)), default=None)
-    if phase is None or phase not in a:
-        return None
-    least = 0.001 * min(a["all"], b["all"])  # what is below is not in the costs
-    share, speedup = min(1.0, a[phase] / a["all"]), a[phase] / b.get(phase, least)
-    return Predicted(phase.removeprefix("env/"), share, speedup, amdahl(share, speedup))
+def predicted(a: Blocks, b: Blocks) -> Predicted | None:
+    """From the blocks of both sides: of the phases that surely differ the one that changed most; None if there is none.
+
+    How much faster a phase is comes from pairs of blocks, its share from all of them.
+    """
+    costs = [phase_costs(blocks) for blocks in (a, b)]
+    names = [name for name in costs[0] if name in costs[1]]
+    whole = {name.partition("/")[0] for name in names if "/" in name} | {"all", "rollout"}
+    changed = sorted(set(names) - whole, key=lambda name: -abs(costs[0][name] - costs[1][name]))
+    for name in changed:
+        each = [[[costs_of([one]).get(name, 0.0) for one in seed] for seed in blocks] for blocks in (a, b)]
+        if min(ns for side in each for seed in side for ns in seed) <= 0:
+            continue
+        ratio = grouped_ratio(each[0], each[1])
+        if ratio.separated:
+            share = min(1.0, costs[0][name] / costs[0]["all"])
+            phase, gain = name.removeprefix("env/"), amdahl(share, ratio.ratio)
+            return Predicted(phase, share, ratio.ratio, ratio.low, ratio.high, gain)
+    return None
 
 
 def record_of(settings: Settings, a: Blocks, b: Blocks) -> dict[str, Any]:
@@ -194,10 +209,10 @@ def record_of(settings: Settings, a: Blocks, b: Blocks) -> dict[str, Any]:
     samples = {}
     if a:
         costs = {"a": phase_costs(a), "b": phase_costs(b)}
-        foreseen, score = predicted(costs["a"], costs["b"]), score_ratio(a, b)
+        foreseen, score = predicted(a, b), score_ratio(a, b)
         found |= {
-            "ratios": {clock: _tree(grouped_ratio(rates(b, clock), rates(a, clock))) for clock in CLOCKS},
-            "score": _tree(score) if isinstance(score, Ratio) else score,
+            "ratios": {clock: grouped_ratio(rates(b, clock), rates(a, clock)).tree() for clock in CLOCKS},
+            "score": score.tree() if isinstance(score, Ratio) else score,
             "phase_costs": costs,
             "predicted": None if foreseen is None else asdict(foreseen),
         }
@@ -214,37 +229,30 @@ def lines_of(record: Mapping[str, Any]) -> list[str]:
     rows = []
     for clock, title in (("cpu", "steps per CPU s"), ("wall", "steps per wall s")):
         middle = [short(mean(r for seed in rates(blocks[side], clock) for r in seed)) for side in ("a", "b")]
-        rows.append((title, *middle, _text(record["ratios"][clock])))
+        rows.append((title, *middle, ratio_text(record["ratios"][clock])))
     score = record["score"]
     ends = [[seed[-1]["score"] for seed in blocks[side]] for side in ("a", "b")]
     known = all(s is not None for side in ends for s in side)
     shown = [f"{mean(side):.3f}" if known else "-" for side in ends]
-    rows.append(("score", *shown, score if isinstance(score, str) else _text(score)))
+    rows.append(("score", *shown, score if isinstance(score, str) else ratio_text(score)))
     lines = table(("", "A", "B", "B / A [95 %]"), rows)
     a, b = record["phase_costs"]["a"], record["phase_costs"]["b"]
     costs = []
-    for name in dict.fromkeys((*a, *b)):
+    for name in costs_of([one for seed in blocks["a"] for one in seed]):
+        if name not in a and name not in b:
+            continue
         inner = f"    {name[4:]}" if name.startswith("env/") else name
         label = f"  {name}" if name in IN_ROLLOUT else inner
         cells = [f(side.get(name, 0.0), side["all"]) for side in (a, b) for f in (_ns, _share)]
         costs.append((label, *cells, f"{a[name] / b[name]:.2f}x" if name in a and name in b else "-"))
     lines += ["", *table(("ns per agent-step", "A", "share", "B", "share", "A / B"), costs)]
-    foreseen = record["predicted"]
-    if foreseen is not None and math.isfinite(foreseen["gain"]):
-        p, cpu, wall = Predicted(**foreseen), _text(record["ratios"]["cpu"]), _text(record["ratios"]["wall"])
-        text = f"{p.phase}, {100 * p.share:.1f} % of A's time, is {p.speedup:.2f}x as fast in B: that alone gives "
-        lines += ["", *hang("Amdahl: ", f"{text}{p.gain:.3f}x; measured {wall} by the clock, {cpu} per CPU second")]
-    return lines
-
-
-def _tree(ratio: Ratio) -> dict[str, Any]:
-    """For the artefact; one pair has no interval, and JSON no infinity."""
-    known = math.isfinite(ratio.high)
-    return asdict(ratio) | ({} if known else {"low": None, "high": None})
-
-
-def _text(ratio: Mapping[str, Any]) -> str:
-    return f"{ratio['ratio']:.3f}x" if ratio["low"] is None else str(Ratio(**ratio))
+    text = "no phase surely differs between A and B"
+    if record["predicted"] is not None:
+        p = Predicted(**record["predicted"])
+        times = f"{p.speedup:.2f}x [{p.low:.2f}, {p.high:.2f}] as fast in B"
+        text = f"{p.phase}, {100 * p.share:.1f} % of A's time, is {times}: that alone gives {p.gain:.3f}x"
+    cpu, wall = ratio_text(record["ratios"]["cpu"]), ratio_text(record["ratios"]["wall"])
+    return [*lines, "", *hang("Amdahl: ", f"{text}; measured {wall} by the clock, {cpu} per CPU second")]
 
 
 def _ns(cost: float, whole: float) -> str:
@@ -262,9 +270,7 @@ def run(settings: Settings) -> int:
         artefact.refuse_unwritable(settings.output)
     a, b = Blocks(), Blocks()
     if settings.resume is not None:
-        then = artefact.read(settings.resume, KIND)
-        if then["settings"] != settings.tree():
-            raise ValueError(f"`{settings.resume}` was measured with other settings; begin anew without --resume")
+        then = artefact.continued(settings.resume, KIND, settings.tree())
         a, b = then["blocks"]["a"], then["blocks"]["b"]
     print("\n".join([*hang("A  ", settings.a.text), *hang("B  ", settings.b.text)]))
     print(

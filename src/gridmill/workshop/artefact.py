@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ FOLDER = Path("artifacts")
 KEYS = ("schema", "kind", "machine", "seed", "settings", "samples", "finished", "exit_code")
 MADE_WITH = ("date", "command", "commit.hash", "commit.dirty", "cpu.model", "cpu.cores", "cpu.usable_cores")
 INTERRUPTED = 130  # what a tool ends with that Ctrl-C stopped
+STOPPED = (130, 143)  # what training ends with after Ctrl-C and SIGTERM
 
 
 def sample(values: Sequence[float], unit: str, better: str = "higher") -> dict[str, Any]:
@@ -40,10 +42,11 @@ def record(
 
 
 def place(found: Mapping[str, Any], name: str, folder: Path | None = None) -> Path:
-    """Where a record belongs: `artifacts/<kind>/<utc>-<commit>-<name>.json`."""
+    """Where a record belongs: `artifacts/<kind>/<utc>-<commit>-<name>.json`; of a path only its last name."""
     commit = str(found["machine"]["commit"]["hash"] or "none")[:10]
     inside = FOLDER / str(found["kind"]).replace(" ", "-") if folder is None else folder
-    return inside / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{commit}-{name}.json"
+    plain = re.sub(r"[^\w.-]", "-", name.split("/")[-1])
+    return inside / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{commit}-{plain}.json"
 
 
 def write(found: Mapping[str, Any], path: Path) -> Path:
@@ -98,3 +101,17 @@ def read(path: Path, kind: str | None = None) -> dict[str, Any]:
     if kind is not None and found["kind"] != kind:
         raise ValueError(f"`{path}`: expected an artefact of `gridmill {kind}`, got one of `gridmill {found['kind']}`")
     return dict(found)
+
+
+def continued(path: Path, kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool that was stopped has left, to go on from; refused if it measured something else, or other code."""
+    found, now = read(path, kind), machine.describe()
+    if found["settings"] != json.loads(json.dumps(settings, default=str)):
+        raise ValueError(f"`{path}` was measured with other settings; begin anew without --resume")
+    for what, key in (("commit", "hash"), ("cpu", "model")):
+        then, here = found["machine"][what][key], now[what][key]
+        if then != here:
+            raise ValueError(
+                f"`{path}` was measured with the {what} {then}, this is {here}; begin anew without --resume"
+            )
+    return found

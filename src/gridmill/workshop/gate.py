@@ -16,7 +16,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ from gridmill.config.files import write_whole
 from gridmill.config.text import hang, table
 from gridmill.env.env import batch_options
 from gridmill.workshop import artefact, machine
-from gridmill.workshop.profile import Load, Runner
 from gridmill.workshop.progress import Progress, stoppable
+from gridmill.workshop.runner import Load, Runner
 from gridmill.workshop.statistics import bootstrap_interval, median
 
 KIND = "gate"
@@ -51,6 +51,12 @@ class Settings:
     planted: float = 0.0  # so much extra work, to see the gate fail
     target: bool = False  # also measure how far Prospector's trainer is from its target
     floors: Path | None = None
+    resume: Path | None = None
+
+    def tree(self, asked: Sequence[str]) -> dict[str, Any]:
+        """For the artefact, and to see whether it can be continued."""
+        shown: dict[str, Any] = {"games": list(asked), "rounds": self.rounds, "record": self.record}
+        return shown | {"planted": self.planted, "reason": self.reason}
 
     def check(self) -> None:
         if self.rounds < 3:
@@ -197,8 +203,9 @@ def read_floors(path: Path) -> dict[str, Any]:
 
 
 def here() -> dict[str, str]:
-    """What floors depend on."""
-    return {"cpu": str(machine.cpu()["model"]), "isa": machine.native_build().get("isa", "unknown")}
+    """What floors depend on: time on the CPU, instructions on the kernels and the compiler."""
+    built = machine.native_build()
+    return {"cpu": str(machine.cpu()["model"]), **{name: built.get(name, "unknown") for name in ("isa", "compiler")}}
 
 
 def raised(
@@ -223,7 +230,7 @@ def raised(
 def judge(found: Mapping[str, Any], floor: Mapping[str, Any], same: Mapping[str, bool]) -> list[str]:
     """What is wrong; nothing if all is well. A figure of another machine is not judged."""
     wrong = []
-    if same["isa"] and found["instructions"] > MOST_INSTRUCTIONS * floor["instructions"]:
+    if same["isa"] and same["compiler"] and found["instructions"] > MOST_INSTRUCTIONS * floor["instructions"]:
         times = found["instructions"] / floor["instructions"]
         wrong.append(f"{found['instructions']:.0f} instructions per agent-step, {times:.3f}x of the floor")
     if same["cpu"] and found["ratio"] < LEAST_RATIO * floor["ratio"]:
@@ -299,14 +306,13 @@ def recorded(floors: Mapping[str, Any], found: Mapping[str, Any], settings: Sett
     return {"machine": here(), "games": kept}
 
 
-def record_of(settings: Settings, found: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+def record_of(settings: Settings, asked: Sequence[str], found: Mapping[str, Any], **own: Any) -> dict[str, Any]:
     """Everything as an artefact."""
     samples = {}
     for game, one in found.items():
         samples[f"{game} time ratio"] = artefact.sample(one["ratios"], f"{game}: agent-steps per unit")
         samples[f"{game} instructions"] = artefact.sample([one["instructions"]], "instructions", "lower")
-    asked = asdict(settings) | {"floors": None, "games": list(found)}
-    return artefact.record(KIND, Load.seed, asked, samples, **own)
+    return artefact.record(KIND, Load.seed, settings.tree(asked), samples, found=found, **own)
 
 
 def run(settings: Settings) -> int:
@@ -318,12 +324,16 @@ def run(settings: Settings) -> int:
     asked = settings.games or tuple(floors["games"]) or GAMES
     refuse_unmeasurable(settings, asked, floors, any(same.values()))
     found: dict[str, dict[str, Any]] = {}
-    progress = Progress(len(asked), "games")
+    if settings.resume is not None:
+        found = artefact.continued(settings.resume, KIND, settings.tree(asked))["found"]
+    left = [game for game in asked if game not in found]
+    progress, target = Progress(len(left), "games"), ""
     with stoppable() as stopped:
-        for game in asked:
+        for game in left:
             found[game] = measure(game, settings, floors["games"].get(game))
             progress.step(game)
-    progress.close()
+        progress.close()
+        target = target_line() if settings.target else ""
     print("\n".join(lines_of(found, floors)))
     wrong: dict[str, list[str]] = {}
     if settings.record and not stopped:
@@ -333,8 +343,8 @@ def run(settings: Settings) -> int:
     elif not settings.record:
         wrong = {game: judge(one, floors["games"][game], same) for game, one in found.items()}
     print("\n".join(["", *trend(floors)]))
-    if settings.target and not stopped:
-        print("\n".join(hang("", target_line())))
+    if target:
+        print("\n".join(hang("", target)))
     for name, value in now.items():
         if not same[name] and not settings.record:
             said = f"the floors are of another {name} ({floors['machine'][name]}, here {value})"
@@ -344,8 +354,12 @@ def run(settings: Settings) -> int:
             print("\n".join(hang(f"{game}: ", reason)))
     code = artefact.INTERRUPTED if stopped else FAILED if any(wrong.values()) else 0
     print(f"result: {'stopped' if stopped else 'slower' if code else 'not slower'}")
-    record = record_of(settings, found, floors=floors, wrong=wrong) | {"exit_code": code, "finished": not stopped}
-    print(f"saved to {artefact.write(record, artefact.place(record, 'gate'))}")
+    record = record_of(settings, asked, found, floors=floors, wrong=wrong)
+    record |= {"exit_code": code, "finished": not stopped}
+    path = artefact.place(record, "gate")
+    for reason in stopped:
+        print(f"{reason} after {len(found)} of {len(asked)} games; continue with --resume {path}")
+    print(f"saved to {artefact.write(record, path)}")
     return code
 
 

@@ -14,7 +14,6 @@ import os
 import platform
 import re
 import select
-import shlex
 import shutil
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.install import pip_install
 from gridmill.config.text import hang
 from gridmill.env import switches
 from gridmill.policy import onednn
@@ -119,14 +119,6 @@ def extras() -> dict[str, dict[str, str | None]]:
     return found
 
 
-def install_command(requirements: Sequence[str]) -> str:
-    """The command that adds what is missing to the Python that runs."""
-    root = checkout_root()
-    own = root is not None and Path(sys.prefix).resolve() == (root / ".venv").resolve()
-    quoted = " ".join(shlex.quote(requirement) for requirement in requirements)
-    return f"{'.venv/bin/python' if own else 'python'} -m pip install {quoted}"
-
-
 def beside(name: str) -> Path | None:
     """A file or folder under the current directory or the checkout."""
     roots = [Path.cwd(), *filter(None, [checkout_root()])]
@@ -143,7 +135,7 @@ def tools() -> dict[str, tuple[str | None, str]]:
     trainers = "pufferlib-core in .venv-peers-train" if beside(".venv-peers-train/bin/python") else None
     torch = next((need for needs in extras().values() for need in needs if name_of(need) == "torch"), "torch")
     return {
-        "torch": (version_of("torch"), f"{install_command([torch])} (needed to train)"),
+        "torch": (version_of("torch"), f"{pip_install(torch)} (needed to train)"),
         "compiler": (said.splitlines()[0] if said else None, "apt-get install g++ (needed to build only)"),
         "perf": (perf, "no instruction counter here; `bench step --instructions` uses valgrind instead"),
         "valgrind": (valgrind, "apt-get install valgrind (needed by `bench step --instructions`)"),
@@ -302,9 +294,16 @@ class Worker:
     def __init__(self, name: str, command: Sequence[str], needed: Sequence[str] = ()) -> None:
         self.name = name
         self._buffer = b""
+        self._busy = False
         self._noise = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
+        # A session of its own: Ctrl-C is for the tool, which ends its workers when it is done with what they said.
         self._process = subprocess.Popen(
-            list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._noise, bufsize=0
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._noise,
+            bufsize=0,
+            start_new_session=True,
         )
         try:
             self.ready = self._answer(needed=("ready", *needed))
@@ -320,7 +319,10 @@ class Worker:
             stdin.write(json.dumps(question).encode() + b"\n")
         except OSError as gone:
             raise WorkerError(f"{self.name} has ended: {self._last_words()}") from gone
-        return self._answer(needed)
+        self._busy = True
+        answer = self._answer(needed)
+        self._busy = False
+        return answer
 
     def _answer(self, needed: Sequence[str]) -> dict[str, Any]:
         while True:
@@ -358,7 +360,9 @@ class Worker:
         return f"code {code}, {without_paths(lines[-1]) if lines else 'no message'}"
 
     def close(self) -> None:
-        """End the process: closing its input is the sign, killing it the last resort."""
+        """End the process: closing its input is the sign; one that is still at work, or does not hear, is killed."""
+        if self._busy:
+            self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()

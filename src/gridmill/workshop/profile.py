@@ -1,294 +1,143 @@
 """`gridmill profile step`: where the time of a step goes, phase by phase, for each game.
 
-Also holds what bench shares with it: `Load` (which game in which batch shape) and `Runner` (an env driven with random
-actions drawn ahead, and what can be counted of it). It compares nothing and judges nothing.
+It compares nothing and judges nothing.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import sys
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import gridmill
-from gridmill import _native
 from gridmill.config.text import count, hang, short
-from gridmill.env.tokens import NO_TOKEN
 from gridmill.runs.core_report import phase_lines
 from gridmill.workshop import artefact, machine
+from gridmill.workshop.progress import Progress, between_pieces
+from gridmill.workshop.runner import Load, Runner
 
+KIND = "profile step"
 PROFILED = ("toy", "arena", "cogsguard", "prospector")
-SWEPT = ("worlds", "agents", "threads", "lanes", "map_size")
-POOL = 65536  # action arrays drawn ahead; long enough that no agent drifts to a wall within an episode
-SAMPLES = 64  # steps looked at when tokens are counted
-RESIDENT_WORLDS = 256  # worlds made to see what one adds to the resident memory
-COUNTED_STEPS = (200, 1200)  # instructions are the difference between these two runs
-MEMCPY_SECONDS = 0.5
+PIECES = 10  # of a profiled game, between which it can be stopped
 
 
 @dataclass(frozen=True)
-class Load:
-    """What is measured: a game, its sizes (None: the game's own) and the shape of the batch."""
+class Settings:
+    """Which games, in which shape, how long."""
 
-    game: str = "toy"
-    agents: int | None = None
-    map_size: int | None = None
-    density: float | None = None
-    window: str | None = None
-    worlds: int = 1
-    threads: int = 1
-    lanes: int = 1
-    seed: int = 42
-    profiling: bool | None = None
-    teacher: str | None = None  # a script that is asked in every row; its actions are taken
+    games: tuple[str, ...] = ()
+    load: Load = field(default_factory=Load)
+    steps: int = 15_000
+    warmup: int = 5_000
+    as_json: bool = False
+    output: Path | None = None
+    resume: Path | None = None
 
-    def sizes(self) -> dict[str, Any]:
-        """Arguments for the game's function: only what was asked for."""
-        asked = {
-            "num_agents": self.agents,
-            "map_size": self.map_size,
-            "density": self.density,
-            "window": self.window,
-        }
-        return {name: value for name, value in asked.items() if value is not None}
+    def check(self) -> None:
+        for name, value, least in (("--steps", self.steps, 1), ("--warmup", self.warmup, 0)):
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        if self.output is not None:
+            artefact.refuse_unwritable(self.output)
+
+    def tree(self) -> dict[str, Any]:
+        """For the artefact, and to see whether it can be continued."""
+        shown: dict[str, Any] = {"games": list(self.games or PROFILED), "steps": self.steps, "warmup": self.warmup}
+        return shown | {"worlds": self.load.worlds, "threads": self.load.threads, "teacher": self.load.teacher}
 
 
-def swept(load: Load, sweep: str) -> dict[str, Load]:
-    """`worlds=64,256` or `game=toy,arena` as labelled loads."""
-    key, _, listed = sweep.partition("=")
-    name = key.strip().replace("-", "_")
-    if name == "game":
-        games = [game.strip() for game in listed.split(",")]
-        if len(games) < 2 or len(set(games)) < len(games):
-            raise ValueError(f"--sweep game takes two or more different games, got `{listed}`")
-        return {f"game={game}": replace(load, game=game) for game in games}
-    if name not in SWEPT:
-        raise ValueError(f"--sweep takes one of {', '.join(SWEPT)}, game as NAME=N,N,..., got `{sweep}`")
-    try:
-        values = [int(value) for value in listed.split(",")]
-    except ValueError:
-        values = []
-    if len(values) < 2 or min(values) < 1 or len(set(values)) < len(values):
-        raise ValueError(f"--sweep {name} takes two or more different numbers of at least 1, got `{listed}`")
-    changes: list[dict[str, Any]] = [{name: value} for value in values]
-    return {f"{name}={change[name]}": replace(load, **change) for change in changes}
-
-
-@dataclass(frozen=True)
-class Round:
-    """One measured stretch of steps; phases are ns summed over worlds, None when profiling is off."""
-
-    steps: int
-    agent_steps: int
-    cpu_seconds: float
-    wall_seconds: float
-    allocations: int | None = None
-    phases: Mapping[str, int] | None = None
-
-    @property
-    def per_cpu_second(self) -> float:
-        return self.agent_steps / max(self.cpu_seconds, 1e-9)
-
-    @property
-    def per_wall_second(self) -> float:
-        return self.agent_steps / max(self.wall_seconds, 1e-9)
-
-
-def make_env(load: Load) -> gridmill.Env:
-    """The env of a load, reset."""
-    env: gridmill.Env = gridmill.make(
-        gridmill.games.build(load.game, **load.sizes()),
-        num_worlds=load.worlds,
-        seed=load.seed,
-        threads=load.threads,
-        lanes=load.lanes,
-        profiling=load.profiling,
-        teacher=load.teacher or "",
-    )
-    env.reset()
-    return env
-
-
-class Runner:
-    """An env that takes its teacher's actions, or random ones drawn ahead; the load's own env, unless one is given."""
-
-    def __init__(self, load: Load, env: gridmill.Env | None = None) -> None:
-        self.load = load
-        self.env = make_env(load) if env is None else env
-        rng = np.random.default_rng(load.seed)
-        rows = self.env.num_rows
-        # Each array of the pool is a window on one long draw: 65536 arrays for the memory of two.
-        draw = rng.integers(0, self.env.num_actions, size=rows + POOL, dtype=np.int32)
-        windows = [self.env.teacher_actions] if load.teacher else [draw[k : k + rows] for k in rng.permutation(POOL)]
-        self.pool = itertools.cycle(windows)
-
-    @property
-    def rows(self) -> int:
-        return int(self.env.num_rows)
-
-    def run(self, steps: int) -> Round:
-        """Take the steps and say what they cost. Lanes above 1 go through send and recv."""
-        phases, allocations = self._phase_totals(), _native.allocations()
-        walk = self._walk if self.env.lanes == 1 else self._walk_lanes
-        wall, cpu = time.perf_counter(), time.process_time()
-        walk(steps)
-        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        allocations = _native.allocations() - allocations
-        after = self._phase_totals()
-        spent = None if phases is None or after is None else {k: after[k] - phases[k] for k in phases}
-        return Round(steps, steps * self.rows, cpu, wall, allocations, spent)
-
-    def _walk(self, steps: int) -> None:
-        actions, step = self.env.actions, self.env.step
-        for drawn in itertools.islice(self.pool, steps):
-            actions[:] = drawn
-            step()
-
-    def _walk_lanes(self, steps: int) -> None:
-        env, actions = self.env, self.env.actions
-        lanes = [(lane, env.rows(lane)) for lane in range(env.lanes)]
-        flying = False
-        for drawn in itertools.islice(self.pool, steps):
-            for lane, rows in lanes:
-                if flying:
-                    env.recv(lane)
-                actions[rows] = drawn[rows]
-                env.send(lane)
-            flying = True
-        for lane, _ in lanes if flying else ():
-            env.recv(lane)
-
-    def _phase_totals(self) -> dict[str, int] | None:
-        totals = self.env.step_timing_total
-        return None if totals is None else {k: int(v) for k, v in totals.items() if k != "steps"}
-
-    def tokens_per_row(self) -> float:
-        """Mean number of tokens in a row, looked at outside of what is timed; 0 for games without tokens."""
-        if self.env.obs_kind != "tokens":
-            return 0.0
-        seen = 0
-        for _ in range(SAMPLES):
-            self._walk(1) if self.env.lanes == 1 else self._walk_lanes(1)
-            seen += int(np.count_nonzero(self.env.obs[:, :, 0] != NO_TOKEN))
-        return seen / (SAMPLES * self.rows)
-
-    def memory(self) -> dict[str, int]:
-        """Bytes per world: the world itself in the core, and its rows in the shared arrays."""
-        env = self.env
-        arrays = (env.obs, env.actions, env.rewards, env.terminals, env.truncations, env.final_obs, env.masks)
-        shared = sum(array.nbytes for array in arrays if array is not None)
-        return {"world": int(env.bytes_per_world), "rows": shared // int(env.num_worlds)}
-
-    def validation(self) -> dict[str, Any] | None:
-        """What shadow validation counted; None when it is off."""
-        seen = self.env.observation_validation
-        names = ("comparisons", "mismatches", "fast_ns", "reference_ns", "ratio", "first_mismatch")
-        return None if seen is None else {name: getattr(seen, name) for name in names}
-
-    def memcpy_limit(self, size: int) -> float:
-        """Rows per second when each step only copies `size` bytes per row."""
-        return float(_native.memcpy_limit(self.rows, max(1, size), MEMCPY_SECONDS))
-
-    def close(self) -> None:
-        self.env.close()
-
-
-def resident_per_world(load: Load) -> int:
-    """Resident bytes a world adds to this process, arrays included; comparable with any other engine's."""
-    before = machine.resident_bytes()
-    with make_env(replace(load, worlds=RESIDENT_WORLDS, threads=1, lanes=1)) as env:
-        for array in (env.obs, env.final_obs):
-            array.flat[:: array[0].size] = array.flat[:: array[0].size]  # rows that no step has touched yet count too
-        env.step()
-        return max(0, machine.resident_bytes() - before) // RESIDENT_WORLDS
-
-
-def count_child(load: str, steps: str) -> None:
-    """What a counted child process does; its last line says which path the core took."""
-    runner = Runner(Load(**json.loads(load)))
-    runner.run(100 + int(steps))
-    runner.close()
-    print(_native.build_info().get("isa", "unknown"))
-
-
-def instructions(load: Load, rows: int, asked: bool) -> dict[str, Any]:
-    """Instructions per agent-step (the loop in Python included), or why they were not counted."""
-    if not asked and not machine.perf_works():
-        return {"reason": "perf cannot count here; --instructions counts with valgrind"}
-    code = "import sys; from gridmill.workshop.profile import count_child as c; c(*sys.argv[1:])"
-    child = [sys.executable, "-c", code, json.dumps(asdict(load))]
-    try:
-        counted = machine.count_instructions(lambda steps: [*child, str(steps)], *COUNTED_STEPS)
-    except (OSError, ValueError) as reason:
-        return {"reason": machine.without_paths(str(reason))}
-    return {"per_agent_step": counted.per_step / rows, "tool": counted.tool, "path": counted.said}
-
-
-def profile_game(load: Load, steps: int, warmup: int) -> dict[str, Any]:
-    """Measure one game with profiling on."""
+def profile_game(
+    load: Load, settings: Settings, stopped: Sequence[str] = (), progress: Progress | None = None
+) -> dict[str, Any] | None:
+    """Measure one game with profiling on, in pieces; None if it was stopped before the last of them."""
     runner = Runner(replace(load, profiling=True))
     try:
-        if warmup:
-            runner.run(warmup)
-        taken = runner.run(steps)
-        if taken.phases is None:
-            raise RuntimeError("profiling was asked for, but the env keeps no times")
+        taken = []
+        for total, kept in ((settings.warmup, False), (settings.steps, True)):
+            for piece in pieces(total):
+                if stopped:
+                    return None
+                one = runner.run(piece)
+                if kept:
+                    taken.append(one)
+                    if progress is not None:
+                        progress.step(load.game)
         return {
             "game": load.game,
             "load": asdict(runner.load),
             "agents": int(runner.env.num_agents),
             "actions": int(runner.env.num_actions),
-            "steps": steps,
-            "warmup": warmup,
-            "wall_seconds": taken.wall_seconds,
-            "cpu_seconds": taken.cpu_seconds,
-            "per_cpu_second": taken.per_cpu_second,
-            "phases_ns": dict(taken.phases),
+            "steps": settings.steps,
+            "warmup": settings.warmup,
+            "wall_seconds": sum(one.wall_seconds for one in taken),
+            "cpu_seconds": sum(one.cpu_seconds for one in taken),
+            "per_cpu_second": sum(one.agent_steps for one in taken) / sum(one.cpu_seconds for one in taken),
+            "phases_ns": {name: sum((one.phases or {})[name] for one in taken) for name in taken[0].phases or {}},
         }
     finally:
         runner.close()
 
 
-def run(games: Sequence[str], load: Load, steps: int, warmup: int, as_json: bool) -> int:
-    """Profile each game and print a table each, or one JSON record. Returns the exit code."""
-    for name, value, least in (("--steps", steps, 1), ("--warmup", warmup, 0)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
-    measured: list[dict[str, Any]] = []
-    skipped: list[dict[str, str]] = []
-    for game in games or PROFILED:
-        try:
-            built = gridmill.games.build(game)
-            if load.teacher:
-                built.expect_script(load.teacher, "--teacher")
-        except (ValueError, TypeError) as reason:
-            skipped.append({"game": game, "reason": machine.without_paths(str(reason))})
-            continue
-        measured.append(profile_game(replace(load, game=game), steps, warmup))
-    if not measured:
-        raise ValueError("; ".join(f"{s['game']}: {s['reason']}" if len(skipped) > 1 else s["reason"] for s in skipped))
-    asked = {"steps": steps, "warmup": warmup, "worlds": load.worlds, "threads": load.threads}
-    rates = {one["game"]: artefact.sample([one["per_cpu_second"]], "agent-steps/CPU s") for one in measured}
-    record = artefact.record("profile step", load.seed, asked, rates, games=measured, skipped=skipped)
-    if as_json:
-        print(json.dumps(record, indent=1))
-        return 0
-    print("\n".join(machine.headline(record["machine"])))
-    for one in measured:
-        shape = ", ".join((count(load.worlds, "world"), count(load.threads, "thread"), count(steps, "step")))
-        print(f"\n{one['game']}: {count(one['agents'], 'agent')}, {shape}")
-        print(f"{short(one['per_cpu_second'])} agent-steps per CPU second, with profiling on")
+def pieces(steps: int) -> list[int]:
+    """Steps in at most ten pieces of about the same size."""
+    ends = [round(k * steps / PIECES) for k in range(PIECES + 1)]
+    return [b - a for a, b in itertools.pairwise(ends) if b > a]
+
+
+def lines_of(record: Mapping[str, Any], load: Load) -> list[str]:
+    """A table for each game, and why others have none."""
+    lines = machine.headline(record["machine"])
+    for one in record["games"]:
+        shape = ", ".join((count(load.worlds, "world"), count(load.threads, "thread"), count(one["steps"], "step")))
+        lines += ["", f"{one['game']}: {count(one['agents'], 'agent')}, {shape}"]
+        lines.append(f"{short(one['per_cpu_second'])} agent-steps per CPU second, with profiling on")
         if load.teacher:
             share = one["phases_ns"]["teacher"] / max(one["phases_ns"]["total"], 1)
-            calls = one["per_cpu_second"] / max(share, 1e-9)
-            print(f"script {load.teacher}: about {short(calls)} rows per second of its CPU time; its actions are taken")
-        print("\n".join(phase_lines(one["phases_ns"], steps, one["wall_seconds"])))
-    for missing in skipped:
-        print("\n" + "\n".join(hang("", f"{missing['game']}: skipped: {missing['reason']}")))
-    return 0
+            calls = short(one["per_cpu_second"] / max(share, 1e-9))
+            lines.append(f"script {load.teacher}: about {calls} rows per second of its CPU time; its actions are taken")
+        lines += phase_lines(one["phases_ns"], one["steps"], one["wall_seconds"])
+    for missing in record["skipped"]:
+        lines += ["", *hang("", f"{missing['game']}: skipped: {missing['reason']}")]
+    return lines
+
+
+def run(settings: Settings) -> int:
+    """Profile each game; print a table each, or one JSON record; save it. 0 fine, 130 stopped."""
+    settings.check()
+    measured: list[dict[str, Any]] = []
+    if settings.resume is not None:
+        measured = artefact.continued(settings.resume, KIND, settings.tree())["games"]
+    left, skipped = [], list[dict[str, str]]()
+    for game in settings.games or PROFILED:
+        try:
+            built = gridmill.games.build(game)
+            if settings.load.teacher:
+                built.expect_script(settings.load.teacher, "--teacher")
+        except (ValueError, TypeError) as error:
+            skipped.append({"game": game, "reason": machine.without_paths(str(error))})
+            continue
+        if all(one["game"] != game for one in measured):
+            left.append(game)
+    if not measured and not left:
+        raise ValueError("; ".join(f"{s['game']}: {s['reason']}" if len(skipped) > 1 else s["reason"] for s in skipped))
+    progress = Progress(len(left) * len(pieces(settings.steps)), "pieces")
+    with between_pieces() as stopped:
+        for game in left:
+            one = profile_game(replace(settings.load, game=game), settings, stopped, progress)
+            measured += [] if one is None else [one]
+    progress.close()
+    rates = {one["game"]: artefact.sample([one["per_cpu_second"]], "agent-steps/CPU s") for one in measured}
+    record = artefact.record(KIND, settings.load.seed, settings.tree(), rates, games=measured, skipped=skipped)
+    record |= {"finished": not stopped, "exit_code": artefact.INTERRUPTED if stopped else 0}
+    path = artefact.write(record, settings.output or artefact.place(record, "-".join(settings.games or ("all",))))
+    if settings.as_json:
+        print(json.dumps(record, indent=1))
+        return int(record["exit_code"])
+    print("\n".join(lines_of(record, settings.load)))
+    for reason in stopped:
+        print(f"\n{reason} after {count(len(measured), 'game')}; continue with --resume {path}")
+    print(f"\nsaved to {path}")
+    return int(record["exit_code"])

@@ -53,6 +53,11 @@ class Settings:
     traced: Traced = Traced()
     expected_sps: float | None = None
     runs_dir: Path = Path("runs")
+    resume: Path | None = None
+
+    def tree(self) -> dict[str, Any]:
+        """For the artefact, and to see whether it can be continued."""
+        return {name: value for name, value in asdict(self).items() if name not in ("runs_dir", "resume")}
 
     def check(self) -> None:
         least = {"--steps": (self.steps, 1), "--rollout-timing": (self.rollout_timing, 0)}
@@ -194,9 +199,13 @@ def run(settings: Settings) -> int:
     """Train, look, say. The exit code is the training's, 1 if it had no whole epoch."""
     settings.check()
     planned_run = planned(settings)
+    then = artefact.continued(settings.resume, KIND, settings.tree()) if settings.resume is not None else None
     from gridmill.runs import session
 
-    done = session.train(planned_run, settings.runs_dir)
+    if then is None:
+        done = session.train(planned_run, settings.runs_dir)
+    else:
+        done = session.resume(settings.runs_dir / then["run"])
     records = read_records(done.folder / "metrics.jsonl")
     if not any("time/rollout" in one for one in records):
         print("gridmill: no epoch was finished, so there is nothing to say of where its time went", file=sys.stderr)
@@ -212,9 +221,11 @@ def run(settings: Settings) -> int:
     for line in said:
         print("\n".join(hang("- ", line)))
     samples = {"sps": artefact.sample([r["sps"] for r in records if "sps" in r], "agent-steps/s")}
-    asked = asdict(settings) | {"runs_dir": None}
     own = {"run": done.folder.name, "shares": found, "advice": said, "traces": [file.name for file in files]}
-    record = artefact.record(KIND, planned_run.seed, asked, samples, **own)
+    record = artefact.record(KIND, planned_run.seed, settings.tree(), samples, **own)
     record |= {"exit_code": done.exit_code, "finished": done.exit_code == 0}
-    print(f"saved to {artefact.write(record, artefact.place(record, planned_run.recipe.split('/')[-1]))}")
+    path = artefact.write(record, artefact.place(record, planned_run.recipe))
+    if done.exit_code in artefact.STOPPED:
+        print(f"continue with --resume {path}")
+    print(f"saved to {path}")
     return done.exit_code

@@ -1,7 +1,8 @@
 """Progress of a long command on stderr, with the time that is left, and how it ends when it is interrupted.
 
 On a terminal one line that is written over; elsewhere a line every half minute. Ctrl-C and SIGTERM end the work, not
-the command: it writes what it has.
+the command: it writes what it has. Work in long pieces is ended amid one (`stoppable`), work in short pieces looks
+between them (`between_pieces`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
 PAUSE = 30.0  # seconds between lines where nobody watches
 
@@ -70,3 +71,22 @@ def stoppable() -> Iterator[list[str]]:
     finally:
         if main:
             signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def between_pieces() -> Iterator[list[str]]:
+    """Work that looks at the list between its pieces: Ctrl-C and SIGTERM are put there, the second one is heard."""
+    reasons: list[str] = []
+    before: dict[int, Any] = {}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        reasons.append(f"stopped by {signal.Signals(number).name}")
+        signal.signal(number, before[number])
+
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield reasons
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -6,8 +6,9 @@ interval. It measures nothing and knows no tool.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,10 +144,19 @@ class Ratio:
     def __str__(self) -> str:
         return f"{self.ratio:.3f}x [{self.low:.3f}, {self.high:.3f}]"
 
+    def tree(self) -> dict[str, Any]:
+        """For JSON, which has no infinity: a single pair has no interval."""
+        return asdict(self) | ({} if np.isfinite(self.high) else {"low": None, "high": None})
+
     @property
     def separated(self) -> bool:
         """Whether the interval leaves out 1, i.e. the two really differ."""
         return self.low > 1.0 or self.high < 1.0
+
+
+def ratio_text(tree: Mapping[str, Any]) -> str:
+    """A saved ratio for people."""
+    return f"{tree['ratio']:.3f}x" if tree["low"] is None else str(Ratio(**tree))
 
 
 def _positive(values: Values, name: str) -> Values:
@@ -176,9 +186,9 @@ def independent_ratio(first: Iterable[float], second: Iterable[float], *, seed: 
     return Ratio(median(a) / median(b), low, high, int(min(a.size, b.size)), paired=False)
 
 
-# How far two runs of the same code at different times lie apart on a shared machine, as a standard deviation of the
-# logarithm of their ratio: `bench step` against itself gave up to 1.55x, which must not look like a change.
-BETWEEN_RUNS = 0.25
+# How far two runs of the same code at different times may lie apart on a shared machine, as the logarithm of their
+# ratio: the farthest of 360 pairs (bench/results/workshop/between_runs.json), 1.57x, must not look like a change.
+BETWEEN_RUNS = 0.45
 _NORMAL = 1.96
 
 
@@ -187,9 +197,9 @@ def between_runs(ratio: Ratio) -> Ratio:
 
     Both sources of noise are added as variances.
     """
-    centre, extra = float(np.log(ratio.ratio)), _NORMAL * BETWEEN_RUNS
-    down = float(np.hypot(centre - np.log(ratio.low), extra))
-    up = float(np.hypot(np.log(ratio.high) - centre, extra))
+    centre = float(np.log(ratio.ratio))
+    down = float(np.hypot(centre - np.log(ratio.low), BETWEEN_RUNS))
+    up = float(np.hypot(np.log(ratio.high) - centre, BETWEEN_RUNS))
     low, high = float(np.exp(centre - down)), float(np.exp(centre + up))
     return Ratio(ratio.ratio, low, high, ratio.count, ratio.paired)
 

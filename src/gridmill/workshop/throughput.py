@@ -27,11 +27,12 @@ from gridmill.run import Run
 from gridmill.runs.lines import read_records
 from gridmill.workshop import artefact, machine
 from gridmill.workshop.bench import train as bench_train
-from gridmill.workshop.profile import Load, Round, Runner
 from gridmill.workshop.progress import Progress, stoppable
+from gridmill.workshop.runner import Load, Round, Runner
 from gridmill.workshop.statistics import Point, coefficient_of_variation, mean, percentiles, trend_lines
 
 KIND = "throughput"
+LOOK = 0.5  # seconds between two looks at a run that is evaluated
 BELOW_TARGET = 1
 
 
@@ -50,6 +51,11 @@ class Settings:
     target: float | None = None
     enforce: bool = False
     folder: Path = Path("artifacts/throughput")
+    resume: Path | None = None
+
+    def tree(self) -> dict[str, Any]:
+        """For the artefact, and to see whether it can be continued."""
+        return {name: value for name, value in asdict(self).items() if name not in ("folder", "resume")}
 
     def check(self) -> None:
         least = {"--worlds": (self.worlds, 1), "--threads": (self.threads, 1), "--steps": (self.steps, 1)}
@@ -100,14 +106,14 @@ def trained_run(settings: Settings) -> Run:
 
 
 def measure_training(settings: Settings, done: list[Round], progress: Progress) -> None:
-    """The repeats in whole epochs. The trainer times its rollout by the wall clock only."""
+    """The repeats that are not there yet, in whole epochs. The trainer times its rollout by the wall clock only."""
     run = trained_run(settings)
     worker = bench_train.start("trainer", run)
     try:
         if settings.warmup:
             bench_train.epochs_of(worker, max(1, settings.warmup // run.trainer.batch_size))
         epochs = max(1, settings.steps // run.trainer.batch_size)
-        for _ in range(settings.repeats):
+        while len(done) < settings.repeats:
             one = bench_train.epochs_of(worker, epochs)
             if settings.mode == "rollout":
                 done.append(Round(one.epochs, one.agent_steps, 0.0, one.phases["rollout"]))
@@ -122,13 +128,13 @@ TRAIN = "import sys; from gridmill.run import Run; from gridmill.runs import tra
 TRAIN += "train(Run.model_validate_json(sys.argv[1]), sys.argv[2], panel=False)"
 
 
-def measure_with_evaluation(settings: Settings, done: list[Round]) -> None:
+def measure_with_evaluation(settings: Settings, done: list[Round], progress: Progress) -> None:
     """A run in a process and a folder of its own, evaluated in another process all the time; repeats are its epochs."""
-    run = trained_run(settings)
+    run, known = trained_run(settings), len(done)
     batch = run.trainer.batch_size
     epochs, before = max(1, settings.steps // batch), -(-settings.warmup // batch)
     changes: dict[str, Any] = {
-        "trainer.total_timesteps": (before + epochs * settings.repeats) * batch,
+        "trainer.total_timesteps": (before + epochs * (settings.repeats - known)) * batch,
         "evaluation.enabled": True,
     }
     changes |= {"evaluation.epochs": epochs, "checkpoint.epochs": epochs, "evaluation.final_seconds": 0.0}
@@ -136,26 +142,46 @@ def measure_with_evaluation(settings: Settings, done: list[Round]) -> None:
         run = run.replace(path, value)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", TRAIN, run.replace("run", "measured").model_dump_json(), folder]
-        ended = subprocess.run(command, capture_output=True, text=True)
-        if ended.returncode:
-            last = (ended.stderr.strip().splitlines() or ["no message"])[-1]
-            raise ValueError(f"the training ended with code {ended.returncode}: {machine.without_paths(last)}")
-        lines = read_records(Path(folder) / "measured" / "metrics.jsonl")
-    marks = [0.0] + [float(line["seconds"]) for line in lines if "sps" in line]
-    for first in range(before, len(marks) - epochs, epochs):
-        done.append(Round(epochs, epochs * batch, 0.0, marks[first + epochs] - marks[first]))
+        metrics, said = Path(folder) / "measured" / "metrics.jsonl", Path(folder) / "said.txt"
+        with said.open("w") as noise:
+            child = subprocess.Popen(command, stdout=noise, stderr=noise, start_new_session=True)
+        try:
+            ended = None
+            while ended is None:
+                ended = child.poll()  # before the file is read: what is written until then counts
+                marks = [0.0, *(float(line["seconds"]) for line in read_records(metrics) if "sps" in line)]
+                for first in range(before + epochs * (len(done) - known), len(marks) - epochs, epochs):
+                    done.append(Round(epochs, epochs * batch, 0.0, marks[first + epochs] - marks[first]))
+                    progress.step()
+                time.sleep(0.0 if ended is not None else LOOK)
+        finally:
+            child.kill()  # its evaluation ends with it
+            child.wait()
+        if ended:
+            last = (said.read_text(encoding="utf-8").strip().splitlines() or ["no message"])[-1]
+            raise ValueError(f"the training ended with code {ended}: {machine.without_paths(last)}")
 
 
 def measure(settings: Settings, done: list[Round] | None = None) -> list[Round]:
-    """The repeats, after a warm-up; each is put into `done` when it is over. A native repeat is whole batch steps."""
+    """The repeats that are not in `done`, after a warm-up, put there when each is over; a native one is whole steps."""
     done = [] if done is None else done
-    progress = Progress(settings.repeats, "repeats")
-    if settings.mode == "trainer_eval":
-        measure_with_evaluation(settings, done)
+    if len(done) >= settings.repeats:
         return done
-    if settings.mode != "env_only":
-        measure_training(settings, done, progress)
-        return done
+    progress = Progress(settings.repeats - len(done), "repeats")
+    try:
+        if settings.mode == "trainer_eval":
+            measure_with_evaluation(settings, done, progress)
+        elif settings.mode == "env_only":
+            measure_env(settings, done, progress)
+        else:
+            measure_training(settings, done, progress)
+    finally:
+        progress.close()
+    return done
+
+
+def measure_env(settings: Settings, done: list[Round], progress: Progress) -> None:
+    """The repeats of the env alone."""
     runner: Runner | ReferenceRunner
     if settings.env_impl == "reference":
         runner, rows = ReferenceRunner(settings.worlds, settings.seed), 1
@@ -165,12 +191,10 @@ def measure(settings: Settings, done: list[Round] | None = None) -> list[Round]:
     try:
         if settings.warmup:
             runner.run(max(1, settings.warmup // rows))
-        for _ in range(settings.repeats):
+        while len(done) < settings.repeats:
             done.append(runner.run(max(1, settings.steps // rows)))
             progress.step()
-        return done
     finally:
-        progress.close()
         runner.close()
 
 
@@ -184,11 +208,10 @@ def record_of(settings: Settings, rounds: Sequence[Round]) -> dict[str, Any]:
     rates = [r.per_wall_second for r in rounds]
     wall = spread(rates)
     known = settings.mode not in ("rollout", "trainer_eval")  # CPU time
-    asked = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(settings).items()}
     return artefact.record(
         KIND,
         settings.seed,
-        asked,
+        settings.tree(),
         {"steps per wall second": artefact.sample(rates, "steps/s")},
         mode=settings.mode,
         env_impl="reference" if settings.env_impl == "reference" else "native",
@@ -239,10 +262,13 @@ def lines_of(record: Mapping[str, Any], settings: Settings) -> list[str]:
 
 
 def run(settings: Settings) -> int:
-    """Measure, print, save. 1 if a target was to be enforced and the mean is below it, 130 if it was stopped."""
+    """Measure, print, save. 1 if a target was to be enforced and the mean is below it, 130 stopped: to be continued."""
     settings.check()
     artefact.refuse_unwritable(settings.folder / "x.json")
     rounds: list[Round] = []
+    if settings.resume is not None:
+        then = artefact.continued(settings.resume, KIND, settings.tree())
+        rounds = [Round(**one) for one in then["rounds"]]
     with stoppable() as stopped:
         measure(settings, rounds)
     if not rounds:
@@ -258,6 +284,6 @@ def run(settings: Settings) -> int:
         floor = min(point.median for point in points)
         print("\n".join(["", *trend_lines(points, "steps/s"), "", f"floor so far: {short(floor)} steps per second"]))
     for reason in stopped:
-        print(f"{reason} after {count(len(rounds), 'repeat')}")
+        print(f"{reason} after {count(len(rounds), 'repeat')}; continue with --resume {path}")
     print(f"saved to {path}")
     return int(record["exit_code"])

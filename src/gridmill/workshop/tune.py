@@ -1,35 +1,37 @@
 """`gridmill tune`: the settings that train fastest on this machine, and whether the policy still learns with them.
 
 A grid, or a search with Optuna over the same values. Every candidate trains shortly in a process of its own; one whose
-blocks scatter is measured again and then dropped. The fastest stable one is compared with the reference in turns, and
-must learn as well: its score after equal steps lies within the reference's interval or above. The winner is a preset.
+blocks scatter is measured again and then dropped. The fastest stable ones are compared with the reference in turns, one
+after the other, until one learns as well: its score after equal steps lies within the reference's interval or above. It
+is written as a preset.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from gridmill import recipes, sizing
-from gridmill.config import ConfigError, flatten
+from gridmill.config import ConfigError, flatten, memory
 from gridmill.config.files import write_whole
+from gridmill.config.install import pip_install
+from gridmill.config.memory import mebibytes
 from gridmill.config.text import hang, short, table
 from gridmill.run import Run
 from gridmill.runs import overrides, presets
 from gridmill.workshop import ab, artefact
 from gridmill.workshop.machine import WorkerError
 from gridmill.workshop.progress import Progress, stoppable
-from gridmill.workshop.statistics import Ratio, coefficient_of_variation, grouped_ratio, interval_of_mean, mean
+from gridmill.workshop.statistics import coefficient_of_variation, grouped_ratio, interval_of_mean, mean
 
 KIND = "tune"
 UNSTABLE_CV = 0.20
 Candidate = tuple[tuple[str, Any], ...]  # settings by path, in the order of the space
+Save = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,13 @@ class Settings:
     blocks: int = 4
     check_epochs: int = 20
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    finalists: int = 3  # so many of the fastest are checked until one still learns
     output: Path | None = None  # the preset
     resume: Path | None = None
 
     def check(self) -> None:
-        least = {"--trials": (self.trials, 0), "--blocks": (self.blocks, 2), "--check-epochs": (self.check_epochs, 1)}
+        least = {"--trials": (self.trials, 0), "--blocks": (self.blocks, 2), "--check-epochs": (self.check_epochs, 2)}
+        least["--finalists"] = (self.finalists, 1)
         for name, (value, lowest) in least.items():
             if value < lowest:
                 raise ValueError(f"{name} must be at least {lowest}, got {value}")
@@ -133,7 +137,8 @@ def candidates(space: Mapping[str, list[Any]], trials: int, told: Mapping[Candid
     try:
         import optuna
     except ImportError:
-        raise ValueError("--trials searches with Optuna, which is missing: pip install gridmill[tune]") from None
+        said = f"--trials searches with Optuna, which is missing: {pip_install('gridmill[tune]')}"
+        raise ValueError(said) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
     for _ in range(trials):
@@ -146,7 +151,7 @@ def candidates(space: Mapping[str, list[Any]], trials: int, told: Mapping[Candid
 def largest_batch(run: Run) -> tuple[int, str]:
     """The largest batch that fits into the memory that is free now, in whole segments of all rows; what it takes."""
     rows = run.trainer.num_worlds * sizing.players_of_agents(run, run.game.num_agents).count("")
-    unit, free = rows * run.trainer.bptt_horizon, psutil.virtual_memory().available
+    unit, free = rows * run.trainer.bptt_horizon, memory.free()
 
     def need(units: int) -> int:
         changed = run.replace_all([("trainer.batch_size", units * unit), ("trainer.minibatch_size", unit)])
@@ -161,40 +166,63 @@ def largest_batch(run: Run) -> tuple[int, str]:
     while many - few > max(1, few // 100):
         middle = (few + many) // 2
         few, many = (middle, many) if need(middle) <= free else (few, middle)
-    return few * unit, sizing.mebibytes(need(few)) if few else "more than there is"
+    return few * unit, mebibytes(need(few)) if few else "more than there is"
 
 
 # ---- does it still learn
 
 
-def learns(settings: Settings, changes: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """Reference and winner trained for equal steps with every seed: both scores, and whether the winner's holds."""
-    scores: tuple[list[float | None], list[float | None]] = ([], [])
+Scores = list[list[float | None]]  # by seed: after a quarter of the epochs, and after all
+
+
+def scores_of(side: ab.Side, seed: int, epochs: int) -> list[float | None]:
+    """What a side scores after a quarter of so many epochs and after all; None where no episode had ended."""
+    first = max(1, epochs // 4)
+    worker = ab.start(side, seed, phases=False)
+    try:
+        return [worker.ask({"epochs": part}, ab.NEEDED)["score"] for part in (first, max(1, epochs - first))]
+    finally:
+        worker.close()
+
+
+def learns(
+    settings: Settings, changes: Sequence[str], reference_scores: Scores, scores: Scores, save: Save
+) -> dict[str, Any]:
+    """Reference and candidate trained for equal steps with every seed: both scores, and whether the candidate's holds.
+
+    Both lists have the scores of the seeds that are done; the others are added, and saved each time.
+    """
+    base = reference(settings)
+    times = base.trainer.batch_size / overrides.apply(base, changes).trainer.batch_size
+    sizes = [settings.check_epochs, max(2, round(settings.check_epochs * times))]
     sides = (side_of(settings), side_of(settings, changes))
-    sizes, batch = [settings.check_epochs, settings.check_epochs], 1
-    for seed in settings.seeds:
-        for index, side in enumerate(sides):
-            worker = ab.start(side, seed, phases=False)
-            try:
-                if index == 1:  # as many agent-steps as the reference had
-                    sizes[1] = max(1, round(sizes[0] * batch / worker.ready["batch_size"]))
-                else:
-                    batch = int(worker.ready["batch_size"])
-                scores[index].append(worker.ask({"epochs": sizes[index]}, ab.NEEDED)["score"])
-            finally:
-                worker.close()
-            progress.step("does it learn")
-    known = [[s for s in side if s is not None] for side in scores]
-    found: dict[str, Any] = {"reference": scores[0], "winner": scores[1], "epochs": sizes}
-    if not all(known):
-        return found | {"holds": None, "said": "no episode ended; raise --check-epochs"}
-    low, high = interval_of_mean(known[0])
-    if not math.isfinite(low):
-        both = f"score {mean(known[1]):.3f}, reference {mean(known[0]):.3f}"
-        return found | {"holds": None, "said": f"{both}: not known whether it learns: give more --seeds"}
-    holds = mean(known[1]) >= low
-    both = f"score {mean(known[1]):.3f}, reference {mean(known[0]):.3f} [{low:.3f}, {high:.3f}]"
-    return found | {"holds": holds, "said": f"{both}: {'it still learns' if holds else 'it learns worse'}"}
+    progress = Progress(sum(len(settings.seeds) - len(done) for done in (reference_scores, scores)), "checks")
+    for number, seed in enumerate(settings.seeds):
+        for done, side, epochs in zip((reference_scores, scores), sides, sizes, strict=True):
+            if len(done) == number:
+                done.append(scores_of(side, seed, epochs))
+                save()
+                progress.step("does it learn")
+    progress.close()
+    return judged(reference_scores, scores) | {"epochs": sizes}
+
+
+def judged(reference_scores: Scores, scores: Scores) -> dict[str, Any]:
+    """Whether the candidate's mean lies within the reference's interval or above; None where that cannot be said."""
+    early, ends = ([pair[k] for pair in reference_scores] for k in (0, 1))
+    own = [pair[1] for pair in scores]
+    known = [[s for s in values if s is not None] for values in (early, ends, own)]
+    if min(map(len, known)) < len(scores):
+        return {"holds": None, "said": "too few episodes ended; raise --check-epochs"}
+    began, low, high = mean(known[0]), *interval_of_mean(known[1])
+    both = f"score {mean(known[2]):.3f}, reference {mean(known[1]):.3f}"
+    if low == -math.inf:
+        return {"holds": None, "said": f"{both}: not known whether it learns: give more --seeds"}
+    both += f" [{low:.3f}, {high:.3f}], {began:.3f} after a quarter of the steps"
+    if mean(known[1]) <= began:
+        return {"holds": None, "said": f"{both}: the reference itself learned nothing; raise --check-epochs"}
+    holds = mean(known[2]) >= low
+    return {"holds": holds, "said": f"{both}: {'it still learns' if holds else 'it learns worse'}"}
 
 
 # ---- the command
@@ -212,7 +240,7 @@ def shown(candidate: Sequence[Sequence[Any]]) -> str:
     return " ".join(f"{path.removeprefix('trainer.')}={value}" for path, value in candidate)
 
 
-def search(settings: Settings, base: Run, tried: list[dict[str, Any]], save: Any) -> None:
+def search(settings: Settings, base: Run, tried: list[dict[str, Any]], save: Save) -> None:
     """Try every candidate that was not tried before; what was found is put into `tried`, and saved each time."""
     space = space_of(settings, base)
     known = {tuple((p, v) for p, v in one["candidate"]): one for one in tried}
@@ -237,11 +265,13 @@ def search(settings: Settings, base: Run, tried: list[dict[str, Any]], save: Any
     progress.close()
 
 
-def against(settings: Settings, changes: Sequence[str]) -> Ratio:
-    """The winner and the reference in turns, so that the machine's moods do not decide."""
+def against(settings: Settings, changes: Sequence[str]) -> dict[str, list[float]]:
+    """Rates of the reference and of a candidate in turns, so that the machine's moods do not decide."""
     compared = ab.Settings(side_of(settings), side_of(settings, changes), (0,), 2 * settings.blocks, phases=False)
-    a, b = ab.measure_seed(compared, 0, Progress(2 * settings.blocks, "winner against reference"))
-    return grouped_ratio(ab.rates([b], "wall"), ab.rates([a], "wall"))
+    progress = Progress(2 * settings.blocks, "turns of candidate and reference")
+    a, b = ab.measure_seed(compared, 0, progress)
+    progress.close()
+    return {"reference": ab.rates([a], "wall")[0], "candidate": ab.rates([b], "wall")[0]}
 
 
 def run(settings: Settings) -> int:
@@ -251,12 +281,11 @@ def run(settings: Settings) -> int:
     sizing.refuse_unfit(base)
     presets.written(base, recipes.build(settings.recipe))  # what cannot be a preset is refused now
     tried: list[dict[str, Any]] = []
+    done: dict[str, Any] = {}  # of the comparison with the reference
     if settings.resume is not None:
-        then = artefact.read(settings.resume, KIND)
-        if then["settings"] != settings.tree():
-            raise ValueError(f"`{settings.resume}` was measured with other settings; begin anew without --resume")
-        tried = then["tried"]
-    record = artefact.record(KIND, base.seed, settings.tree(), {}, tried=tried)
+        then = artefact.continued(settings.resume, KIND, settings.tree())
+        tried, done = then["tried"], then["compared"]
+    record = artefact.record(KIND, base.seed, settings.tree(), {}, tried=tried, compared=done)
     path = artefact.place(record, base.recipe)
 
     def save(**own: Any) -> None:
@@ -266,7 +295,7 @@ def run(settings: Settings) -> int:
     own: dict[str, Any] = {}
     with stoppable() as stopped:
         search(settings, base, tried, save)
-        own = conclude(settings, tried)
+        own = conclude(settings, tried, done, save)
     code = artefact.INTERRUPTED if stopped else 0 if own.get("winner") is not None else 1
     save(**own, finished=not stopped, exit_code=code)
     print("\n".join(lines_of(tried, own)))
@@ -282,26 +311,43 @@ def run(settings: Settings) -> int:
     return code
 
 
-def conclude(settings: Settings, tried: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The fastest stable candidate, if it is not slower than the reference in turns and still learns; else that one."""
+def conclude(
+    settings: Settings, tried: Sequence[Mapping[str, Any]], done: dict[str, Any], save: Save
+) -> dict[str, Any]:
+    """The fastest stable candidate that is not slower than the reference in turns and still learns; else that one.
+
+    Only the first few are looked at. `done` has what was measured before a stop, and takes what is measured now.
+    """
     steady = sorted((one for one in tried if one["stable"]), key=lambda one: -mean(one["rates"]))
     if not steady:
         return {"winner": None, "said": "no candidate was stable"}
-    best = list(steady[0]["changes"])
-    if not best:
-        return {"winner": [], "ratio": None, "said": "the reference itself is the fastest"}
-    ratio = against(settings, best)
-    if ratio.ratio < 1.0:
-        return {
-            "winner": [],
-            "ratio": str(ratio),
-            "said": f"the fastest is {ratio} of the reference in turns: it stays",
-        }
-    checked = learns(settings, best, Progress(2 * len(settings.seeds), "checks"))
-    if checked["holds"] is not True:
-        return {"winner": [], "ratio": str(ratio), "check": checked, "said": f"{checked['said']}; the reference stays"}
-    said = f"{' '.join(best)} is {ratio} of the reference; {checked['said']}"
-    return {"winner": best, "ratio": str(ratio), "check": checked, "said": said}
+    asked = {"seeds": list(settings.seeds), "check_epochs": settings.check_epochs}
+    if done.get("asked") != asked:
+        done.clear()
+        done |= {"asked": asked, "reference": [], "finalists": []}
+    said: list[str] = []  # of those that did not win
+    for one in steady[: settings.finalists]:
+        changes = list(one["changes"])
+        if not changes:
+            return {"winner": [], "said": "; ".join([*said, "the reference itself is the fastest"])}
+        finalist = next((known for known in done["finalists"] if known["changes"] == changes), None)
+        if finalist is None:
+            finalist = {"changes": changes, "turns": against(settings, changes), "scores": []}
+            done["finalists"].append(finalist)
+            save()
+        ratio = grouped_ratio([finalist["turns"]["candidate"]], [finalist["turns"]["reference"]])
+        finalist["ratio"], told = ratio.tree(), f"{' '.join(changes)} is {ratio} of the reference"
+        if ratio.ratio < 1.0:
+            said.append(f"{told} in turns")
+            continue
+        checked = learns(settings, changes, done["reference"], finalist["scores"], save)
+        finalist["check"] = checked
+        if checked["holds"]:
+            return {"winner": changes, "said": "; ".join([*said, told, checked["said"]])}
+        said += [told, checked["said"]]
+        if checked["holds"] is None:
+            break  # of the others it would not be known either
+    return {"winner": [], "said": "; ".join([*said, "the reference stays"])}
 
 
 def lines_of(tried: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ own folder, whose log.txt ends with the count, and of a mismatch both rows with 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from gridmill.env import switches
 from gridmill.run import Run
 from gridmill.runs import overrides, presets
 from gridmill.workshop import artefact
+from gridmill.workshop.runner import added_validation, validation_of
 
 KIND = "validate"
 NOTHING_COMPARED, MISMATCH = 1, 2
@@ -34,6 +36,11 @@ class Settings:
     recipe: str = "ci"
     changes: tuple[str, ...] = ()
     runs_dir: Path = Path("runs")
+    resume: Path | None = None
+
+    def tree(self) -> dict[str, Any]:
+        """For the artefact, and to see whether it can be continued."""
+        return {"length": self.length, "recipe": self.recipe, "changes": list(self.changes)}
 
 
 def steps_of(length: str, num_worlds: int) -> int:
@@ -62,13 +69,13 @@ def planned(settings: Settings) -> Run:
     return overrides.change(run, changes.items())
 
 
-def verdict(found: Any, num_worlds: int, length: str) -> tuple[int, str]:
-    """Exit code and what to say; `found` is the env's observation_validation."""
-    if found is None or found.comparisons == 0:
+def verdict(found: Mapping[str, Any] | None, num_worlds: int, length: str) -> tuple[int, str]:
+    """Exit code and what to say of the counts."""
+    if found is None or found["comparisons"] == 0:
         return NOTHING_COMPARED, "nothing was compared"
-    if found.mismatches:
+    if found["mismatches"]:
         return MISMATCH, "the fast observations differ from the reference"
-    each = found.comparisons // num_worlds
+    each = found["comparisons"] // num_worlds
     if length == "soak" and each < SOAK_PER_WORLD:
         return NOTHING_COMPARED, f"{each:,} comparisons a world, {SOAK_PER_WORLD:,} were to be made"
     return 0, "equal to the byte"
@@ -80,34 +87,42 @@ def run(settings: Settings) -> int:
     sizing.refuse_unfit(planned_run)
     if not switches.switch(switches.VALIDATION, None, True):
         raise ValueError(f"{switches.VALIDATION}=0 switches off what this command is for; unset it")
+    then = artefact.continued(settings.resume, KIND, settings.tree()) if settings.resume is not None else None
     os.environ[switches.VALIDATION] = "1"
     from gridmill.runs import session
 
-    done = session.train(planned_run, settings.runs_dir)
+    if then is None:
+        done, counted = session.train(planned_run, settings.runs_dir), None
+    else:
+        done, counted = session.resume(settings.runs_dir / then["run"]), then["validation"]
+    counted = added_validation(validation_of(done.validation), counted)
     worlds = planned_run.trainer.num_worlds
-    code, said = verdict(done.validation, worlds, settings.length)
+    code, said = verdict(counted, worlds, settings.length)
     if done.exit_code and code != MISMATCH:
         code, said = done.exit_code, f"the training ended with exit code {done.exit_code}"
-    _save(settings, planned_run, done, code)
+    path = _save(settings, planned_run, done, counted, code)
+    if counted is not None and then is not None:
+        said += f", {counted['comparisons']:,} comparisons in all"
     print("\n".join(hang("result: ", said)))
+    if done.exit_code in artefact.STOPPED:
+        print(f"continue with --resume {path}")
     print(f"log: {done.folder / 'log.txt'}")
     return code
 
 
-def _save(settings: Settings, planned_run: Run, done: Any, code: int) -> None:
-    found = done.validation
-    names = ("comparisons", "mismatches", "ratio", "first_mismatch")
-    counted = {} if found is None else {name: getattr(found, name) for name in names}
-    samples = {} if found is None else {"reference / fast time": artefact.sample([found.ratio], "x", "lower")}
+def _save(settings: Settings, planned_run: Run, done: Any, counted: Mapping[str, Any] | None, code: int) -> Path:
+    samples = {} if counted is None else {"reference / fast time": artefact.sample([counted["ratio"]], "x", "lower")}
     record = artefact.record(
         KIND,
         planned_run.seed,
-        {"length": settings.length, "recipe": settings.recipe, "changes": list(settings.changes)},
+        settings.tree(),
         samples,
         num_worlds=planned_run.trainer.num_worlds,
         agent_steps=done.agent_steps,
         run=done.folder.name,
-        **counted,
+        validation=counted,
     )
     record |= {"exit_code": code, "finished": done.exit_code == 0}
-    print(f"saved to {artefact.write(record, artefact.place(record, settings.length))}")
+    path = artefact.write(record, artefact.place(record, settings.length))
+    print(f"saved to {path}")
+    return path

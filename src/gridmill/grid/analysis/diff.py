@@ -29,12 +29,15 @@ class Difference:
     only: Literal["", "a", "b"] = ""
 
 
-def differences(a: Config, b: Config) -> tuple[Difference, ...]:
+def differences(a: Config | dict[str, Any], b: Config | dict[str, Any]) -> tuple[Difference, ...]:
     """Every field that differs, in order of declaration; parts that only one side has are whole."""
-    for side in (a, b):
-        if not isinstance(side, Config):
-            raise TypeError(f"expected a Game to compare, got {type(side).__name__}")
-    return tuple(_compare(a.tree(), b.tree(), ""))
+    return tuple(_compare(_tree(a), _tree(b), ""))
+
+
+def _tree(side: Config | dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(side, Config | dict):
+        raise TypeError(f"expected a Game to compare, got {type(side).__name__}")
+    return side.tree() if isinstance(side, Config) else side
 
 
 def _compare(a: Any, b: Any, path: str) -> Iterator[Difference]:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from gridmill.grid.game import Game
 
 
-def brief(game: Game, env: GridEnv) -> list[str]:
+def brief(game: Game, env: GridEnv, warnings: bool = True) -> list[str]:
     """Lines of at most 80 columns of ASCII about the game that an env plays."""
     said = explain(game, env=env)
     lines = [f"episodes of {said.max_steps} ticks", *_costs(said, game), *_rewards(said)]
-    for warning in said.warnings:
+    for warning in said.warnings if warnings else ():
         lines += hang("warning: ", warning)
     return lines
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gridmill import sizing
-from gridmill.config import ConfigError, did_you_mean, flatten
+from gridmill.config import ConfigError, did_you_mean, flatten, user_code
+from gridmill.config.text import clipped
 from gridmill.run import Run
 from gridmill.runs import overrides
 
@@ -72,14 +73,18 @@ def merged(run: Run, preset: str) -> Run:
         if name in run.losses:
             run = run.replace(f"losses.{name}.weight", 0.0)
     with_gpu = _changes(settings.pop("with_gpu", {}), run.tree())
+    user_code.take(user_code.named_in(run.tree()))  # whoever made the run named it; the preset is only a file
     try:
-        return overrides.change(run, _changes(settings, run.tree()) + (with_gpu if has_gpu() else []))
+        with user_code.from_a_file(None, Path(preset)):
+            return overrides.change(run, _changes(settings, run.tree()) + (with_gpu if has_gpu() else []))
+    except user_code.CodeNeeded as error:
+        raise ValueError(f"preset {preset}: {error}") from None
     except ConfigError as error:
         raise ConfigError(f"preset {preset}: {error.what}", error.path) from None
 
 
 def written(run: Run, plain: Run) -> tuple[str, list[str]]:
-    """A preset that makes this run of the plain one, and overrides for what TOML has no word for (null)."""
+    """A preset that makes this run of the plain one, and overrides for what a file cannot say: null, and code."""
     lines: list[str] = []
     _write(run.tree(), plain.tree(), "", lines)
     text = "".join(f"{line}\n" for line in lines)
@@ -105,8 +110,15 @@ def _write(now: Mapping[str, Any], then: Mapping[str, Any], start: str, lines: l
         before = then.get(name)
         if isinstance(value, dict) and isinstance(before, dict):
             _write(value, before, path, lines)
-        elif value is not None and (name not in then or value != before):
+        elif value is not None and (name not in then or value != before) and not _names_code(path, value):
             lines.append(f"{path} = {_toml(value)}")
+
+
+def _names_code(path: str, value: Any) -> bool:
+    tree = value
+    for name in reversed(path.split(".")):
+        tree = {name: tree}
+    return bool(user_code.named_in(tree))
 
 
 def _key(name: str) -> str:
@@ -127,7 +139,9 @@ def load(preset: str) -> dict[str, Any]:
     file = Path(preset) if preset.endswith(".toml") else _FOLDER / f"{preset}.toml"
     if not preset.endswith(".toml") and preset not in names():
         known = ", ".join(names())
-        raise ValueError(f"unknown preset `{preset}`{did_you_mean(preset, names())} - presets: {known}, or FILE.toml")
+        raise ValueError(
+            f"unknown preset `{clipped(preset)}`{did_you_mean(preset, names())} - presets: {known}, or FILE.toml"
+        )
     if not file.is_file():
         raise ValueError(f"no preset file `{preset}`")
     if file.stat().st_size > _LARGEST:

@@ -103,7 +103,11 @@ def chart(
     from_zero: bool = False,
     shape: Shape = SMALL,
 ) -> str:
-    """Series over agent steps; `points` are evaluations, drawn as dots with two standard errors."""
+    """Series over agent steps; `points` are evaluations, drawn as dots with two standard errors.
+
+    A wide chart has a small one behind it, for screens on which its words would be too small to read.
+    """
+    small = chart(lines, label, y_title, points, levels, from_zero) if shape is WIDE else ""
     drawn_lines = [(line, _parts(line)) for line in lines if line.xs]
     frame, rows = _frame([part for _, parts in drawn_lines for part in parts], points, levels, from_zero, shape)
     dashes, names = _levels(levels, frame)
@@ -114,7 +118,7 @@ def chart(
         drawn.append(_line(line, parts, frame))
     drawn += [_dot(point, frame) for point in points] + names
     facts = f'viewBox="0 0 {shape.width} {shape.height}" role="img" aria-label="{escape(label, quote=True)}"'
-    return f'<svg {facts} data-frame="{frame.text()}">{"".join(drawn)}</svg>'
+    return f'<svg {facts} data-frame="{frame.text()}">{"".join(drawn)}</svg>{small}'
 
 
 def ticks(low: float, high: float, wanted: int) -> list[float]:

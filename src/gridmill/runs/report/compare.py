@@ -77,7 +77,8 @@ def mean_line(group: Group, key: str) -> Line | None:
     places = [first + (last - first) * k / BINS for k in range(BINS + 1)] if last > first else [last]
     width = (last - first) / BINS
     found = [_interval([_around(xs, ys, x, width) for xs, ys in columns]) for x in places]
-    low, high = [mean - half for mean, half in found], [mean + half for mean, half in found]
+    least = 0.0 if all(y >= 0 for _, ys in columns for y in ys) else -math.inf  # of what cannot be negative
+    low, high = [max(least, mean - half) for mean, half in found], [mean + half for mean, half in found]
     return Line(group.name, places, [mean for mean, _ in found], low, high, group.colour)
 
 
@@ -217,9 +218,8 @@ def _mean_text(values: Sequence[float], runs: int) -> str:
     if not values:
         return "-"
     mean, half = _interval(values)
-    if runs == 1:
-        return number(mean)
-    return f"{number(mean)} ± {number(half)}{'' if len(values) == runs else f' ({len(values)} of {runs})'}"
+    said = number(mean) if len(values) == 1 else f"{number(mean)} ± {number(half)}"
+    return said if len(values) == runs else f"{said} ({len(values)} of {runs})"
 
 
 def _differences(found: Sequence[Group]) -> str:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import kind_of, read_plain
 from gridmill.runs.figures import finite
-from gridmill.runs.lines import is_being_written, read_records
+from gridmill.runs.lines import MOST_READ, MOST_RECORDS, read_records
 from gridmill.runs.log_lines import TITLES
+from gridmill.runs.place import is_being_written
 
 BASELINES = "baselines.json"
+MOST_JSON, MOST_TOLD = 1 << 26, 1 << 26  # bytes of a file that is looked into
+MOST_REPLAYS = 10_000
 Records = Sequence[Mapping[str, Any]]
 
 
@@ -29,6 +34,7 @@ class Folder:
     told: str  # the newest heading of log.txt
     replays: Sequence[str]  # names in replays/, newest last
     running: bool
+    cut: bool = False  # whether the oldest lines of metrics.jsonl were left out
     _columns: dict[str, tuple[list[float], list[float]]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -73,14 +79,24 @@ def read(path: Path) -> Folder:
         evaluations=[record for record in records if "evaluation" in record],
         baselines=_json(path / BASELINES),
         told=_told(path / "log.txt"),
-        replays=sorted(found.name for found in (path / "replays").glob("*") if found.is_file()),
-        running=is_being_written(path / "log.txt"),
+        replays=_replays(path / "replays"),
+        running=is_being_written(path),
+        cut=len(records) >= MOST_RECORDS or _size(path / "metrics.jsonl") > MOST_READ,
     )
+
+
+def _size(path: Path) -> int:
+    return os.lstat(path).st_size if kind_of(path) else 0
+
+
+def _replays(folder: Path) -> list[str]:
+    names = os.listdir(folder) if kind_of(folder) == "a folder" else []
+    return sorted(name for name in names[:MOST_REPLAYS] if kind_of(folder / name) == "a plain file")
 
 
 def _json(path: Path) -> Mapping[str, Any]:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_plain(path, MOST_JSON))
     except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
@@ -96,7 +112,7 @@ def _settings(path: Path) -> Mapping[str, Any]:
 def _told(path: Path) -> str:
     """The heading of log.txt: the newest one, if the run was resumed."""
     try:
-        told = path.read_text(encoding="utf-8", errors="replace")
+        told = read_plain(path, MOST_TOLD).decode("utf-8", "replace")
     except OSError:
         return ""
     before, found, _ = told.rpartition("\n" + TITLES)

@@ -47,10 +47,11 @@ MACHINE = (
     SPEED,
     Metric("memory/rss", "memory", "of the process", "bytes", from_zero=True),
     Metric("cpu/util", "CPU", "", "share of all cores", from_zero=True),
+    Metric("cpu/threads", "threads", "of the process", "threads", from_zero=True),
     Metric("gpu/util", "GPU", "", "share", from_zero=True),
 )
 OTHERS = {
-    "epoch", "agent_steps", "total_timesteps", "seconds", "eta", "episodes", "sps_mean", "memory/free", "gpu/memory",
+    "epoch", "agent_steps", "total_timesteps", "seconds", "eta", "episodes", "sps_mean",
     "score", "score_recent", "skipped_updates",
 }  # fmt: skip
 CURRICULUM = "curriculum/"  # how its metrics begin
@@ -87,7 +88,7 @@ def of_game(folder: Folder, shown: Sequence[Metric]) -> list[Metric]:
     """The game's other statistics: every number that is nothing else; what agents did comes last."""
     taken = {metric.key for metric in (*shown, *LEARNING, *MACHINE)} | OTHERS
     taken.add(folder.score_stat if any(metric.key == "score" for metric in shown) and _is_plain(folder) else "")
-    elsewhere = ("time/", CURRICULUM, "player/", *ALSO_LEARNING)
+    elsewhere = ("time/", "cpu/", "gpu/", "memory/", CURRICULUM, "player/", *ALSO_LEARNING)
     own = [key for key in _known(folder) if key not in taken and not key.startswith(elsewhere)]
     return [Metric(key, key, evaluation=key) for key in sorted(own, key=lambda key: (key.startswith("action."), key))]
 

@@ -93,6 +93,7 @@ def _section(title: str, figures: str, key: str = "") -> str:
 def _key(folder: Folder) -> str:
     """What dots and dashed lines are, said once."""
     said = ["lines: training, the mean over episodes that ended in an epoch"]
+    said += ["the oldest epochs are left out, metrics.jsonl is too large"] if folder.cut else []
     said += ["dots: evaluations with two standard errors"] if evaluations.points(folder, "score") else []
     said += ["dashed: others in the same game, and the most that can be had"] if folder.baselines else []
     return f'<p class="still">{"; ".join(said)}</p>'

@@ -51,6 +51,8 @@ svg{display:block;width:100%;height:auto}
 .live{font-size:13px;font-weight:600;color:var(--live);border:1px solid var(--live);border-radius:20px;padding:1px 10px;
 vertical-align:middle;margin-left:8px}
 .wide{grid-column:1/-1}
+.wide svg+svg{display:none}
+@media (max-width:700px){.wide svg{display:none}.wide svg+svg{display:block}}
 .named{paint-order:stroke;stroke:var(--card);stroke-width:3px;stroke-linejoin:round}
 .still{color:var(--soft);font-size:13px;grid-column:1/-1;margin:2px 0}
 a{color:var(--c0)}
@@ -72,6 +74,8 @@ th{padding:3px 0}
 .shares td{white-space:nowrap}
 .bar{width:62%}
 .bar i{display:block;height:12px;min-width:1px;background:var(--bar);border-radius:2px}
+.plain{display:block;overflow-x:auto}
+.plain td,.plain th{white-space:nowrap}
 .plain th{text-align:right;padding-left:16px}
 .plain:not(.scores) th:nth-child(3),.plain:not(.scores) td:nth-child(3){text-align:left}
 pre{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:14px 16px;overflow-x:auto;

@@ -8,7 +8,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import read_plain
 from gridmill.runs.figures import count, finite, number, percent
+from gridmill.runs.report.folder import MOST_JSON
 
 SHOWN = 20  # tasks that are seen at once; the others are behind a click
 COUNTS = {
@@ -57,8 +59,8 @@ def section(folder: Path, curves: str) -> str:
 
 def _read(folder: Path) -> Mapping[str, Any]:
     try:
-        record = json.loads((folder / "curriculum.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        record = json.loads(read_plain(folder / "curriculum.json", MOST_JSON))
+    except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 

@@ -3,14 +3,15 @@
 
 import {forgetColours} from "./dom.js";
 import {Pane} from "./pane.js";
+import {MOST_BYTES} from "./states.js";
 
 export const SPEEDS = [1, 2, 4, 8, 15, 30, 60, 125, 250, 500, 1000];
 const FRAME_MS = 26; // of the engine in one frame, for getting to a tick
 const WORK_MS = 9; // of the engine in one frame, for playing ahead
 
 export class App {
-  constructor(engine) {
-    this.engine = engine;
+  constructor() {
+    this.engine = null; // comes while the page is put together
     this.panes = [];
     this.active = 0;
     this.tick = 0;
@@ -92,6 +93,8 @@ export class App {
   }
 
   changed() {
+    const tracks = this.panes.flatMap((pane) => [...pane.tracks.values()]);
+    for (const track of tracks) track.states.limit(MOST_BYTES / tracks.length);
     for (const pane of this.panes) {
       pane.drawnTick = -1;
       pane.dirty = true;
@@ -162,6 +165,11 @@ export class App {
     return Boolean(this.track?.branch.live && !this.track.over);
   }
 
+  /** Whether something was played here. */
+  get canSave() {
+    return Boolean(this.recording?.branches.some((branch) => branch.live && branch.own.length));
+  }
+
   get atTip() {
     return this.track !== null && this.tick >= this.track.branch.ticks;
   }
@@ -227,6 +235,13 @@ export class App {
     this.emit("select");
   }
 
+  /** Whoever moves the map does not want it to follow somebody. */
+  lookAway() {
+    if (!this.following) return;
+    this.following = false;
+    this.emit("select");
+  }
+
   selectNext(by) {
     const count = this.track?.info.numAgents ?? 0;
     if (count) this.select((this.selected + by + count + (this.selected < 0 && by < 0 ? 1 : 0)) % count);
@@ -277,10 +292,10 @@ export class App {
       if (!pane.track) continue;
       if (!pane.frame(this.tick, this.phase, this.age, FRAME_MS / this.panes.length)) this.arrived = false;
     }
-    if (!this.begun) performance.mark("first-frame"); // for whoever measures
-    this.begun = true;
     this.emit("frame", now);
-    for (const pane of this.panes) this.playAhead(pane);
+    if (this.begun) for (const pane of this.panes) this.playAhead(pane);
+    else performance.mark("first-frame"); // for whoever measures; nothing else delays it
+    this.begun = true;
   }
 
   advance(passed) {

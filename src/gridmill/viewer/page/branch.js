@@ -16,7 +16,7 @@ export class Column {
   push(values) {
     const at = this.length * this.width;
     if (at + this.width > this.data.length) {
-      const next = new this.data.constructor(Math.max(this.data.length * 2, at + this.width));
+      const next = new this.data.constructor(Math.max(this.data.length * 2, at + this.width, 256));
       next.set(this.data);
       this.data = next;
     }

@@ -18,7 +18,7 @@ export async function inflate(bytes, size, format = "deflate", where = "$") {
   }
   const out = new Uint8Array(size);
   let at = 0;
-  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format)).getReader();
+  const reader = streamed(bytes).pipeThrough(new DecompressionStream(format)).getReader();
   try {
     for (;;) {
       const {done, value} = await reader.read();
@@ -37,8 +37,13 @@ export async function inflate(bytes, size, format = "deflate", where = "$") {
 }
 
 export async function deflate(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream("deflate"));
+  const stream = streamed(bytes).pipeThrough(new CompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** Bytes as a stream, here: those of a Blob take the way through another process. */
+function streamed(bytes) {
+  return new Response(bytes).body;
 }
 
 export function joined(parts) {

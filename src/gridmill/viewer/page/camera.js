@@ -5,23 +5,25 @@ const SLOWEST = 350; // ms: a tap is shorter
 const TAP = 6; // pixels a tap may wander
 
 export class Camera {
-  constructor(canvas, {onchange, ontap, onhover}) {
+  constructor(canvas, {onchange, onpan, ontap, onhover}) {
     this.canvas = canvas;
     this.scale = 20;
     this.x = 0; // of the world, at the middle of the canvas
     this.y = 0;
     this.bounds = {width: 1, height: 1};
     this.auto = true; // fitted, until somebody moves it
-    this.insets = {left: 0, right: 0, top: 0, bottom: 0};
     this.onchange = onchange;
+    this.onpan = onpan;
     this.ontap = ontap;
     this.onhover = onhover;
     this.pointers = new Map();
+    this.size = {width: 1, height: 1}; // of the canvas
     this.listen();
   }
 
-  get size() {
-    return {width: this.canvas.clientWidth || 1, height: this.canvas.clientHeight || 1};
+  /** Look how large the canvas is, once a frame: every thing on the map asks for a place, and layout is slow to ask. */
+  measure() {
+    this.size = {width: this.canvas.clientWidth || 1, height: this.canvas.clientHeight || 1};
   }
 
   listen() {
@@ -54,12 +56,11 @@ export class Camera {
     this.bounds = bounds;
     this.auto = true;
     const shown = focus ?? {x: 0, y: 0, ...bounds};
-    const {width, height} = this.size;
-    const {left, right, top, bottom} = this.insets;
-    const [w, h] = [Math.max(60, width - left - right), Math.max(60, height - top - bottom)];
+    this.measure();
+    const [w, h] = [Math.max(60, this.size.width), Math.max(60, this.size.height)];
     this.scale = Math.max(0.5, Math.min(56, (w - 20) / shown.width, (h - 20) / shown.height));
-    this.x = shown.x + shown.width / 2 + (right - left) / 2 / this.scale;
-    this.y = shown.y + shown.height / 2 + (bottom - top) / 2 / this.scale;
+    this.x = shown.x + shown.width / 2;
+    this.y = shown.y + shown.height / 2;
     this.onchange();
   }
 
@@ -105,6 +106,7 @@ export class Camera {
     this.y -= dy / this.scale;
     this.auto = false;
     this.clamp();
+    this.onpan();
     this.onchange();
   }
 

@@ -42,9 +42,9 @@ export class Cards {
 
 const KEYS = [
   ["Space", "play, pause"], ["← →", "one tick back, on (Shift: ten)"], ["Home End", "first, last tick"], ["[ ]", "slower, faster"],
-  [", .", "the event before, after"], ["Tab click", "choose an agent"], ["N P", "next, previous agent"], ["F", "follow the agent"], ["Esc", "let go of the agent"],
+  [", .", "the event before, after"], ["click", "choose an agent"], ["N P", "next, previous agent"], ["F", "follow the agent"], ["Esc", "let go of the agent"],
   ["T", "take over the agent by keyboard"], ["W", "its window"], ["R", "its trail"], ["H", "visits"], ["A", "areas and ground"],
-  ["+ − 0", "zoom in, out, all"], ["1 … 5", "panels"], ["O S C", "open, save, compare"], ["D ?", "dark or light, this card"],
+  ["+ − 0", "zoom in, out, all"], ["I J K L", "move the map"], ["1 … 5", "panels"], ["O S C", "open, save, compare"], ["D ?", "dark or light, this card"],
 ];
 const PLAYING = [
   ["← ↑ → ↓", "move (also the numeric keypad, with diagonals)"], ["Y U B M", "move diagonally"], ["Space", "wait a tick; while the clock runs: pause"], ["X", "attack"], ["V", "next vibe"], ["Z", "swap"],

@@ -4,13 +4,14 @@ import {helpContent} from "./cards.js";
 import {linkOf} from "./link.js";
 import {newRecording, readReplay} from "./replay.js";
 import {writeReplay} from "./replay_write.js";
-import {el, figure, plain} from "./dom.js";
+import {afterPicture, el, figure, plain} from "./dom.js";
 import {bytesOf, chosenFiles, download, fileBytes, listedFiles} from "./sources.js";
 
 export class Commands {
-  constructor(app, cards) {
+  constructor(app, cards, engine) {
     this.app = app;
     this.cards = cards;
+    this.engine = engine; // a promise: files may come before it
     for (const name of ["open", "save", "compare", "theme", "help", "follow", "takeOver", "letGo", "give", "giveAll", "giveTo", "beside", "fit", "palette", "copyLink", "tab", "cardOpen"]) {
       this[name] = this[name].bind(this);
     }
@@ -47,6 +48,11 @@ export class Commands {
 
   async openBytes(bytes, name, index = 0) {
     const recording = await readReplay(bytes, name);
+    await this.engine;
+    this.show(recording, index);
+  }
+
+  show(recording, index) {
     this.app.pause();
     this.app.openIn(index, recording);
     if (index === 0) {
@@ -54,13 +60,26 @@ export class Commands {
       this.app.seek(0);
     }
     this.addKeyframes(recording); // behind the first picture
-    return recording;
+  }
+
+  /** The files that a server or an exported page begins with: promises, for they are read while the engine loads. */
+  readStart({files = []}) {
+    return files.slice(0, 2).map(async (file) => {
+      try {
+        return {file, recording: await readReplay(await fileBytes(file), file.name)};
+      } catch (reason) {
+        return {file, reason};
+      }
+    });
   }
 
   /** What a server or an exported page begins with. */
-  async openStart({files = [], game = null, play = null}) {
-    for (const [i, file] of files.slice(0, 2).entries()) {
-      await this.guarded(file.name, async () => this.openBytes(await fileBytes(file), file.name, i));
+  async openStart({game = null, play = null}, recordings) {
+    for (const [i, {file, recording, reason}] of (await Promise.all(recordings)).entries()) {
+      await this.guarded(file.name, async () => {
+        if (reason) throw reason;
+        this.show(recording, i);
+      });
     }
     if (this.app.active > 0) {
       this.app.active = 0;
@@ -85,6 +104,7 @@ export class Commands {
       if (pane.recording !== recording) continue;
       const {track} = pane; // another branch may be shown while this one's are read
       for (const {tick, state} of track.branch.keyframes) {
+        await afterPicture();
         if (tick <= track.ledger.end) continue;
         try {
           track.states.keepOther(tick, await recording.blocks.read(state, null, "$.keyframes"));
@@ -98,7 +118,7 @@ export class Commands {
   async save() {
     const {app} = this;
     const {recording, pane} = app;
-    if (!recording?.branches.some((branch) => branch.live && branch.own.length)) {
+    if (!app.canSave) {
       this.cards.notice("Nothing was played here yet: take over an agent first (T).");
       return;
     }

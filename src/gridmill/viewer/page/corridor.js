@@ -34,7 +34,7 @@ export class CorridorMap {
       if (at.x > width || at.x + size < 0) continue;
       c.beginPath();
       c.roundRect(at.x + 1, at.y + 1, size - 2, size - 2, size * 0.14);
-      c.fillStyle = cell === this.bounds.width - 1 ? "#e0b52e" : css("--floor");
+      c.fillStyle = cell === this.info.length - 1 ? "#e0b52e" : css("--floor");
       c.fill();
     }
     const place = this.agentPlace(0, share);

@@ -2,6 +2,7 @@
 // markup, so a hostile name in a file is shown and never run.
 
 const SVG = "http://www.w3.org/2000/svg";
+const NOTHING = 1e-6; // what a sum of rewards is away from zero by rounding alone
 
 /** An element: `el("button", {class: "x", title: "y", onclick: f}, "text", child, ...)`. */
 export function el(tag, props = {}, ...children) {
@@ -57,9 +58,10 @@ export function plain(name, most = 60) {
 /** Numbers for people: thin groups of thousands, few digits. */
 export function figure(value, digits = 3) {
   if (typeof value !== "number" || !Number.isFinite(value)) return "–";
-  if (Number.isInteger(value)) return grouped(String(value));
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(1);
+  if (size < NOTHING) return "0";
+  if (size < 1e-3 || size >= 1e9) return value.toExponential(1).replaceAll("-", "−");
+  if (Number.isInteger(value)) return grouped(String(value));
   const shown = size >= 1000 ? value.toFixed(1) : value.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : digits);
   const [whole, part] = shown.split(".");
   return part === undefined ? grouped(whole) : `${grouped(whole)}.${part}`;
@@ -82,6 +84,11 @@ export function css(name) {
 }
 export function forgetColours() {
   colours.clear();
+}
+
+/** When the next picture has been drawn: what can wait for it does not delay it. */
+export function afterPicture() {
+  return new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
 }
 
 /** A canvas that fits its element in device pixels; returns its 2d context in CSS pixels. */

@@ -29,7 +29,7 @@ export function drawAgent(c, x, y, size, {colour, facing, frozen, label, selecte
   if (frozen) ice(c, x, y, r);
   if (selected) ring(c, x, y, size);
   if (held && size >= 30) satchel(c, x, y, size, held);
-  if (label !== undefined && size >= 26) tag(c, x, y - r - size * 0.1, label, Math.min(13, size * 0.26));
+  if (label !== undefined && size >= 26) tag(c, x, y - r - size * 0.1, label, Math.max(10, Math.min(13, size * 0.26)));
 }
 
 /** Two eyes on the side where it looks. */
@@ -129,21 +129,25 @@ export function progress(c, x, y, size, share) {
 
 /** How much of something waits in a machine: a round badge at its corner. */
 export function badge(c, x, y, size, amount, colour) {
-  const r = size * 0.2;
+  const hasText = size >= 24;
+  const text = amount > 999 ? "…" : String(amount);
+  const font = Math.max(10, size * 0.24);
+  const r = hasText ? font * 0.72 : size * 0.2;
+  const half = hasText ? Math.max(r, font * (0.3 * text.length + 0.3)) : r; // three digits are wider than high
   const [cx, cy] = [x + size * 0.32, y - size * 0.32];
   c.beginPath();
-  c.arc(cx, cy, r, 0, TAU);
+  c.roundRect(cx - half, cy - r, 2 * half, 2 * r, r);
   c.fillStyle = colour;
   c.fill();
   c.lineWidth = Math.max(1, size * 0.035);
   c.strokeStyle = "rgba(255,255,255,.9)";
   c.stroke();
-  if (size < 24) return;
+  if (!hasText) return;
   c.fillStyle = "#fff";
-  c.font = `700 ${size * (amount > 99 ? 0.17 : 0.24)}px system-ui, sans-serif`;
+  c.font = `700 ${font}px system-ui, sans-serif`;
   c.textAlign = "center";
   c.textBaseline = "middle";
-  c.fillText(amount > 999 ? "…" : String(amount), cx, cy + size * 0.015);
+  c.fillText(text, cx, cy + size * 0.015);
 }
 
 /** A team's colour under what belongs to it. */

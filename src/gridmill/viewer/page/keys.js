@@ -6,9 +6,14 @@ const DIRECTIONS = {
   y: "northwest", u: "northeast", b: "southwest", m: "southeast",
 };
 
-/** What a key means: the letter on it, large or small; where keys have no Latin letters, the one that is usual there. */
-function keyOf({key = "", code = ""}) {
-  if (/^[^\x00-\x7f]$/.test(key) && /^Key[A-Z]$/.test(code)) return code[3].toLowerCase();
+const SIGNS = {BracketLeft: "[", BracketRight: "]", Comma: ",", Period: ".", Minus: "-", Equal: "=", Slash: "?"};
+
+/** What a key means: the letter or sign on it, large or small; where keys have others, the one that is usual at its place. */
+function keyOf({key = "", code = "", shiftKey = false}) {
+  const isStrange = /^[^\x00-\x7f]$/.test(key) || key === "Dead";
+  if (/^Digit[0-5]$/.test(code) && !shiftKey) return code[5]; // some need Shift for digits
+  if (isStrange && /^Key[A-Z]$/.test(code)) return code[3].toLowerCase();
+  if (isStrange && SIGNS[code]) return SIGNS[code];
   return key.length === 1 ? key.toLowerCase() : key;
 }
 
@@ -22,7 +27,8 @@ export class Keys {
 
   pressed(event) {
     const tag = event.target.tagName;
-    if (event.ctrlKey || event.metaKey || event.altKey || tag === "INPUT" || tag === "TEXTAREA" || this.commands.cardOpen()) return;
+    const isCommand = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph"); // which writes [ and ]
+    if (isCommand || tag === "INPUT" || tag === "TEXTAREA" || this.commands.cardOpen()) return;
     if (tag === "SELECT" && event.key !== "Escape") return;
     if (tag === "BUTTON" && (event.key === " " || event.key === "Enter")) return;
     if (!this.app.track) return void this.global(event);
@@ -84,6 +90,7 @@ export class Keys {
       n: () => app.selectNext(1), p: () => app.selectNext(-1), f: () => this.commands.follow(), t: () => this.commands.takeOver(),
       Escape: () => this.commands.letGo(), "+": () => camera.zoom(1.3), "=": () => camera.zoom(1.3), "-": () => camera.zoom(1 / 1.3), 0: () => this.commands.fit(),
       ArrowUp: () => camera.pan(0, 40), ArrowDown: () => camera.pan(0, -40),
+      i: () => camera.pan(0, 40), k: () => camera.pan(0, -40), j: () => camera.pan(40, 0), l: () => camera.pan(-40, 0),
       w: () => app.toggleOverlay("window"), r: () => app.toggleOverlay("trail"), h: () => app.toggleOverlay("heat"), a: () => app.toggleOverlay("areas"),
       s: () => this.commands.save(), c: () => this.commands.compare(),
     }[keyOf(event)];
@@ -92,9 +99,10 @@ export class Keys {
   }
 
   global(event) {
-    const does = {o: this.commands.open, d: this.commands.theme, "?": this.commands.help}[keyOf(event)];
+    const key = keyOf(event);
+    const does = {o: this.commands.open, d: this.commands.theme, "?": this.commands.help}[key];
     if (does) does();
-    else if (/^[1-5]$/.test(event.key)) this.commands.tab(Number(event.key) - 1);
+    else if (/^[1-5]$/.test(key)) this.commands.tab(Number(key) - 1);
     else return false;
     return true;
   }

@@ -88,14 +88,14 @@ function bit(bytes, coder, models, index) {
   const model = models[index];
   const range = coder[RANGE];
   const code = coder[CODE];
-  const bound = (range >>> 11) * model;
+  const bound = Math.imul(range >>> 11, model) >>> 0;
   const one = code >= bound ? 1 : 0;
-  let left = one ? range - bound : bound;
-  let rest = one ? code - bound : code;
+  let left = one ? (range - bound) >>> 0 : bound;
+  let rest = one ? (code - bound) >>> 0 : code;
   models[index] = one ? model - (model >> 5) : model + ((2048 - model) >> 5);
   if (left < TOP) {
-    left <<= 8;
-    rest = (rest << 8) | bytes[coder[AT]++];
+    left = (left << 8) >>> 0;
+    rest = ((rest << 8) | bytes[coder[AT]++]) >>> 0;
   }
   coder[RANGE] = left;
   coder[CODE] = rest;
@@ -109,14 +109,14 @@ function tree(bytes, coder, models, from, count) {
   let code = coder[CODE];
   for (let i = 0; i < count; i += 1) {
     const model = models[from + node];
-    const bound = (range >>> 11) * model;
+    const bound = Math.imul(range >>> 11, model) >>> 0;
     if (code < bound) {
       range = bound;
       models[from + node] = model + ((2048 - model) >> 5);
       node <<= 1;
     } else {
-      range -= bound;
-      code -= bound;
+      range = (range - bound) >>> 0;
+      code = (code - bound) >>> 0;
       models[from + node] = model - (model >> 5);
       node = (node << 1) | 1;
     }
@@ -132,26 +132,47 @@ function tree(bytes, coder, models, from, count) {
 
 /** The same, the lowest bit first. */
 function reverse(bytes, coder, models, from, count) {
-  let [node, value] = [1, 0];
-  for (let i = 0; i < count; i += 1) {
-    const one = bit(bytes, coder, models, from + node);
-    node = (node << 1) | one;
-    value |= one << i;
-  }
+  const found = tree(bytes, coder, models, from, count);
+  let value = 0;
+  for (let i = 0; i < count; i += 1) value |= ((found >> i) & 1) << (count - 1 - i);
   return value;
 }
 
 /** A byte after a match: the one that would have gone on helps to guess it, as long as it is right. */
 function guessed(bytes, coder, models, from, guess) {
   let symbol = 1;
-  for (let left = 7; left >= 0; left -= 1) {
-    const hint = (guess >> left) & 1;
-    const one = bit(bytes, coder, models, from + ((1 + hint) << 8) + symbol);
-    symbol = (symbol << 1) | one;
-    if (one === hint) continue;
-    while (symbol < 0x100) symbol = (symbol << 1) | bit(bytes, coder, models, from + symbol);
-    break;
+  let offset = 0x100; // 0 once a bit was guessed wrong
+  let left = guess;
+  let range = coder[RANGE];
+  let code = coder[CODE];
+  let at = coder[AT];
+  while (symbol < 0x100) {
+    left <<= 1;
+    const hint = left & offset;
+    const index = from + offset + hint + symbol;
+    const model = models[index];
+    const bound = Math.imul(range >>> 11, model) >>> 0;
+    if (code < bound) {
+      range = bound;
+      models[index] = model + ((2048 - model) >> 5);
+      symbol <<= 1;
+      offset &= ~hint;
+    } else {
+      range = (range - bound) >>> 0;
+      code = (code - bound) >>> 0;
+      models[index] = model - (model >> 5);
+      symbol = (symbol << 1) | 1;
+      offset &= hint;
+    }
+    if (range < TOP) {
+      range = (range << 8) >>> 0;
+      code = ((code << 8) | bytes[at]) >>> 0;
+      at += 1;
+    }
   }
+  coder[RANGE] = range;
+  coder[CODE] = code;
+  coder[AT] = at;
   return symbol & 0xff;
 }
 
@@ -174,15 +195,19 @@ function distanceOf(bytes, coder, models, length) {
 /** Bits that are as often 0 as 1. */
 function direct(bytes, coder, count) {
   let value = 0;
+  let range = coder[RANGE];
+  let code = coder[CODE];
   for (let i = 0; i < count; i += 1) {
-    coder[RANGE] >>>= 1;
-    const one = coder[CODE] >= coder[RANGE] ? 1 : 0;
-    if (one) coder[CODE] -= coder[RANGE];
-    value = value * 2 + one;
-    if (coder[RANGE] < TOP) {
-      coder[RANGE] <<= 8;
-      coder[CODE] = (coder[CODE] << 8) | bytes[coder[AT]++];
+    range >>>= 1;
+    const one = code >= range;
+    if (one) code = (code - range) >>> 0;
+    value = value * 2 + (one ? 1 : 0);
+    if (range < TOP) {
+      range = (range << 8) >>> 0;
+      code = ((code << 8) | bytes[coder[AT]++]) >>> 0;
     }
   }
+  coder[RANGE] = range;
+  coder[CODE] = code;
   return value;
 }

@@ -29,27 +29,31 @@ async function begin() {
     cards.error(event.reason, "page");
   });
   const link = readLink();
-  let engine;
-  const start = startOf();
+  const app = new App();
+  window.gridmill = app; // for people who look inside, and for tests
+  const loading = engineBytes().then(loadEngine).then((engine) => (app.engine = engine));
+  loading.catch(() => {}); // said below
+  const start = await startOf();
+  const commands = new Commands(app, cards, loading);
+  app.commands = commands;
+  const recordings = commands.readStart(start);
+  const panes = build(app, commands, cards); // while the engine is compiled
   try {
-    engine = await loadEngine(await engineBytes());
+    await loading;
   } catch (reason) {
     cards.error(reason, "engine");
-    fill(document.getElementById("app"), welcome(() => {}));
+    fill(panes, el("p", {class: "loading"}, "The engine did not start."));
     return;
   }
-  const app = new App(engine);
-  window.gridmill = app; // for people who look inside, and for tests
-  const commands = new Commands(app, cards);
-  app.commands = commands;
-  build(app, commands, cards);
-  await commands.openStart(await start);
+  await commands.openStart(start, recordings);
+  if (!app.track) fill(panes, welcome(commands.open));
   follow(app, link);
   keepLink(app);
   app.start();
   document.body.dataset.ready = "yes";
 }
 
+/** Everything but the pictures; where they go. */
 function build(app, commands, cards) {
   const stage = el("main", {class: "stage", id: "stage"});
   const banner = el("div", {class: "banner", role: "status", id: "banner", hidden: true});
@@ -60,7 +64,7 @@ function build(app, commands, cards) {
   const top = new TopBar(app, commands);
   const timeline = new Timeline(app);
   const transport = new Transport(app);
-  const panes = el("div", {class: "panes"}, welcome(commands.open));
+  const panes = el("div", {class: "panes"}, el("p", {class: "loading"}, "The engine starts …"));
   fill(stage, panes, zoom, new Pad(app).node, banner);
   fill(document.getElementById("app"), top.node, stage, sidebar.node, el("footer", {class: "bottom"}, timeline.node, transport.node));
   app.on("panes", () => {
@@ -87,6 +91,7 @@ function build(app, commands, cards) {
   };
   new ResizeObserver(resized).observe(stage);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => app.redraw());
+  return panes;
 }
 
 function titles(app) {

@@ -14,7 +14,7 @@ export class GridMap {
   constructor(canvas, camera, info, game) {
     Object.assign(this, {canvas, camera, info, game});
     this.bounds = {width: info.width, height: info.height};
-    this.overlays = new Overlays(info, game);
+    this.overlays = new Overlays(info);
     this.terrain = document.createElement("canvas");
     this.terrainKey = "";
     this.cooldowns = cooldownsOf(game);
@@ -225,15 +225,17 @@ export class GridMap {
 
   drawVibe(at, vibe) {
     const {c, size} = this.view;
+    const font = Math.max(10, size * 0.22);
+    const [x, y] = [at.x + size * 0.4, at.y - size * 0.34];
     c.beginPath();
-    c.roundRect(at.x + size * 0.18, at.y - size * 0.5, size * 0.32, size * 0.3, size * 0.1);
+    c.roundRect(x - font * 0.62, y - font * 0.66, font * 1.24, font * 1.32, font * 0.4);
     c.fillStyle = faded(resourceColour(vibe), 0.95);
     c.fill();
     c.fillStyle = "#fff";
-    c.font = `700 ${size * 0.2}px system-ui, sans-serif`;
+    c.font = `700 ${font}px system-ui, sans-serif`;
     c.textAlign = "center";
     c.textBaseline = "middle";
-    c.fillText([...vibe][0].toUpperCase(), at.x + size * 0.34, at.y - size * 0.34);
+    c.fillText([...vibe][0].toUpperCase(), x, y);
   }
 
   drawGain(thing, reward, share, age) {

@@ -4,6 +4,7 @@ import {css, el, fitted} from "./dom.js";
 import {typeColour} from "./palette.js";
 
 const MOST = 150; // pixels
+const SHARE = 0.24; // of the canvas, at most
 
 export class Minimap {
   constructor(go) {
@@ -28,7 +29,8 @@ export class Minimap {
     const whole = a.x <= 0.5 && a.y <= 0.5 && b.x >= width - 0.5 && b.y >= height - 0.5;
     this.canvas.hidden = whole || camera.auto || !scene.walls;
     if (this.canvas.hidden) return;
-    this.scale = Math.min(MOST / width, MOST / height, 8);
+    const most = Math.min(MOST, SHARE * camera.size.width);
+    this.scale = Math.min(most / width, most / height, 8);
     this.canvas.style.width = `${width * this.scale}px`;
     this.canvas.style.height = `${height * this.scale}px`;
     const {context: c} = fitted(this.canvas);

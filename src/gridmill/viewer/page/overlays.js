@@ -4,11 +4,11 @@
 import {faded} from "./palette.js";
 
 export class Overlays {
-  constructor(info, game) {
+  constructor(info) {
     this.info = info;
-    this.areas = info.areas ?? areasOf(game);
+    this.areas = info.areas;
     this.territories = this.areas.filter((area) => area.territory);
-    this.strongest = (info.territory ?? game.territory) === "strongest";
+    this.strongest = info.territory === "strongest";
     this.heat = null;
     this.trail = [];
   }
@@ -151,31 +151,33 @@ export class Overlays {
   /** Who holds which cell: the rule of the engine (docs/mechanics.md, Areas). */
   drawGround(map) {
     if (this.territories.length === 0) return;
-    const {width, height} = this.info;
+    const {x0, y0, x1, y1} = map.range;
+    const seen = {left: Math.max(0, x0), top: Math.max(0, y0), right: Math.min(this.info.width, x1), bottom: Math.min(this.info.height, y1)};
+    const [width, height] = [Math.max(0, seen.right - seen.left), Math.max(0, seen.bottom - seen.top)];
     const teams = this.info.collectives;
     const claims = teams.map(() => new Float64Array(width * height));
     for (const {thing, area} of this.sources(map, this.territories)) {
       const team = teams.indexOf(thing.collective);
-      if (team >= 0) this.claim(claims[team], thing, area);
+      if (team >= 0) this.claim(claims[team], seen, width, thing, area);
     }
     const {c, size} = map.view;
     for (let cell = 0; cell < width * height; cell += 1) {
       const owner = ownerOf(claims, cell);
       if (owner < 0) continue;
-      const at = map.camera.toScreen(cell % width, Math.floor(cell / width));
+      const at = map.camera.toScreen(seen.left + (cell % width), seen.top + Math.floor(cell / width));
       c.fillStyle = faded(map.colours.team(teams[owner]), 0.22);
       c.fillRect(Math.floor(at.x), Math.floor(at.y), Math.ceil(size), Math.ceil(size));
     }
   }
 
-  claim(mine, thing, area) {
-    const {width, height} = this.info;
-    for (let row = Math.max(0, thing.row - area.radius); row <= Math.min(height - 1, thing.row + area.radius); row += 1) {
-      for (let col = Math.max(0, thing.col - area.radius); col <= Math.min(width - 1, thing.col + area.radius); col += 1) {
+  /** What an area claims of the cells that are seen, `width` of them in a row. */
+  claim(mine, {left, top, right, bottom}, width, thing, area) {
+    for (let row = Math.max(top, thing.row - area.radius); row <= Math.min(bottom - 1, thing.row + area.radius); row += 1) {
+      for (let col = Math.max(left, thing.col - area.radius); col <= Math.min(right - 1, thing.col + area.radius); col += 1) {
         const [dr, dc] = [Math.abs(row - thing.row), Math.abs(col - thing.col)];
         const squared = area.metric === "euclid" ? dr * dr + dc * dc : Math.max(dr, dc) ** 2;
         if (squared > area.radius ** 2) continue;
-        const cell = row * width + col;
+        const cell = (row - top) * width + col - left;
         if (this.strongest) mine[cell] += 1024 * area.radius - Math.floor(Math.sqrt(1024 * 1024 * squared));
         else mine[cell] = Math.max(mine[cell], 1e9 - squared);
       }
@@ -206,14 +208,4 @@ function halfWidth(dr, rh, rw) {
 function heatColour(share) {
   const hue = 48 - 46 * share;
   return `hsla(${hue}, 92%, ${60 - 12 * share}%, ${0.1 + 0.72 * share})`;
-}
-
-function areasOf(game) {
-  const found = [];
-  const add = (type, areas) => {
-    for (const area of areas ?? []) found.push({type, radius: area.radius ?? 1, metric: area.metric ?? "chebyshev", affects: area.affects ?? "all", territory: area.territory ?? false});
-  };
-  for (const [name, type] of Object.entries(game.objects ?? {})) add(name, type.areas);
-  add("agent", game.agent?.areas);
-  return found;
 }

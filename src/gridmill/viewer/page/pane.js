@@ -18,11 +18,15 @@ export class Pane {
     this.canvas = el("canvas", {class: "map", tabindex: 0, role: "img", "aria-label": "Map of the world"});
     this.title = el("div", {class: "pane-title"});
     this.tip = el("div", {class: "tip", role: "status", hidden: true});
-    this.minimap = new Minimap((x, y) => this.camera.centre(x, y));
+    this.minimap = new Minimap((x, y) => {
+      app.lookAway();
+      this.camera.centre(x, y);
+    });
     this.over = el("div", {class: "over", hidden: true});
     this.node = el("section", {class: "pane"}, this.canvas, this.title, this.minimap.canvas, this.over, this.tip);
     this.camera = new Camera(this.canvas, {
       onchange: () => (this.dirty = true),
+      onpan: () => app.lookAway(),
       ontap: (point) => app.tapped(this, point),
       onhover: (point) => this.hover(point),
     });
@@ -87,6 +91,7 @@ export class Pane {
   /** Bring the picture to a tick; false if the engine is still on its way there. */
   frame(tick, share, age, ms) {
     const {track, scene} = this;
+    this.camera.measure();
     const there = track.seek(tick, ms);
     if (track.redrawn) this.drawnTick = -1;
     track.redrawn = false;

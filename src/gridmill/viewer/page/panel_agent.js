@@ -18,7 +18,7 @@ export class AgentPanel {
     this.sub = el("p", {class: "soft"});
     this.follow = el("button", {type: "button", class: "tool", id: "follow", onclick: () => commands.follow(), "aria-pressed": "false"}, "Follow");
     this.who = el("select", {id: "who", "aria-label": "Who plays this agent", onchange: (event) => this.given(event.target)});
-    this.take = el("button", {type: "button", class: "tool strong", id: "take", onclick: () => commands.takeOver()}, "Take over (T)");
+    this.take = el("button", {type: "button", class: "tool strong", id: "take", onclick: () => commands.takeOver()}, "Take over", el("span", {class: "hint-key"}, "(T)"));
     this.policyBox = el("div", {class: "row", hidden: true});
     this.did = el("p", {class: "did", id: "did"});
     this.earned = el("dl", {class: "tiles"});
@@ -29,8 +29,9 @@ export class AgentPanel {
     this.actions = new ActionGrid(app);
     this.whatIf = new WhatIf(app, commands);
     this.none = el("p", {class: "hint"}, "Click an agent on the map, or press N.");
+    this.others = [this.nav("‹", -1), this.nav("›", 1)];
     this.body = el("div", {},
-      el("div", {class: "row"}, this.chip, el("div", {class: "grow"}, this.name, this.sub), this.nav("‹", -1), this.nav("›", 1), this.follow),
+      el("div", {class: "row"}, this.chip, el("div", {class: "grow"}, this.name, this.sub), this.others, this.follow),
       el("div", {class: "row"}, el("label", {class: "grow"}, el("span", {class: "soft"}, "Played by "), this.who), this.take), this.policyBox,
       this.did, this.earned, this.spark.canvas, this.ship.node,
       el("h3", {class: "held-title"}, "Holds"), this.held, this.facts, el("h3", {}, "Actions now"), this.actions.node, this.whatIf.node);
@@ -83,7 +84,8 @@ export class AgentPanel {
     const isShip = track.info.kind === "prospector";
     say(this.name, isShip ? "The ship" : `Agent ${agent}`);
     this.chip.style.background = thing ? pane.scene.colours.agent(thing) : agentColour(agent);
-    say(this.sub, thing ? [thing.collective && plain(thing.collective), `row ${thing.row}, column ${thing.col}`].filter(Boolean).join(" · ") : `of ${track.info.numAgents}`);
+    say(this.sub, isShip ? placeOf(pane.seen) : thing ? [thing.collective && plain(thing.collective), `row ${thing.row}, column ${thing.col}`].filter(Boolean).join(" · ") : "");
+    for (const node of this.others) show(node, !one);
     this.follow.setAttribute("aria-pressed", String(app.following));
     const name = track.branch.live ? track.players.of(agent) : "replay";
     if (document.activeElement !== this.who) this.who.value = name;
@@ -142,6 +144,12 @@ export class AgentPanel {
     const facts = [["faces", thing.facing], ["vibe", thing.vibe], ["frozen", thing.frozen ? `${thing.frozen} ticks` : ""], ["tags", thing.tags.filter((tag) => !tag.startsWith("type:")).join(", ")]];
     fill(this.facts, facts.filter(([, text]) => text).map(([name, text]) => [el("dt", {}, name), el("dd", {}, plain(text))]));
   }
+}
+
+/** Where the ship is. */
+function placeOf({ship, sectors}) {
+  const sector = sectors.find(({id}) => id === ship.sector);
+  return sector?.type === "station" ? "at the station" : `in ${sector?.type ?? "sector"} ${ship.sector}`;
 }
 
 /** Grid games say it in a token: `last_action` is 0 where the action failed. */

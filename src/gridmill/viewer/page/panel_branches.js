@@ -15,12 +15,13 @@ export class BranchPanel {
     this.list = el("ul", {class: "branches", id: "branches"});
     this.chart = el("canvas", {class: "chart", role: "img", "aria-label": "Reward so far, by branch"});
     this.said = el("div", {id: "parting"});
+    this.save = el("button", {type: "button", class: "tool strong", onclick: () => commands.save(), id: "save-fork"}, "Save the file with its forks");
     this.all = el("select", {"aria-label": "Who plays all agents", id: "who-all"});
     this.node = el("div", {},
       el("p", {class: "soft"}, "Stop at any tick, choose an agent and take it over: what comes then is a fork. The recorded branch stays as it was."),
       this.list, el("h3", {}, "Reward so far"), this.chart, this.said,
       el("h3", {}, "Give everybody to"), el("div", {class: "row"}, this.all, el("button", {type: "button", class: "tool", id: "give-all", onclick: () => commands.giveAll(this.all.value)}, "Fork here")),
-      el("p", {}, el("button", {type: "button", class: "tool strong", onclick: () => commands.save(), id: "save-fork"}, "Save the file with its forks")));
+      el("p", {}, this.save));
   }
 
   rebuild() {
@@ -42,6 +43,7 @@ export class BranchPanel {
       fill(this.list, rows.map(([i, branch]) => this.row(branch, i)), left > 0 && el("li", {class: "soft"}, `and ${figure(left)} more in the file`));
       fill(this.said, this.compared());
     }
+    this.save.disabled = !app.canSave;
     this.draw();
   }
 
@@ -111,7 +113,7 @@ export class BranchPanel {
     }
     c.fillStyle = css("--soft");
     c.font = "12px system-ui, sans-serif";
-    c.fillText(figure(high), 4, 11);
+    if (high > 1e-6) c.fillText(figure(high), 4, 11);
     c.fillStyle = css("--ink");
     c.fillRect(x(this.app.tick), 0, 1, height);
   }

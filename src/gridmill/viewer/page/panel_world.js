@@ -8,6 +8,12 @@ import {KINDS} from "./timeline.js";
 
 const OVERLAYS = [["areas", "Areas and ground", "A"], ["window", "Window of the agent", "W"], ["trail", "Trail of the agent", "R"], ["heat", "Visits", "H"]];
 
+/** The first of some names, and how many others there are. */
+function listed(names, most = 4) {
+  const rest = names.length - most;
+  return names.slice(0, most).map((name) => plain(name, 40)).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+}
+
 export class WorldPanel {
   constructor(app, commands) {
     this.app = app;
@@ -36,7 +42,7 @@ export class WorldPanel {
       const dot = el("i", {class: "dot"});
       dot.style.background = colour;
       const names = [...new Set(track.ledger.watched.filter((w) => w.kind === kind).map((w) => w.title))];
-      return (names.length > 0 || kind === "end") && el("li", {}, dot, el("span", {}, title), el("span", {class: "soft"}, plain(names.join(", "), 80)));
+      return (names.length > 0 || kind === "end") && el("li", {}, dot, el("span", {}, title), el("span", {class: "soft"}, listed(names)));
     }));
     const {info} = track;
     const facts = [

@@ -5,7 +5,7 @@ import {FileError, inflate, utf8} from "./bytes.js";
 import {Branch} from "./branch.js";
 
 const MAGIC = "gridmill-replay 2\n";
-const MOST = {file: 64 << 20, head: 2 << 20, branches: 1024, agents: 65535, ticks: 10_000_000, unpacked: 256 << 20, ratio: 200, shown: 1000};
+const MOST = {file: 64 << 20, head: 2 << 20, depth: 64, parts: 100_000, branches: 1024, agents: 65535, ticks: 10_000_000, unpacked: 256 << 20, ratio: 200, shown: 1000};
 const HEX = /^[0-9a-f]{16}$/;
 
 /** A file's bytes as a recording: {name, kind, tree, game, seed, agents, actionNames, policy, branches, head, blocks}. */
@@ -32,7 +32,21 @@ function headOf(bytes, from) {
     fail(reason instanceof FileError ? "expected UTF-8 in the head" : "expected JSON in the head");
   }
   if (typeof head !== "object" || head === null || Array.isArray(head)) fail("expected an object in the head");
+  expectSmall(head);
   return {head, body: bytes.subarray(end + 1)};
+}
+
+/** Level by level: what is too deep is too deep for a function that calls itself, too. */
+function expectSmall(head) {
+  let level = [head];
+  let parts = 0;
+  for (let depth = 0; depth < MOST.depth; depth += 1) {
+    level = level.flatMap((whole) => Object.values(whole).filter((part) => typeof part === "object" && part !== null));
+    parts += level.length;
+    if (level.length === 0) return;
+    if (parts > MOST.parts) fail(`expected at most ${MOST.parts} parts in a head, got more`);
+  }
+  fail(`expected a head of at most ${MOST.depth} levels, got more`);
 }
 
 function count(value, least, most, where) {

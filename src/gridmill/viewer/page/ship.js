@@ -12,10 +12,11 @@ export class ShipPanel {
     this.app = app;
     this.money = el("dl", {class: "tiles"});
     this.gauges = el("div", {class: "gauges"});
-    this.cargo = el("div", {class: "cargo"});
+    this.cargo = el("div", {class: "cargo", "aria-hidden": "true"});
+    this.goods = el("ul", {class: "held", id: "goods"});
     this.stores = el("p", {class: "soft"});
     this.market = el("canvas", {class: "market", role: "img", "aria-label": "Prices by tick"});
-    this.node = el("div", {hidden: true}, this.money, this.gauges, el("h3", {}, "Cargo"), this.cargo, this.stores, el("h3", {}, "Market"), this.market);
+    this.node = el("div", {hidden: true}, this.money, this.gauges, el("h3", {}, "Cargo"), this.cargo, this.goods, this.stores, el("h3", {}, "Market"), this.market);
   }
 
   rebuild() {
@@ -42,11 +43,16 @@ export class ShipPanel {
       say(text, figure(Math.round(ship[name])));
     }
     const goods = Object.entries(cargo).filter(([, amount]) => amount > 0.05);
-    fill(this.cargo, goods.length === 0 && el("span", {class: "soft"}, "empty"), goods.map(([name, amount]) => {
-      const part = el("span", {class: "good-part", title: `${plain(name)} ${amount.toFixed(1)}`}, `${plain(name).replaceAll("_", " ")} ${amount.toFixed(0)}`);
+    fill(this.cargo, goods.map(([name, amount]) => {
+      const part = el("i");
       part.style.flexGrow = String(amount);
       part.style.background = resourceColour(name);
       return part;
+    }));
+    fill(this.goods, goods.length === 0 && el("li", {class: "soft"}, "nothing"), goods.map(([name, amount]) => {
+      const dot = el("i", {class: "dot"});
+      dot.style.background = resourceColour(name);
+      return el("li", {"data-name": name}, dot, el("span", {}, plain(name, 24)), el("b", {}, amount.toFixed(1)));
     }));
     say(this.stores, `${ship.repairKits} repair kits · ${ship.stabilizers} stabilizers · ${ship.decoys} decoys`);
     this.drawMarket(track);

@@ -23,7 +23,8 @@ export class Sidebar {
     }, name));
     this.bodies = this.panels.map(({panel}, i) => el("div", {role: "tabpanel", class: "panel", id: `panel-${i}`, "aria-labelledby": `tab-${i}`, tabindex: 0}, panel.node));
     this.node = el("aside", {class: "side", "aria-label": "Panels"}, el("div", {class: "tabs", role: "tablist"}, this.tabs), this.bodies);
-    for (const name of ["change", "branch", "panes"]) app.on(name, () => this.rebuild());
+    this.built = new Set(); // panels that know what is open
+    app.on("change", () => this.rebuild());
     for (const name of ["tick", "select", "overlays", "redraw", "check", "play"]) app.on(name, () => (this.stale = true));
     app.on("frame", (now) => this.frame(now));
     this.open(2);
@@ -36,6 +37,7 @@ export class Sidebar {
       tab.tabIndex = i === index ? 0 : -1;
     });
     this.bodies.forEach((body, i) => (body.hidden = i !== index));
+    if (this.app.track) this.build(this.panels[index].panel);
     this.stale = true;
     this.updated = 0;
   }
@@ -50,9 +52,13 @@ export class Sidebar {
     event.stopPropagation();
   }
 
+  build(panel) {
+    if (!this.built.has(panel)) panel.rebuild();
+    this.built.add(panel);
+  }
+
   rebuild() {
-    if (!this.app.track) return;
-    for (const {panel} of this.panels) panel.rebuild();
+    this.built.clear();
     this.stale = true;
     this.updated = 0;
   }
@@ -61,6 +67,7 @@ export class Sidebar {
     const {track, pane} = this.app;
     if (!track || !pane.seen || (!this.stale && track.done)) return;
     const {panel} = this.panels[this.shown];
+    this.build(panel);
     const wait = panel.slow ? SLOW : FAST;
     if (now - (this.updated ?? 0) < (this.stale ? wait : 400)) return;
     this.stale = false;

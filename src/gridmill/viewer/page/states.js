@@ -4,7 +4,9 @@
 
 import {pack, unpackInto} from "./runs.js";
 
-const MOST_BYTES = 140e6;
+export const MOST_BYTES = 200e6; // of all tracks of a page together
+const PLANNED = 0.9; // of the room: states may become larger than they were
+const FEWEST = 8; // that are kept, however small the room
 const WORTH = 0.5; // of a whole state: a difference that is longer is not worth its while
 
 export class States {
@@ -12,8 +14,20 @@ export class States {
     this.most = most;
     this.list = []; // {tick, state, base, own}, ascending; base: the frame that it differs from, or null of a whole one
     this.bytes = 0;
+    this.usual = 0; // bytes of one of them, of late
     this.gap = 0; // ticks between two of them, at least: grows when there is no more room
     this.whole = null; // {frame, bytes}: the last whole state that was made, as it is
+  }
+
+  /** Another room; what does not fit goes. */
+  limit(most) {
+    this.most = most;
+    while (this.bytes > most && this.list.length > FEWEST) this.thin();
+  }
+
+  /** Ticks between two states, so that those of as many ticks as are still to come fit into what is left of the room. */
+  spacing(ticks) {
+    return Math.ceil((ticks * this.usual) / Math.max(1, PLANNED * this.most - this.bytes));
   }
 
   /** Keep the state of one of our worlds, as it is before a tick. */
@@ -41,8 +55,10 @@ export class States {
     const at = this.list.findIndex((other) => other.tick >= frame.tick);
     const replaces = at >= 0 && this.list[at].tick === frame.tick;
     this.list.splice(at < 0 ? this.list.length : at, replaces ? 1 : 0, frame);
+    const size = frame.state.words.byteLength;
+    this.usual = this.usual ? 0.8 * this.usual + 0.2 * size : size;
     this.count();
-    if (this.bytes > this.most && this.list.length > 8) this.thin();
+    if (this.bytes > this.most && this.list.length > FEWEST) this.thin();
   }
 
   /** Every second difference goes, or, if there are few, every second whole state with what differs from it. */

@@ -84,7 +84,8 @@ export class Timeline {
     const {context: c, width, height} = fitted(this.canvas);
     this.c = c;
     this.size = {width, height, top: 6, base: height - 16};
-    this.x = (tick) => EDGE + ((width - 2 * EDGE) * tick) / Math.max(1, this.app.end);
+    const {end} = this.app;
+    this.x = (tick) => EDGE + ((width - 2 * EDGE) * tick) / Math.max(1, end);
     c.clearRect(0, 0, width, height);
     this.drawStrip();
     this.app.panes.forEach((pane, i) => pane.track && this.drawCurve(pane.track, i));
@@ -155,7 +156,7 @@ export class Timeline {
       const kind = KINDS[mark.kind] ?? KINDS.beside;
       const x = Math.round(this.x(mark.tick));
       const mine = selected < 0 || mark.agent < 0 || mark.agent === selected;
-      const key = `${x},${kind.lane},${mine}`;
+      const key = (x * 8 + kind.lane) * 2 + Number(mine);
       if (used.has(key)) continue;
       used.add(key);
       if (mark.kind === "end") {

@@ -23,7 +23,7 @@ export class TopBar {
       el("div", {class: "names"}, this.name, this.sub), this.badge, el("span", {class: "space"}),
       tool(PATHS.open, "Open (O)", open, "open"), this.save, this.compare,
       tool(PATHS.theme, "Dark or light (D)", theme, "theme"), tool(PATHS.help, "Keys (?)", help, "help"));
-    for (const name of ["change", "branch", "check", "panes"]) app.on(name, () => this.refresh());
+    for (const name of ["change", "check"]) app.on(name, () => this.refresh());
     app.on("frame", () => this.frame());
   }
 
@@ -42,10 +42,9 @@ export class TopBar {
   }
 
   frame() {
-    const {track, recording} = this.app;
+    const {track, canSave} = this.app;
     if (!track) return;
-    const nothing = !recording.branches.some((branch) => branch.live && branch.own.length);
-    if (this.save.disabled !== nothing) this.save.disabled = nothing;
+    if (this.save.disabled === canSave) this.save.disabled = !canSave;
     if (track.check.state !== "checking") return;
     const share = Math.floor((100 * track.ledger.end) / Math.max(1, track.branch.ticks));
     if (share !== this.share) fill(this.badge, `checking ${share} %`);

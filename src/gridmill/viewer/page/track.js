@@ -3,12 +3,15 @@
 // saved state every so many ticks (so that a jump is short), rewards, hashes, events, where everybody was. A badge says
 // whether the hashes are those of the file.
 
+import {FileError} from "./bytes.js";
 import {Ledger} from "./ledger.js";
 import {States} from "./states.js";
 
 const JUMP_MS = 10; // what replaying from one saved state to the next may take
 const LEAST_GAP = 5; // ticks between two saved states
 const EVERY = 100; // ticks between two hashes that are kept for saving
+const MOST_KEPT = 16e6; // numbers of a ledger that get their room at once; a file may claim ticks that nobody will play
+const MOST_CELLS = 1 << 19; // of a map: each may hold an object, and every picture begins with a list of them
 const LOCATE_MOST = 1000; // ticks that are played at once to name the first that differs
 
 export class Track {
@@ -27,7 +30,7 @@ export class Track {
     this.over = false; // the episode ended with the last action
     this.stopped = null; // the tick whose action ended the episode though more follow
     this.endedStats = null; // its statistics then
-    this.ledger = new Ledger(this.info, recording.game, parent && parent.ledger, branch.forkTick, Math.max(256, branch.own.length));
+    this.ledger = new Ledger(this.info, recording.game, parent && parent.ledger, branch.forkTick, Math.min(branch.own.length, Math.ceil(MOST_KEPT / branch.agents)));
     this.states = new States();
     this.stepMs = 0.3; // a running mean
     this.check = {state: branch.hashes ? "checking" : "live", tick: branch.forkTick};
@@ -39,12 +42,15 @@ export class Track {
   open() {
     const {kind, tree, seed, head} = this.recording;
     const world = this.engine.open({kind, tree, seed, masks: true, name: typeof head.saved_name === "string" ? head.saved_name : ""});
+    const {numAgents, height = 0, width = 0} = world.info;
+    const wrong = numAgents !== this.branch.agents ? `expected actions of ${numAgents} agents, got ${this.branch.agents}`
+      : height * width > MOST_CELLS ? `expected a map of at most ${MOST_CELLS} cells in a page, got ${height} x ${width}` : "";
+    if (wrong) {
+      world.close();
+      throw new FileError(`replay: ${wrong}`);
+    }
     world.reset();
     world.holdEnded();
-    if (world.info.numAgents !== this.branch.agents) {
-      world.close();
-      throw new Error(`replay: expected actions of ${world.info.numAgents} agents, got ${this.branch.agents}`);
-    }
     return world;
   }
 
@@ -85,10 +91,10 @@ export class Track {
 
   // ---- saved states
 
-  /** Ticks between two saved states: what can be played in a moment, and more where there is no room for so many. */
-  get gap() {
+  /** Ticks from one saved state to the next: what can be played in a moment, and more where so many have no room. */
+  gapAt(tick) {
     const quick = Math.min(250, Math.round(JUMP_MS / Math.max(0.005, this.stepMs)));
-    return Math.max(LEAST_GAP, quick, this.states.gap);
+    return Math.max(LEAST_GAP, quick, this.states.gap, this.states.spacing(this.branch.ticks - tick));
   }
 
   /** The nearest saved state at or before a tick, of this branch or of those it came from; `own`: none of the file. */
@@ -215,7 +221,7 @@ export class Track {
     if (tick < this.branch.forkTick) return;
     const frame = this.frameBefore(tick);
     const here = frame?.tick === tick && !frame.own;
-    if (here || tick - (frame?.tick ?? 0) >= this.gap) this.states.keep(tick, world);
+    if (here || tick - (frame?.tick ?? 0) >= this.gapAt(tick)) this.states.keep(tick, world);
     const {hashes} = this.branch;
     if (!hashes || tick % hashes.every !== 0 || this.check.state !== "checking") return;
     this.compare(world.hash(), hashes.values[(tick - this.firstHash(hashes.every)) / hashes.every], tick);

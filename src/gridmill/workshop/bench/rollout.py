@@ -12,5 +12,5 @@ KIND = "bench rollout"
 
 
 def run(settings: bench_train.Settings) -> int:
-    """Measure, print, save. Returns the exit code: 0 fine, 1 unstable."""
+    """Measure, print, save. 0 fine, 1 unstable, 130 stopped."""
     return bench_train.run(settings, KIND, bench_train.ROLLOUT)

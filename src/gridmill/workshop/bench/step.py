@@ -7,8 +7,6 @@ commit, command and seed beside it.
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,27 +15,22 @@ from typing import Any
 from gridmill.config.text import count, hang, short, table
 from gridmill.runs.core_report import phase_lines
 from gridmill.workshop import artefact, machine
-from gridmill.workshop.profile import (
+from gridmill.workshop.bench.saved import KIND, against_baseline, baseline_lines, read_saved
+from gridmill.workshop.progress import Progress, between_pieces, stoppable
+from gridmill.workshop.runner import (
     Load,
     Round,
     Runner,
+    added_validation,
     instructions,
     resident_per_world,
     swept,
 )
-from gridmill.workshop.statistics import (
-    Point,
-    Ratio,
-    between_runs,
-    independent_ratio,
-    paired_ratio,
-    summarise,
-    trend_lines,
-)
+from gridmill.workshop.statistics import Ratio, paired_ratio, summarise
 
-KIND = "bench step"
 UNSTABLE_CV = 0.20
-VERDICTS = ("stable", "unstable: a CV is above 20 %", "the fast observations differ from the reference")
+VERDICTS = {0: "stable", 1: "unstable: a CV is above 20 %", 2: "the fast observations differ from the reference"}
+VERDICTS[artefact.INTERRUPTED] = "stopped"
 
 
 @dataclass(frozen=True)
@@ -55,6 +48,13 @@ class Settings:
     sweep: str | None = None
     overhead: bool = False
     instructions: bool = False
+    resume: Path | None = None
+
+    def tree(self) -> dict[str, Any]:
+        """For the artefact, and to see whether it can be continued."""
+        shown: dict[str, Any] = {"iterations": self.iterations, "warmup": self.warmup, "rounds": self.rounds}
+        shown |= {"load": asdict(self.load), "sweep": self.sweep, "peers": self.peers, "overhead": self.overhead}
+        return shown
 
     def check(self) -> None:
         """Refuse what cannot be measured before anything starts."""
@@ -147,58 +147,69 @@ def gather(settings: Settings) -> tuple[dict[str, Stepper], list[str]]:
     return steppers, notes
 
 
-def take_turns(steppers: Mapping[str, Stepper], settings: Settings) -> dict[str, list[Round]]:
-    """Warm up, then round by round every stepper in turn, with equal agent-steps for each of our own."""
-    subject = next(iter(steppers.values()))
-    share = {name: 1.0 if isinstance(s, Peer) else subject.rows / s.rows for name, s in steppers.items()}
-    rounds: dict[str, list[Round]] = {name: [] for name in steppers}
-    watched = sys.stderr.isatty()
+def warm_up(steppers: Mapping[str, Stepper], settings: Settings, stopped: Sequence[str]) -> None:
+    """Everybody but peers takes the same steps; a peer is tens of times slower and one round warms it up."""
     for name, stepper in steppers.items():
-        # A peer is tens of times slower and compiles nothing as it goes: one round warms it up.
-        warmup = min(settings.warmup, settings.iterations) if isinstance(stepper, Peer) else settings.warmup
-        if warmup:
-            stepper.run(max(1, round(warmup * share[name])))
-    for turn in range(settings.rounds):
-        if watched:
-            print(f"\rround {turn + 1} of {settings.rounds} ", end="", file=sys.stderr, flush=True)
+        left = min(settings.warmup, settings.iterations) if isinstance(stepper, Peer) else settings.warmup
+        while left > 0 and not stopped:
+            stepper.run(max(1, round(min(left, settings.iterations) * _share(steppers, name))))
+            left -= settings.iterations
+
+
+def take_turns(
+    steppers: Mapping[str, Stepper], settings: Settings, rounds: Mapping[str, list[Round]], stopped: Sequence[str]
+) -> None:
+    """The rounds that are not there yet, every stepper in turn, with equal agent-steps for each of our own."""
+    done = min(map(len, rounds.values()))
+    progress = Progress(settings.rounds - done, "rounds")
+    for _ in range(done, settings.rounds):
+        if stopped:
+            break
         for name, stepper in steppers.items():
-            rounds[name].append(stepper.run(max(1, round(settings.iterations * share[name]))))
-    if watched:
-        print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
-    return rounds
+            rounds[name].append(stepper.run(max(1, round(settings.iterations * _share(steppers, name)))))
+        progress.step()
+    progress.close()
 
 
-def run_record(label: str, stepper: Stepper, rounds: Sequence[Round], settings: Settings) -> dict[str, Any]:
-    """One stepper's rounds and everything known about it, ready for JSON."""
-    record: dict[str, Any] = {
-        "label": label,
-        "rows": stepper.rows,
-        "per_cpu_second": asdict(summarise(r.per_cpu_second for r in rounds)),
-        "per_wall_second": asdict(summarise(r.per_wall_second for r in rounds)),
-        "rounds": [asdict(r) for r in rounds],
-    }
+def _share(steppers: Mapping[str, Stepper], name: str) -> float:
+    subject, stepper = next(iter(steppers.values())), steppers[name]
+    return 1.0 if isinstance(stepper, Peer) else subject.rows / stepper.rows
+
+
+def facts_of(label: str, stepper: Stepper, peers: bool) -> dict[str, Any]:
+    """What is known of a stepper besides its rounds; asked before them."""
+    facts: dict[str, Any] = {"label": label, "rows": stepper.rows}
     if isinstance(stepper, Peer):
-        return record | {
-            "peer": stepper.ready,
-            "tokens_per_row": float(stepper.ready["tokens_per_row"]),
-            "resident_per_world": stepper.memory_per_world(),
-        }
-    env = stepper.env
-    tokens, ticks = stepper.tokens_per_row(), sum(r.steps for r in rounds) * int(env.num_worlds)
-    record |= {
+        tokens, resident = float(stepper.ready["tokens_per_row"]), stepper.memory_per_world()
+        return facts | {"peer": stepper.ready, "tokens_per_row": tokens, "resident_per_world": resident}
+    env, tokens = stepper.env, stepper.tokens_per_row()
+    facts |= {
         "load": asdict(stepper.load),
         "num_agents": int(env.num_agents),
         "num_tokens": int(env.obs.shape[1]) if env.obs_kind == "tokens" else 0,
         "tokens_per_row": tokens,
         "bytes_per_row": int(env.obs[0].nbytes),
         "bytes_written_per_agent_step": 3 * tokens if env.obs_kind == "tokens" else float(env.obs[0].nbytes),
-        "allocations_per_tick": sum(r.allocations or 0 for r in rounds) / ticks,
         "memory": stepper.memory(),
-        "validation": stepper.validation(),
     }
-    if settings.peers:
+    if peers:
         # Memory the process already had may be used again and not show, so never less than what is known.
-        record["resident_per_world"] = max(resident_per_world(stepper.load), sum(record["memory"].values()))
+        facts["resident_per_world"] = max(resident_per_world(stepper.load), sum(facts["memory"].values()))
+    return facts
+
+
+def run_record(facts: Mapping[str, Any], stepper: Stepper, rounds: Sequence[Round], then: Any) -> dict[str, Any]:
+    """One stepper's facts and rounds, ready for JSON; `then` is its record before this run was stopped, if it was."""
+    record: dict[str, Any] = {
+        **facts,
+        "per_cpu_second": asdict(summarise(r.per_cpu_second for r in rounds)),
+        "per_wall_second": asdict(summarise(r.per_wall_second for r in rounds)),
+        "rounds": [asdict(r) for r in rounds],
+    }
+    if isinstance(stepper, Runner):
+        ticks = sum(r.steps for r in rounds) * int(stepper.env.num_worlds)
+        record["allocations_per_tick"] = sum(r.allocations or 0 for r in rounds) / ticks
+        record["validation"] = added_validation(stepper.validation(), then and then["validation"])
     return record
 
 
@@ -224,66 +235,42 @@ def compare(rounds: Mapping[str, Sequence[Round]], runs: Sequence[dict[str, Any]
             run_[f"ratio_{rate}"] = asdict(paired_ratio(b, a) if peers else paired_ratio(a, b))
 
 
-def read_saved(path: Path) -> dict[str, Any]:
-    """A run saved with --output."""
+Runs = Mapping[str, Mapping[str, Any]]  # what an interrupted run has left, by label
+
+
+def measure(settings: Settings, steppers: Mapping[str, Stepper], then: Runs) -> tuple[dict[str, Any], list[str]]:
+    """Everything that was asked for, as one record ready for JSON, and what stopped it before it was all there."""
+    rounds = {label: [Round(**r) for r in then[label]["rounds"]] if label in then else [] for label in steppers}
+    subject = next(iter(steppers.values()))
+    assert isinstance(subject, Runner)
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        saved = None
-    known = (KIND, f"gridmill {KIND}")  # as it was called before artefacts had one form
-    if not isinstance(saved, dict) or saved.get("kind") not in known or not saved.get("runs"):
-        raise ValueError(f"`{path.name}` is not a run saved by `gridmill bench step --output`")
-    return saved
-
-
-def _phase_costs(run_: Mapping[str, Any]) -> dict[str, list[float]]:
-    """ns per agent-step and round, by phase; empty without profiling."""
-    rounds = [r for r in run_["rounds"] if r["phases"]]
-    names = [name for name in (rounds[0]["phases"] if rounds else ()) if name not in ("wall", "steps")]
-    return {name: [r["phases"][name] / r["agent_steps"] for r in rounds] for name in names}
-
-
-def against_baseline(record: Mapping[str, Any], saved: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Now against a saved run: rates (above 1 is faster) and time by phase (below 1 is faster)."""
-    now, then = record["runs"][0], saved["runs"][0]
-    rates = [[r["agent_steps"] / max(r["cpu_seconds"], 1e-9) for r in run_["rounds"]] for run_ in (now, then)]
-    costs, before = _phase_costs(now), _phase_costs(then)
-    shared = [name for name in costs if name in before and min(costs[name]) > 0 and min(before[name]) > 0]
-    differing = [k for k, v in now["load"].items() if then.get("load", {}).get(k) != v]
-    if record["machine"]["cpu"]["model"] != saved["machine"]["cpu"]["model"]:
-        differing.append("CPU")
-    return {
-        "file": name,
-        "phase": saved.get("phase"),
-        "commit": saved["machine"]["commit"]["hash"],
-        "differs_in": differing,
-        "per_cpu_second": asdict(between_runs(independent_ratio(*rates))),
-        "phases": {name: asdict(between_runs(independent_ratio(costs[name], before[name]))) for name in shared},
-    }
-
-
-def measure(settings: Settings, steppers: Mapping[str, Stepper]) -> dict[str, Any]:
-    """Everything that was asked for, as one record ready for JSON."""
-    try:
-        rounds = take_turns(steppers, settings)
-        runs = [run_record(label, stepper, rounds[label], settings) for label, stepper in steppers.items()]
-        subject = next(iter(steppers.values()))
-        assert isinstance(subject, Runner)
+        with between_pieces() as stopped:
+            if any(len(taken) < settings.rounds for taken in rounds.values()):
+                warm_up(steppers, settings, stopped)
+            facts = {label: facts_of(label, stepper, settings.peers) for label, stepper in steppers.items()}
+            take_turns(steppers, settings, rounds, stopped)
+        if not all(rounds.values()):
+            return {}, stopped
+        runs = [run_record(facts[k], stepper, rounds[k], then.get(k)) for k, stepper in steppers.items()]
         runs[0]["memcpy"] = limits(subject, runs[0])
-        runs[0]["instructions"] = instructions(subject.load, subject.rows, settings.instructions)
+        runs[0]["instructions"] = {"reason": "stopped before they were counted"}
+        with stoppable() as late:
+            if not stopped:
+                runs[0]["instructions"] = instructions(subject.load, subject.rows, settings.instructions)
     finally:
         for stepper in steppers.values():
             stepper.close()
     compare(rounds, runs)
     mismatches = sum(r["validation"]["mismatches"] for r in runs if r.get("validation"))
     steady = all(r[f"per_{clock}_second"]["cv"] <= UNSTABLE_CV for r in runs for clock in ("cpu", "wall"))
-    asked = {"iterations": settings.iterations, "warmup": settings.warmup, "rounds": settings.rounds}
     samples = {}
     for run_ in runs:
         rates = [r["agent_steps"] / max(r["cpu_seconds"], 1e-9) for r in run_["rounds"]]
         samples[run_["label"]] = artefact.sample(rates, "agent-steps/CPU s")
-    found = artefact.record(KIND, settings.load.seed, asked, samples, phase=settings.phase, runs=runs)
-    return found | {"exit_code": 2 if mismatches else 0 if steady else 1}
+    found = artefact.record(KIND, settings.load.seed, settings.tree(), samples, phase=settings.phase, runs=runs)
+    reasons = [*stopped, *late]
+    code = 2 if mismatches else artefact.INTERRUPTED if reasons else 0 if steady else 1
+    return found | {"finished": not reasons, "exit_code": code}, reasons
 
 
 def _rate_row(name: str, rate: Mapping[str, float]) -> tuple[str, ...]:
@@ -344,63 +331,6 @@ def _world_bytes(run_: Mapping[str, Any]) -> int:
     return int(run_["resident_per_world"] if "resident_per_world" in run_ else sum(run_["memory"].values()))
 
 
-def baseline_lines(found: Mapping[str, Any]) -> list[str]:
-    """One comparison with a saved run."""
-    label = f" ({found['phase']})" if found["phase"] else ""
-    lines = ["", f"against {found['file']}{label}, rate now / then: {Ratio(**found['per_cpu_second'])}"]
-    lines += hang(
-        "",
-        "(runs at different times differ by themselves, which the interval counts in; `gridmill ab` is sharper)",
-    )
-    if found["differs_in"]:
-        lines += hang("", f"careful, not the same load: {', '.join(found['differs_in'])} differ")
-    rows = [(name, Ratio(**ratio)) for name, ratio in found["phases"].items()]
-    return lines + (table(("phase", "time now / then [95 %]"), rows) if rows else [])
-
-
-def report(folder: Path) -> int:
-    """A summary of every saved run in a folder: table, trend by commit, and a plot. Measures nothing."""
-    if not folder.is_dir():
-        raise ValueError(f"--report takes a folder of saved runs, and `{folder}` is none")
-    points = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            saved = read_saved(path)
-        except ValueError as reason:
-            print(f"left out: {reason}")
-            continue
-        run_, made = saved["runs"][0], saved["machine"]
-        load = run_["load"]
-        batch = [count(load[f"{noun}s"], noun) for noun in ("world", "thread", "lane")]
-        shape = ", ".join([load["game"], count(run_["num_agents"], "agent"), *batch])
-        rate, commit = run_["per_cpu_second"], str(made["commit"]["hash"] or "none")[:10]
-        points.append(Point(path.stem, saved["phase"] or "", commit, made["date"], shape, rate["median"], rate["cv"]))
-    if not points:
-        raise ValueError(f"no saved runs in `{folder}`; save one with `gridmill bench step --output FILE`")
-    print("\n".join(trend_lines(points)))
-    try:
-        import matplotlib
-    except ImportError:
-        needed = list(machine.extras().get("plots", ("matplotlib",)))
-        print(f"\nno plot: matplotlib is missing; {machine.install_command(needed)}")
-        return 0
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
-    for shape in dict.fromkeys(point.shape for point in points):
-        own = sorted((p for p in points if p.shape == shape), key=lambda p: p.date)
-        axes.plot([p.date[:16] for p in own], [p.median for p in own], marker="o", label=shape)
-    axes.set(xlabel="date (UTC)", ylabel="agent-steps per CPU second", title="bench step")
-    axes.set_ylim(bottom=0)
-    axes.tick_params(axis="x", rotation=30)
-    axes.legend()
-    figure.savefig(folder / "report.png")
-    pyplot.close(figure)
-    print(f"\nplot: {folder / 'report.png'}")
-    return 0
-
-
 def lines_of(record: Mapping[str, Any], settings: Settings) -> list[str]:
     """The whole record for people."""
     runs, subject = record["runs"], record["runs"][0]
@@ -422,11 +352,12 @@ def lines_of(record: Mapping[str, Any], settings: Settings) -> list[str]:
 
 
 def run(settings: Settings) -> int:
-    """Measure, print, save. Returns the exit code: 0 fine, 1 unstable, 2 validation mismatches."""
+    """Measure, print, save. 0 fine, 1 unstable, 2 validation mismatches, 130 stopped: then it can be continued."""
     settings.check()
     saved = [(path.name, read_saved(path)) for path in settings.baseline]
     if settings.output is not None:
         artefact.refuse_unwritable(settings.output)
+    then = artefact.continued(settings.resume, KIND, settings.tree())["runs"] if settings.resume else ()
     steppers, notes = gather(settings)
     load = settings.load
     batch = (count(load.worlds, "world"), count(load.threads, "thread"), count(load.lanes, "lane"))
@@ -435,12 +366,20 @@ def run(settings: Settings) -> int:
         f"{count(settings.rounds, 'round')} of {settings.iterations:,} steps after {settings.warmup:,}",
         flush=True,
     )
-    record = measure(settings, steppers)
+    record, stopped = measure(settings, steppers, {run_["label"]: run_ for run_ in then})
+    if not record:
+        print(f"{stopped[0]} before the first round was over; nothing is saved")
+        return artefact.INTERRUPTED
     record["baselines"] = [against_baseline(record, then, name) for name, then in saved]
     print("\n".join(lines_of(record, settings)))
     for note in notes:
         print("\n".join(["", *hang("", f"note: {note}")]))
-    print(f"\nresult: {VERDICTS[record['exit_code']]}")
-    if settings.output is not None:
-        print(f"saved to {artefact.write(record, settings.output)}")
-    return int(record["exit_code"])
+    code = int(record["exit_code"])
+    print(f"\nresult: {VERDICTS[code]}")
+    path = settings.output or (artefact.place(record, settings.load.game) if stopped else None)
+    for reason in stopped:
+        done = count(len(record["runs"][0]["rounds"]), "round")
+        print(f"{reason} after {done}; continue with --resume {path}")
+    if path is not None:
+        print(f"saved to {artefact.write(record, path)}")
+    return code

@@ -22,10 +22,12 @@ from gridmill.config.text import count, hang, short, table
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
 from gridmill.workshop import artefact, machine
 from gridmill.workshop.bench.plain_network import NETWORK, PHASES, why_not
+from gridmill.workshop.progress import Progress, stoppable
 from gridmill.workshop.statistics import Ratio, paired_ratio, summarise
 
 KIND = "bench train"
 UNSTABLE_CV = 0.20
+VERDICTS = {0: "stable", 1: "unstable: a CV of train per CPU second is above 20 %", artefact.INTERRUPTED: "stopped"}
 ROWS, HORIZON = 1024, 64  # of the run that is measured when no recipe is given: 65 536 agent-steps an epoch
 ANSWER = ("epochs", "agent_steps", "cpu_seconds", "wall_seconds", "phases", "cpu_phases")
 IN_ROLLOUT = ("env", "act", "copy", "store")
@@ -66,6 +68,12 @@ class Settings:
     warmup: int = 1
     peers: bool = False
     output: Path | None = None
+    resume: Path | None = None
+
+    def tree(self) -> dict[str, Any]:
+        """For the artefact, and to see whether it can be continued."""
+        shown = {"epochs_per_round": self.epochs, "warmup": self.warmup, "rounds": self.rounds}
+        return shown | {"threads": list(self.threads), "peers": self.peers, "run": self.run.tree()}
 
     def check(self) -> None:
         least = {"--rounds": (self.rounds, 1), "--epochs": (self.epochs, 1), "--warmup": (self.warmup, 0)}
@@ -213,14 +221,29 @@ def epochs_of(worker: machine.Worker, epochs: int) -> Epochs:
     return Epochs(**{name: said[name] for name in ANSWER})
 
 
-def take_turns(taking: Sequence[Subject], settings: Settings) -> dict[tuple[int, str], list[Epochs]]:
-    """Warm everybody up, then round by round each in turn."""
-    found: dict[tuple[int, str], list[Epochs]] = {(one.threads, one.kind): [] for one in taking}
-    for turn in range(-1 if settings.warmup else 0, settings.rounds):
+Found = dict[tuple[int, str], list[Epochs]]  # by number of threads and kind of subject
+
+
+def take_turns(taking: Sequence[Subject], settings: Settings, found: Found) -> None:
+    """Warm everybody up, then round by round each in turn, until all rounds are there."""
+    done = min(len(rounds) for rounds in found.values())
+    progress = Progress(settings.rounds - done, "rounds")
+    for one in taking if settings.warmup and done < settings.rounds else ():
+        epochs_of(one.worker, settings.warmup)
+    for _ in range(done, settings.rounds):
         for one in taking:
-            taken = epochs_of(one.worker, settings.epochs if turn >= 0 else settings.warmup)
-            if turn >= 0:
-                found[one.threads, one.kind].append(taken)
+            found[one.threads, one.kind].append(epochs_of(one.worker, settings.epochs))
+        progress.step()
+    progress.close()
+
+
+def resumed(settings: Settings, kind: str) -> Found:
+    """The rounds that an interrupted run has left; none if there was none."""
+    found: Found = {}
+    if settings.resume is not None:
+        for one in artefact.continued(settings.resume, kind, settings.tree())["runs"]:
+            for subject, rounds in one["rounds"].items():
+                found[one["threads"], subject] = [Epochs(**each) for each in rounds]
     return found
 
 
@@ -302,22 +325,29 @@ def notes_of(settings: Settings, runs: Sequence[Mapping[str, Any]]) -> list[str]
     return notes
 
 
-def measure(settings: Settings, kind: str) -> dict[str, Any]:
-    """Run everything and gather one record, ready for JSON."""
-    with subjects(settings) as taking:
-        found = take_turns(taking, settings)
+def measure(settings: Settings, kind: str) -> tuple[dict[str, Any], list[str]]:
+    """Run everything and gather one record, ready for JSON, and what stopped it; no record without a whole round."""
+    then, found = resumed(settings, kind), Found()
+    with stoppable() as stopped, subjects(settings) as taking:
+        found = {(one.threads, one.kind): then.get((one.threads, one.kind), []) for one in taking}
+        take_turns(taking, settings, found)
+    whole = min(map(len, found.values()), default=0)
+    if not whole:
+        return {}, stopped
+    found = {subject: rounds[:whole] for subject, rounds in found.items()}  # the last one may be of some of them only
     runs = []
     for threads in settings.threads:
         own = {name: taken for (number, name), taken in found.items() if number == threads}
         runs.append(one_record(threads, taking, own))
     steady = all(one["speeds"]["train"]["cpu"]["cv"] <= UNSTABLE_CV for one in runs)
-    asked = {"epochs_per_round": settings.epochs, "warmup": settings.warmup, "rounds": settings.rounds}
     samples = {}
     for one in runs:
         values = rates([Epochs(**each) for each in one["rounds"]["trainer"]], "cpu") or []
         samples[f"train, {count(one['threads'], 'thread')}"] = artefact.sample(values, "agent-steps/CPU s")
     more = {"run": settings.run.tree(), "runs": runs, "notes": notes_of(settings, runs)}
-    return artefact.record(kind, settings.run.seed, asked, samples, **more) | {"exit_code": 0 if steady else 1}
+    record = artefact.record(kind, settings.run.seed, settings.tree(), samples, **more)
+    code = artefact.INTERRUPTED if stopped else 0 if steady else 1
+    return record | {"finished": not stopped, "exit_code": code}, stopped
 
 
 def speed_lines(one: Mapping[str, Any]) -> list[str]:
@@ -366,7 +396,7 @@ def lines_of(record: Mapping[str, Any], wanted: Sequence[Against]) -> list[str]:
 
 
 def run(settings: Settings, kind: str = KIND, wanted: Sequence[Against] = TRAIN) -> int:
-    """Measure, print, save. Returns the exit code: 0 fine, 1 unstable."""
+    """Measure, print, save. 0 fine, 1 unstable, 130 stopped: then it can be continued."""
     settings.check()
     if settings.output is not None:
         artefact.refuse_unwritable(settings.output)
@@ -377,9 +407,16 @@ def run(settings: Settings, kind: str = KIND, wanted: Sequence[Against] = TRAIN)
     sizes = f"minibatch {trainer.minibatch_size:,}, horizon {trainer.bptt_horizon}, lanes {trainer.async_factor}"
     print(f"batch {trainer.batch_size:,}, {sizes}, {trainer.update_epochs} x")
     print(f"{count(settings.rounds, 'round')} of {count(settings.epochs, 'epoch')} after {settings.warmup}", flush=True)
-    record = measure(settings, kind)
+    record, stopped = measure(settings, kind)
+    if not record:
+        print(f"{stopped[0]} before the first round was over; nothing is saved")
+        return artefact.INTERRUPTED
     print("\n".join(lines_of(record, wanted)))
-    print(f"\nresult: {'unstable: a CV of train per CPU second is above 20 %' if record['exit_code'] else 'stable'}")
-    if settings.output is not None:
-        print(f"saved to {artefact.write(record, settings.output)}")
+    print(f"\nresult: {VERDICTS[record['exit_code']]}")
+    path = settings.output or (artefact.place(record, what.game.name) if stopped else None)
+    for reason in stopped:
+        done = count(len(record["runs"][0]["rounds"]["trainer"]), "round")
+        print(f"{reason} after {done}; continue with --resume {path}")
+    if path is not None:
+        print(f"saved to {artefact.write(record, path)}")
     return int(record["exit_code"])

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 import gridmill
 from gridmill.policy import onednn
 from gridmill.run import Run
-from gridmill.workshop.profile import Load, Runner
+from gridmill.workshop.runner import Load, Runner
 
 Answer = dict[str, Any]
 Part = tuple[dict[str, Any], Callable[[int], Answer]]  # what it says of itself, and what it does for so many epochs

@@ -1,0 +1,21 @@
+"""`--code FILE`: what the commands that open a run or a policy say of code that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+Code = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE.py", help="Code that a run names and may be run, or a module; may be repeated."),
+]
+
+
+def take_code(code: Sequence[str] | None) -> None:
+    """Let files name this code, and show what it is."""
+    from gridmill.config import user_code
+
+    for line in user_code.take(code or ()):
+        typer.echo(line, err=True)

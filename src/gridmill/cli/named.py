@@ -1,0 +1,85 @@
+"""What a word on the command line means: a run by its folder or its name, a game, or the game of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gridmill.env import GameConfig
+    from gridmill.run import Run
+
+RUNS = Path("runs")
+
+
+def run_folder(text: str, runs_dir: Path = RUNS) -> Path | None:
+    """The folder of a run or checkpoint: as it is typed, or the run of that name; None if there is none."""
+    for folder in (Path(text), runs_dir / text):
+        if (folder / "run.json").is_file() or (folder / "checkpoints").is_dir():
+            return folder
+    return None
+
+
+def has_policy(folder: Path) -> bool:
+    """Whether a folder of a run or checkpoint has weights to play with."""
+    return (folder / "checkpoints").is_dir() or (folder / "policy.safetensors").is_file()
+
+
+def expect_run(text: str, runs_dir: Path = RUNS) -> Path:
+    """The same, or an error with the names that are nearest."""
+    from gridmill.config import did_you_mean
+
+    found = run_folder(text, runs_dir)
+    if found is None:
+        known = [path.name for path in runs_dir.iterdir() if path.is_dir()] if runs_dir.is_dir() else []
+        hint = did_you_mean(text, known) or "; `gridmill runs` lists those that are there"
+        raise ValueError(f"expected a run's name, or the folder of a run or checkpoint, got `{text}`{hint}")
+    return found
+
+
+def policy_name(text: str) -> str:
+    """A policy as it is typed; the name of a run, with or without @best, becomes its folder."""
+    name, at, which = text.partition("@")
+    if Path(name).exists():
+        return text
+    folder = run_folder(name)
+    return text if folder is None else f"{folder}{at}{which}"
+
+
+def run_of(text: str) -> Run | None:
+    """The settings of a run, by its folder or name; None if it is no run. The name of a game is that game."""
+    from gridmill import games
+    from gridmill.evaluate import run_of as read
+
+    if text in games.names():
+        return None
+    folder = run_folder(text)
+    return None if folder is None else read(folder)
+
+
+def run_tree(text: str) -> dict[str, Any] | None:
+    """The settings of a run as plain data without its name, so that no code of the user's own is loaded."""
+    import json
+
+    from gridmill.run import Run
+
+    if run_of(text) is None:  # which also refuses a record that cannot be read
+        return None
+    folder = expect_run(text)
+    tree = Run.upgraded(json.loads((folder / "run.json").read_bytes())["run"])
+    return {name: value for name, value in tree.items() if name != "run"}
+
+
+def played(text: str) -> Any:
+    """A run with its game and score, or a game."""
+    from gridmill import games
+
+    return run_of(text) or games.build(text)
+
+
+def game_of(text: str) -> GameConfig:
+    """A game by name or file, or the one that a run is evaluated in."""
+    from gridmill import games
+
+    run = run_of(text)
+    return games.build(text) if run is None else run.played_game

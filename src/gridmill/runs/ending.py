@@ -1,0 +1,44 @@
+"""What a run says when it is over: where its report and films are, and the commands that show more of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gridmill.config.install import command
+from gridmill.runs.figures import count, number
+
+NAMED = 12  # columns of what a line is about
+
+
+def lines(folder: Path, reported: bool, evaluation: Mapping[str, Any] | None) -> list[str]:
+    """A line each; of what is not there, the command that makes it."""
+    run = word(folder)
+    judge = command("eval", run)
+    films = sorted(folder.glob("replays/*.replay"), key=lambda path: path.stat().st_mtime)
+    found = {
+        "report": str(folder / "report.html") if reported else command("report", run),
+        "evaluation": judge if evaluation is None else f"{_score(evaluation)}; against chance: {judge}",
+        "film": command("show", str(films[-1]) if films else run, "--gif", f"{folder.name}.gif"),
+        "watch": command("watch", str(films[-1]) if films else run),
+    }
+    return [f"{name:<{NAMED}}{text}" for name, text in found.items()]
+
+
+def word(folder: Path) -> str:
+    """A run as commands take it: its name where runs usually are, else its folder."""
+    return folder.name if folder.parent == Path("runs") else str(folder)
+
+
+def finished(folder: Path, last: Mapping[str, Any], total: int) -> str:
+    """What is said of a run that has nothing left to do."""
+    steps = int(last["agent_steps"])
+    score = f", score {number(last['score_recent'])}" if "score_recent" in last else ""
+    longer = command("resume", word(folder), f"trainer.total_timesteps={2 * total}")
+    return f"{folder} is finished: {count(steps)} of {count(total)} steps{score}; to train on: {longer}"
+
+
+def _score(evaluation: Mapping[str, Any]) -> str:
+    score = evaluation["score"]
+    return f"score {number(score['mean'])} +- {number(score['se'])}, epoch {evaluation['epoch']}"

@@ -1,0 +1,81 @@
+"""How much memory a process may have: the machine's, or what a cgroup of either version says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+from tiny import berries
+
+import gridmill
+from gridmill import recipes, sizing
+from gridmill.config import ConfigError, memory
+
+pytestmark = pytest.mark.S5
+
+MACHINE = psutil.virtual_memory().total
+MIB = 1 << 20
+
+
+def system(root: Path, said: str, files: dict[str, str]) -> Path:
+    """A /proc and a /sys."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(said)
+    for name, text in files.items():
+        path = root / "sys/fs/cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return root
+
+
+def test_a_machine_without_cgroups(tmp_path: Path) -> None:
+    assert memory.limit(tmp_path) == MACHINE
+    assert memory.limit_in_words(tmp_path) == f"this machine has {memory.mebibytes(MACHINE)}"
+    assert 0 < memory.free(tmp_path) <= MACHINE
+
+
+def test_the_second_version(tmp_path: Path) -> None:
+    """A limit bounds the groups inside of it too."""
+    files = {"a/b/memory.max": "max", "a/memory.max": str(700 * MIB), "a/memory.current": str(600 * MIB)}
+    root = system(tmp_path, "0::/a/b\n", files)
+    assert memory.limit(root) == 700 * MIB
+    assert memory.free(root) <= 100 * MIB
+    assert memory.limit_in_words(root) == "the cgroup of this process allows 700 MiB"
+
+
+def test_the_first_version(tmp_path: Path) -> None:
+    numbers = {"limit_in_bytes": str(300 * MIB), "usage_in_bytes": str(400 * MIB)}
+    files = {f"memory/x/memory.{name}": text for name, text in numbers.items()}
+    root = system(tmp_path, "5:cpu,cpuacct:/x\n4:memory:/x\n0::/\n", files)
+    assert memory.limit(root) == 300 * MIB
+    assert memory.free(root) == 0
+
+
+def test_a_container_that_sees_only_its_own(tmp_path: Path) -> None:
+    """Its path is the host's, its files are at the top."""
+    root = system(tmp_path, "0::/system.slice/docker-1.scope\n", {"memory.max": str(500 * MIB)})
+    assert memory.limit(root) == 500 * MIB
+
+
+@pytest.mark.parametrize("said", ["", "0::\n", "garbage", "4:memory:\n", "0::/../../..\n", "\0\xff:::\n"])
+def test_what_cannot_be_read_sets_no_limit(tmp_path: Path, said: str) -> None:
+    assert memory.limit(system(tmp_path, said, {"memory.max": "much"})) == MACHINE
+
+
+def test_no_limit_is_the_machine(tmp_path: Path) -> None:
+    files = {"memory/memory.limit_in_bytes": "9223372036854771712"}
+    assert memory.limit(system(tmp_path, "4:memory:/\n", files)) == MACHINE
+
+
+def test_what_the_cgroup_does_not_allow_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs and environments that the machine could hold, with the arithmetic, before memory is taken."""
+    monkeypatch.setattr(memory, "limit", lambda root=None: 64 * MIB)
+    with pytest.raises(ConfigError) as caught:
+        sizing.memory(recipes.build("arena"))
+    assert "MiB, the cgroup of this process allows 64 MiB; lower one of " in str(caught.value)
+    arithmetic = r"65536 worlds x \d+ bytes = [\d,]+ MiB"
+    said = rf"^not enough memory: {arithmetic}, the cgroup of this process allows 64 MiB; lower num_worlds$"
+    with pytest.raises(ValueError, match=said):
+        gridmill.make(berries(), num_worlds=1 << 16)
+    gridmill.make(berries(), num_worlds=16).close()

@@ -1,0 +1,203 @@
+"""A run has one writer: a second one is refused by name before anything is moved or changed, however it comes.
+
+The first is a process of its own that trains and is stopped in the middle; it has the lock as long as it lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny import difference, tiny
+from warm import FORKS
+
+from gridmill.runs import listing, place, resume, train
+
+pytestmark = pytest.mark.R12
+
+ENDLESS = 1_000_000
+
+
+def trains(folder: str) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    train(tiny(ENDLESS, run=Path(folder).name, checkpoint__epochs=1), Path(folder).parent, panel=False)
+
+
+@contextlib.contextmanager
+def alive(folder: Path) -> Iterator[Any]:
+    """A process that trains in a folder, stopped after some epochs."""
+    child = FORKS.Process(target=trains, args=(str(folder),))
+    child.start()
+    try:
+        while not (folder / "checkpoints" / "epoch-00000002").exists():
+            assert child.is_alive()
+            time.sleep(0.01)
+        assert child.pid is not None
+        os.kill(child.pid, signal.SIGSTOP)
+        yield child
+    finally:
+        child.kill()
+        child.join()
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("runs") / "x"
+    with alive(folder):
+        yield folder
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def by_a_link(live: Path) -> Path:
+    other = live.parent / "other"
+    if not other.is_symlink():
+        other.symlink_to(live)
+    return other
+
+
+SECOND: dict[str, Callable[[Path], Any]] = {
+    "train": lambda live: train(tiny(2, run="x"), live.parent, panel=False),
+    "train --fresh": lambda live: train(tiny(2, run="x"), live.parent, panel=False, fresh=True),
+    "train by a link": lambda live: train(tiny(2, run=by_a_link(live).name), live.parent, panel=False),
+    "train --fresh by a link": lambda live: train(
+        tiny(2, run=by_a_link(live).name), live.parent, panel=False, fresh=True
+    ),
+    "resume": lambda live: resume(live, panel=False),
+    "resume by a link": lambda live: resume(by_a_link(live), panel=False),
+    "resume by another path": lambda live: resume(live / ".." / "x", panel=False),
+    "resume from a checkpoint": lambda live: resume(live / "checkpoints" / "epoch-00000001", panel=False),
+    "resume from checkpoints/": lambda live: resume(live / "checkpoints", panel=False),
+    "resume with changes": lambda live: resume(live, ["trainer.total_timesteps=1024"], panel=False),
+}
+
+
+@pytest.mark.parametrize("second", SECOND)
+def test_a_second_writer_is_refused(live: Path, second: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "PATIENCE", 0.0)
+    before = digest(live.parent)
+    with pytest.raises(RuntimeError, match=r"^expected a run that nobody trains, but `.*` is being trained$"):
+        SECOND[second](live)
+    assert digest(live.parent) == before
+    assert sorted(path.name for path in live.parent.iterdir() if not path.is_symlink()) == ["x"]
+
+
+def test_a_living_run_is_seen(live: Path) -> None:
+    assert {row.name: row.state for row in listing.rows(live.parent)}["x"] == "running"
+
+
+def test_an_unwritable_log_is_no_open_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs were mixed where the log could not be locked, because it could not be opened."""
+    monkeypatch.setattr(place, "PATIENCE", 0.0)
+    folder = train(tiny(2, run="x", checkpoint__epochs=1), tmp_path, panel=False).folder
+    (folder / "log.txt").unlink()
+    (folder / "log.txt").mkdir()  # nobody can write to it, not even root
+    lock = place.Lock(folder)
+    with pytest.raises(RuntimeError, match="is being trained"):
+        train(tiny(2, run="x"), tmp_path, panel=False, fresh=True)
+    lock.close()
+
+
+def test_the_lock_goes_with_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is renamed keeps its writer, and its old name is free."""
+    monkeypatch.setattr(place, "PATIENCE", 0.0)
+    folder = train(tiny(1, run="x"), tmp_path, panel=False).folder
+    lock = place.Lock(folder)
+    folder.rename(tmp_path / "y")
+    with pytest.raises(RuntimeError, match="is being trained"):
+        resume(tmp_path / "y", panel=False)
+    assert train(tiny(1, run="x"), tmp_path, panel=False).exit_code == 0
+    lock.close()
+    assert resume(tmp_path / "y", panel=False).exit_code == 0
+
+
+def test_a_killed_run_is_free_at_once(tmp_path: Path) -> None:
+    with alive(tmp_path / "x") as child:
+        child.kill()
+        child.join()
+        steps = 128 * (2 + max(int(p.name[6:14]) for p in (tmp_path / "x" / "checkpoints").glob("epoch-*")))
+        assert resume(tmp_path / "x", [f"trainer.total_timesteps={steps}"], panel=False).exit_code == 0
+    whole = train(tiny(steps // 128, run="whole"), tmp_path, panel=False).folder
+    assert difference(tmp_path / "x", whole) == 0
+
+
+def test_runs_without_a_name_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one recipe in one second: each has a folder of its own."""
+    begun = [place.begin(tmp_path, "", "some.module:mine", False) for _ in range(3)]
+    for _, lock in begun:
+        lock.close()
+    names = {folder.name for folder, _ in begun}
+    assert len(names) == 3
+    assert all(name.startswith("mine-") for name in names)
+
+
+def test_a_run_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError):
+        train(tiny(1, score="nothing"), tmp_path / "runs", panel=False)
+    assert list((tmp_path / "runs").iterdir()) == []
+    (tmp_path / "runs" / "x").mkdir()
+    with pytest.raises(ValueError):
+        train(tiny(1, score="nothing", run="x"), tmp_path / "runs", panel=False)
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["x"]  # somebody made it
+    assert not place.is_being_written(tmp_path / "runs" / "x")
+
+
+def test_whoever_looks_keeps_nobody_out(tmp_path: Path) -> None:
+    """`gridmill runs` asks for the lock for a moment."""
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    threading.Timer(0.2, lambda: os.close(handle)).start()
+    place.Lock(tmp_path).close()
+
+
+@pytest.mark.parametrize("files_too", [False, True])
+def test_where_folders_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_too: bool) -> None:
+    """As on NFS: a file in the folder is. Without any locks nobody can be kept out, and nobody is."""
+    real = fcntl.flock
+
+    def flock(handle: int, how: int) -> None:
+        if files_too or os.path.isdir(f"/proc/self/fd/{handle}"):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        real(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(place, "PATIENCE", 0.0)
+    assert not place.is_being_written(tmp_path)
+    lock = place.Lock(tmp_path)
+    assert place.is_being_written(tmp_path) == (not files_too)
+    assert not place.is_occupied(tmp_path)
+    if files_too:
+        place.Lock(tmp_path).close()
+    else:
+        with pytest.raises(RuntimeError, match="is being trained"):
+            place.Lock(tmp_path)
+    lock.close()
+    assert not place.is_being_written(tmp_path)
+
+
+def test_what_was_there_is_kept(tmp_path: Path) -> None:
+    """--fresh puts it aside, once more each time; a name that only leads nowhere is taken too."""
+    for number in range(3):
+        train(tiny(1, run="x", seed=number), tmp_path, panel=False, fresh=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x", "x.before-1", "x.before-2"]
+    (tmp_path / "x.before-3").symlink_to("nowhere")
+    train(tiny(1, run="x"), tmp_path, panel=False, fresh=True)
+    assert (tmp_path / "x.before-4" / "checkpoints").is_dir()
+    shutil.rmtree(tmp_path)

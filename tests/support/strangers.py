@@ -1,0 +1,140 @@
+"""A run of a stranger, every command that opens one, and a child process for each that cannot harm the test.
+
+`honest` makes the run once; a test copies it, changes it and asks every command of `commands`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tiny import SUPPORT, tiny
+from torch import Tensor
+from warm import FORKS
+
+from gridmill.evaluate import ReplayOptions, evaluate
+from gridmill.policy import checkpoint
+from gridmill.runs import train
+
+PATIENCE = 120.0  # seconds: what takes longer waits for something
+REPLAY = "replays/first.replay"
+
+
+def honest(folder: Path) -> Path:
+    """A run of two epochs with a checkpoint of each and a replay that has the policy in it."""
+    run = tiny(2, run="mine", checkpoint__epochs=1)
+    made = train(run, folder, panel=False).folder
+    evaluate(run, str(made), 1, 0, replay=ReplayOptions(made / REPLAY, weights=True))
+    return made
+
+
+def commands(run: Path, out: Path, file: str = REPLAY) -> dict[str, list[str]]:
+    """Every command that opens a run, a checkpoint or a replay, on this one; what they write goes to `out`."""
+    name, tape, tiny_recipe = str(run), str(run / file), f"{SUPPORT / 'tiny.py'}:tiny"
+    train = ["train", tiny_recipe, "run=next", "--runs-dir", str(out)]
+    return {
+        "resume": ["resume", name, "trainer.total_timesteps=384"],
+        "eval its game": ["eval", name, "--episodes", "1"],
+        "eval its policy": ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--policy", name, "--episodes", "1"],
+        "report": ["report", name, "--out", str(out / "report.html")],
+        "report without baselines": ["report", name, "--no-baselines", "--out", str(out / "report.html")],
+        "runs": ["runs", "--runs-dir", str(run.parent)],
+        "runs as JSON": ["runs", "--runs-dir", str(run.parent), "--json"],
+        "view": ["view", name, "--export", str(out / "page.html")],
+        "view its replay": ["view", tape, "--export", str(out / "page.html")],
+        "show": ["show", tape],
+        "watch": ["watch", tape, "--to", "2"],
+        "replay check": ["replay", "check", tape],
+        "replay info": ["replay", "info", tape],
+        "replay cut": ["replay", "cut", tape, "--to", "2", "-o", str(out / "cut.replay")],
+        "replay merge": ["replay", "merge", tape, tape, "-o", str(out / "merged.replay")],
+        "whatif": ["whatif", tape, "--tick", "1", "--agent", "0", "--rollouts", "2", "--horizon", "2"],
+        "begin with it": [*train, f"policy.init_from={name}"],
+        "play beside it": [*train, f'players={{"{name}": 0.5}}', "trainer.batch_size=64", "trainer.minibatch_size=32"],
+        "learn from it": [*train, f"losses.kickstart.teacher={name}"],
+        "learn from its replay": [*train, f"losses.clone.replays={tape}"],
+    }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a command."""
+
+    code: int | None  # None: it had not ended after PATIENCE
+    out: str
+    err: str
+    cpu: float  # seconds
+
+
+def ask(words: list[str], folder: Path, out: Path) -> Answer:
+    """A command of `gridmill` in a child process that begins in a folder."""
+    files = {name: out / f".{name}" for name in ("out", "err", "cpu")}
+    for file in files.values():
+        file.unlink(missing_ok=True)
+    child = FORKS.Process(target=_child, args=(words, str(folder), {name: str(f) for name, f in files.items()}))
+    child.start()
+    try:
+        child.join(PATIENCE)
+        code = child.exitcode
+    finally:
+        child.kill()
+        child.join()
+    said = {name: file.read_text(errors="replace") if file.exists() else "" for name, file in files.items()}
+    return Answer(code, said["out"], said["err"], float(said["cpu"] or "inf") if code is not None else float("inf"))
+
+
+def _child(words: list[str], folder: str, files: Mapping[str, str]) -> None:
+    os.chdir(folder)
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(files[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    from gridmill.cli import main
+
+    began = time.process_time()
+    try:
+        main(words)
+    finally:
+        Path(files["cpu"]).write_text(str(time.process_time() - began))
+
+
+def changed_record(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """All checkpoints and run.json with their record changed, and manifests that fit."""
+    for path in sorted((run / "checkpoints").iterdir()):
+        found = checkpoint.load(path)
+        change(found.record)
+        resave(found, found.policy, found.trainer)
+    (run / "run.json").write_bytes((path / "run.json").read_bytes())
+
+
+def resave(found: checkpoint.Checkpoint, policy: Mapping[str, Tensor], trainer: Mapping[str, Tensor]) -> None:
+    """A checkpoint with other tensors, as one who means harm would make it."""
+    folder = found.path.parent
+    checkpoint.save(folder / "new", found.epoch, policy, trainer, found.record, 9, None)
+    for file in found.path.iterdir():
+        file.unlink()
+        os.rename(folder / "new" / found.path.name / file.name, file)
+    (folder / "new" / found.path.name).rmdir()
+    (folder / "new").rmdir()
+
+
+def one_line(answer: Answer) -> None:
+    """No traceback, no crash, no long wait: done, or refused in one line."""
+    assert answer.code in (0, 2), answer
+    assert "Traceback" not in answer.err + answer.out, answer
+    assert answer.cpu < 2.0, answer
+    if answer.code == 2 and not answer.out:
+        refusals = [line for line in answer.err.splitlines() if line.startswith("gridmill: ")]
+        assert refusals, answer
+        assert all(len(line) < 2000 for line in answer.err.splitlines()), answer
+
+
+def tape_with(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """The replay with its head changed."""
+    from tapes import joined, parts
+
+    head, body = parts((run / REPLAY).read_bytes())
+    change(head)
+    (run / REPLAY).write_bytes(joined(head, body))
