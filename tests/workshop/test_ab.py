@@ -64,6 +64,17 @@ def test_a_phase_that_only_scatters_is_no_reason() -> None:
     assert "Amdahl: no phase surely differs between A and B; measured" in "\n".join(ab.lines_of(record))
 
 
+def test_two_real_sides(tmp_path: Path) -> None:
+    out = tmp_path / "ab.json"
+    words = ["ab", f"ci {SMALL} GRIDMILL_OBS_USE_OPTIMIZED=0", f"ci {SMALL}", "--seeds", "0", "--blocks", "1"]
+    result = CliRunner().invoke(app, [*words, "--output", str(out)])
+    assert result.exit_code == 0, result.output
+    record = artefact.read(out, "ab")
+    assert record["finished"]
+    assert all(one["core_ns"]["observations"] > 0 for side in "ab" for seed in record["blocks"][side] for one in seed)
+
+
+@pytest.mark.long
 def test_two_real_sides_and_going_on_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "ab.json"
     words = ["ab", f"ci {SMALL} GRIDMILL_OBS_USE_OPTIMIZED=0", f"ci {SMALL}", "--seeds", "0,1", "--blocks", "1"]

@@ -221,6 +221,7 @@ def test_the_largest_batch_fits_and_twice_as_much_does_not() -> None:
     assert "of the memory that is free now" in result.stdout
 
 
+@pytest.mark.long  # eleven processes with torch; on every change the sides are scripted
 def test_tune_for_real(tmp_path: Path) -> None:
     words = ["tune", "ci", *SMALL, "trainer.threads=1", "--try", "trainer.minibatch_size=384,768", "--blocks", "2"]
     result = CliRunner().invoke(app, [*words, "--check-epochs", "2", "--seeds", "0"])
