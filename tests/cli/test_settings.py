@@ -91,7 +91,7 @@ def test_all_of_them_fit_80_columns() -> None:
 def test_as_json() -> None:
     (found,) = json.loads(call("trainer.gamma", "--json").stdout)["settings"]
     assert found["default"] == 0.99
-    assert found["meaning"] == "Discount: how much the value of the next tick counts."
+    assert found["meaning"] == "Discount: the weight of the next tick's value."
     assert len(json.loads(call("--json").stdout)["settings"]) == len(EVERY)
 
 

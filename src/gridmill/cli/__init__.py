@@ -55,7 +55,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="A high-throughput multi-agent grid world and its workshop of performance tools.",
+    help="A fast multi-agent grid world for reinforcement learning, its trainer and its tools.",
 )
 app.add_typer(inspect.app)
 app.add_typer(train.app)
@@ -83,9 +83,9 @@ def _print_version(wanted: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show the whole traceback of an error.")] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show the full traceback of an error.")] = False,
 ) -> None:
     # A terminal that cannot show a character gets a question mark instead of a crash.
     for stream in (sys.stdout, sys.stderr):

@@ -82,9 +82,9 @@ class Loss(Config):
     weight: Number = 1.0
     """Weight of the loss in the sum."""
     begin: float = Field(default=0.0, ge=0.0)
-    """Agent-steps after which it counts."""
+    """Agent-steps after which the loss is active."""
     until: float = Field(default=0.0, ge=0.0)
-    """Agent-steps up to which it counts; 0 = to the end of the run."""
+    """Agent-steps up to which the loss is active; 0 = to the end of the run."""
 
     reads: ClassVar[tuple[str, ...]] = ()  # of the trainer's own columns: actions, log_probs, values, advantages, ...
     reads_hidden: ClassVar[bool] = False  # `out.hidden`, which a network of your own may not give
