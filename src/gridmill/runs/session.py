@@ -117,6 +117,7 @@ def resume(
     place.refuse_foreign(folder)
     lock = place.Lock(folder)
     try:
+        place.sweep(folder)
         return _resumed(Path(path), whole, changes, panel, lock)
     finally:
         lock.close()
