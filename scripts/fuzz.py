@@ -105,6 +105,8 @@ def turn(target: str, minutes: float) -> Fuzzed:
         f"-max_len={LONGEST[target]}",
         f"-artifact_prefix={findings}/",
         "-timeout=20",
+        "-keep_seed=1",
+        "-len_control=0",
         "-rss_limit_mb=3000",
         "-print_final_stats=1",
     ]

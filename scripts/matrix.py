@@ -76,9 +76,9 @@ def table(record: dict[str, Any], promises: list[str]) -> str:
     lines = [
         "## When each was tested last",
         "",
-        "Written by `python scripts/matrix.py` from the reports of the tests. Every change: the tests of `make test`. Long: those of",
-        "`make test-full`, as [their own page](lab/long-tier.md) lists them one by one, with the oldest of their dates. What was attacked for it is in",
-        "[a page of the lab](lab/attacks.md).",
+        "Written by `python scripts/matrix.py` from the reports of the tests. Every change: the tests of `make test`.",
+        "Long: those of `make test-full`, as [their own page](lab/long-tier.md) lists them one by one, with the oldest",
+        "of their dates. [What was attacked](lab/attacks.md), how often and what came is a page of the lab.",
         "",
         "| promise | every change | long | figures |",
         "|---|---|---|---|",

@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -200,7 +201,7 @@ def summed(pieces: Sequence[Piece]) -> tuple[str, list[str]]:
         faults.append(f"expected at least {1 - SLOWER} of the speed at the start, got {speed:.3f}")
     if grown > GROWN or last.memory_late > (1 + GROWN) * first.memory_late:
         faults.append(f"expected at most {GROWN:.0%} more memory")
-    if any(one.first_epoch != before.last_epoch + 1 for before, one in zip(pieces, pieces[1:], strict=False)):
+    if any(one.first_epoch != before.last_epoch + 1 for before, one in pairwise(pieces)):
         faults.append("expected each piece to begin where the one before it ended")
     return text, faults
 
