@@ -49,7 +49,8 @@ Value read(std::string_view input) {
   std::size_t agents = 0;
   for (const char c : map) agents += c == '@' || (c >= '0' && c <= '9');
   Value game = game_with_map(std::move(map));
-  std::get<Value::Dict>(game.data).push_back({"num_agents", {static_cast<std::int64_t>(std::max<std::size_t>(agents, 1))}});
+  std::get<Value::Dict>(game.data).push_back(
+      {"num_agents", {static_cast<std::int64_t>(std::max<std::size_t>(agents, 1))}});
   return game;
 }
 
@@ -65,7 +66,8 @@ void play(grid::GridBatch& batch, std::uint64_t seed) {
   batch.reset(std::nullopt);
   const auto b = batch.buffers();
   for (int tick = 0; tick < kTicks; ++tick) {
-    for (std::size_t row = 0; row < b->rows; ++row) b->actions[row] = static_cast<std::int32_t>(draw(b->num_actions + 1));
+    for (std::size_t row = 0; row < b->rows; ++row)
+      b->actions[row] = static_cast<std::int32_t>(draw(b->num_actions + 1));
     batch.step();
   }
   const std::string saved = batch.save({0});

@@ -36,12 +36,12 @@ inline void collect(Value& tree, std::vector<Value*>& nodes) {
 }
 
 inline Value junk(Draw& draw) {
-  constexpr std::int64_t kNumbers[] = {-1,     0,      1,      2,          3,          4,           7,
-                                       8,      63,     64,     127,        128,        250,         251,
-                                       255,    256,    4'095,  4'096,      4'097,      32'767,      65'534,
-                                       65'535, 65'536, 70'000, 2147483647, 2147483648, 4294967296ll};
+  constexpr std::int64_t kNumbers[] = {
+      -1,  0,   1,     2,     3,     4,      7,      8,      63,     64,     127,        128,        250,         251,
+      255, 256, 4'095, 4'096, 4'097, 32'767, 65'534, 65'535, 65'536, 70'000, 2147483647, 2147483648, 4294967296ll};
   constexpr double kReals[] = {0.5, -0.5, 1e-9, 1e9, 1e30, 1e38, 1e39, -1e308, 5e-324};
-  constexpr const char* kWords[] = {"", "wall", "agent", "crate", "ore", "heart", "type:wall", "all", "@", "\n", "north"};
+  constexpr const char* kWords[] = {"",          "wall", "agent", "crate", "ore",  "heart",
+                                    "type:wall", "all",  "@",     "\n",    "north"};
   switch (draw(8)) {
     case 0:
       return {draw(2) == 0};
