@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from gridmill.config.files import kind_of, open_plain
+from gridmill.config.files import kind_of, open_plain, sweep_unfinished
 from gridmill.config.install import command
 from gridmill.runs import ending
 
@@ -165,3 +165,9 @@ def refuse_foreign(folder: Path) -> None:
     for name in ADDED_TO:
         if kind_of(folder / name) and (names_of := os.lstat(folder / name).st_nlink) > 1:
             raise ValueError(f"expected a file of the run alone, got one with {names_of} names: `{folder / name}`")
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed run, or its evaluation, was writing; checkpoints are swept when the next one is saved."""
+    for part in (folder, folder / "replays"):
+        sweep_unfinished(part)

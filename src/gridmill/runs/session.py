@@ -139,6 +139,7 @@ def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, c
     place.refuse_foreign(folder)
     lock = place.Lock(folder)
     try:
+        place.sweep(folder)
         return (yield from _resumed(path, whole, changes, panel, lock))
     finally:
         lock.close()
