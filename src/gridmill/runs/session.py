@@ -72,9 +72,9 @@ def train(
     fresh: bool = False,
     recipe: Run | None = None,
 ) -> Result:
-    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside.
+    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` renamed.
 
-    `recipe` is the run as its recipe says it, for the heading, which lists what differs.
+    `recipe` is the recipe's original run, for the heading of the log, which lists what differs.
     """
     user_code.take(user_code.named_in(run.tree()))  # whoever made the run named it
     refuse_unfit(run)  # before anything is made
@@ -105,9 +105,9 @@ def train(
 def resume(
     path: Path | str, changes: Sequence[str] = (), panel: bool | None = None, code: Sequence[str] = ()
 ) -> Result:
-    """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change.
+    """Continue from the newest intact checkpoint of a run; settings that the saved state depends on cannot change.
 
-    Code of somebody's own that the run names is found only if it is in `code`, or in the changes.
+    Custom code that the run names is loaded only if it is in `code`, or in the changes.
     """
     user_code.take(code)
     whole = checkpoint.find(Path(path))
@@ -201,7 +201,7 @@ class _Session:
         self.run, self.folder, self.trainer = run, folder, trainer
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
-            notes.append(f"begins with {start.path}: {_transfer(self.trainer, start)}")
+            notes.append(f"starts with {start.path}: {_transfer(self.trainer, start)}")
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
             usable.refuse_mismatch(found.record, run, self.trainer.spec)
@@ -411,7 +411,7 @@ class _Session:
         limit = self.run.evaluation.final_seconds
         if self.evaluator is None or self.saved is None or not limit or self.evaluator.has_evaluated(self.saved):
             return False
-        self.log.note(f"evaluating {self.saved.name}, for at most {limit:g} s (Ctrl-C leaves)")
+        self.log.note(f"evaluating {self.saved.name}, for at most {limit:g} s (Ctrl-C skips it)")
         for result in self.evaluator.finish(self.trainer.epochs, self.saved, limit, lambda: self.signal != 0):
             self.evaluated(result)
         return self.signal != 0
@@ -444,13 +444,13 @@ class _Session:
         try:
             timed, self.validation = env.step_timing_total, env.observation_validation
         except RuntimeError as error:  # a lane is still in flight: something broke in the middle of a rollout
-            self.log.note(f"nothing of the core's own counts: {error}")
+            self.log.note(f"no counts from the core: {error}")
             return
         if timed is not None and timed["steps"]:
             ticks = timed.pop("steps") // env.lanes
             del timed["wall"]  # of lanes: it has in it what the policy did meanwhile
             lines = phase_lines(timed, ticks, self.rollouts)
-            self.log.note("\n".join(["phases of the core, of the rollouts:", *lines]))
+            self.log.note("\n".join(["core phases during rollouts:", *lines]))
         if self.validation is not None:
             self.log.note("\n".join(validation_lines(self.validation, env.num_worlds)))
 
