@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from gridmill import losses as loss_room
 from gridmill.config import Config, ConfigError, Frozen, FrozenDict, describe, user_code
@@ -72,11 +72,18 @@ def _agents(part: Any) -> Any:
 AgentsOf = Annotated[float | tuple[int, ...] | str, BeforeValidator(_agents), describe.Takes("share, agents or team")]
 
 
-class OptimizerConfig(Config):
-    """Adam, AdamW, Muon (matrices; AdamW for the rest), or schedule-free AdamW."""
+OPTIMIZERS = ("adam", "adamw", "muon", "schedule_free")
 
-    kind: Literal["adam", "adamw", "muon", "schedule_free"] = "adam"
-    """Adam, AdamW, Muon (for matrices; AdamW for the rest), or schedule-free AdamW."""
+
+class OptimizerConfig(Config):
+    """Adam, AdamW, Muon (matrices; AdamW for the rest), schedule-free AdamW, or one of the user's own."""
+
+    kind: Annotated[
+        str,
+        AfterValidator(lambda kind: user_code.one_of(kind, OPTIMIZERS)),
+        describe.Takes(", ".join([*OPTIMIZERS, "FILE.py:Class"]), OPTIMIZERS),
+    ] = "adam"
+    """Adam, AdamW, Muon (for matrices; AdamW for the rest), schedule-free AdamW, or a torch optimizer of your own."""
     learning_rate: Number = 1e-3
     """Step size of the updates."""
     beta1: ShareNumber = 0.9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +39,12 @@ def expect_run(text: str, runs_dir: Path = RUNS) -> Path:
 
 
 def policy_name(text: str) -> str:
-    """A policy as it is typed; the name of a run, with or without @best, becomes its folder."""
-    name, at, which = text.partition("@")
+    """A policy as it is typed; the name of a run, with or without @best or #HASH, becomes its folder."""
+    name = re.split("[@#]", text, maxsplit=1)[0]
     if Path(name).exists():
         return text
     folder = run_folder(name)
-    return text if folder is None else f"{folder}{at}{which}"
+    return text if folder is None else f"{folder}{text.removeprefix(name)}"
 
 
 def run_of(text: str) -> Run | None:

@@ -144,7 +144,8 @@ def run_of(folder: Path) -> Run:
         raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
     tree = Run.upgraded(record["run"])
     if isinstance(tree, dict):
-        for name in ("losses", "supervised_steps"):  # nobody learns here, so no loss of the user's own is loaded
+        # Nobody learns here, so no loss and no optimizer of the user's own is loaded.
+        for name in ("losses", "supervised_steps", "optimizer"):
             tree.pop(name, None)
     with user_code.from_a_file(None, folder):
         return Run.load(tree)

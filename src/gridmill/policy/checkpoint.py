@@ -75,6 +75,7 @@ class Checkpoint:
     trainer: dict[str, Tensor]
     record: dict[str, Any]
     sha256: str = ""  # of the file of weights
+    score: float | None = None
 
 
 class FileEntry(Config):
@@ -380,7 +381,7 @@ def _load(path: Path, with_trainer: bool) -> Checkpoint:
     record = _json(_content(path / RECORD, manifest.record), path / RECORD)
     policy = _tensors(path / POLICY, manifest.policy)
     trainer = _tensors(path / TRAINER, manifest.trainer) if with_trainer else {}
-    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.policy.sha256)
+    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.policy.sha256, manifest.score)
 
 
 def _manifest(path: Path) -> Manifest:

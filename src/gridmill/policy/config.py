@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, Field
 
-from gridmill.config import Config, ConfigError, did_you_mean, user_code
+from gridmill.config import Config, ConfigError, user_code
 from gridmill.config.describe import Takes
 
 FOLDER = Path(__file__).parent
@@ -18,16 +18,7 @@ def _one_of(folder: str, *more: str) -> Any:
     """The name of a file in a folder beside this one, or a class of the user's own."""
 
     def check(name: str) -> str:
-        known = [*more, *user_code.names(FOLDER / folder)]
-        if name in known:
-            return name
-        if user_code.is_own(name):
-            try:
-                return user_code.settled(name)
-            except user_code.CodeNeeded as error:
-                raise ConfigError(str(error)) from None
-        hint = did_you_mean(name, known)
-        raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
+        return user_code.one_of(name, [*more, *user_code.names(FOLDER / folder)])
 
     return AfterValidator(check)
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from gridmill.config.files import kind_of, open_plain
+from gridmill.config.files import kind_of, open_plain, sweep_unfinished
 from gridmill.config.install import command
 from gridmill.runs import ending
 
@@ -167,3 +167,9 @@ def refuse_foreign(folder: Path) -> None:
             raise ValueError(
                 f"expected a file that belongs only to the run, got one with {names_of} names: `{folder / name}`"
             )
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed run, or its evaluation, was writing; checkpoints are swept when the next one is saved."""
+    for part in (folder, folder / "replays"):
+        sweep_unfinished(part)

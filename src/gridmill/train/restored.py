@@ -13,6 +13,7 @@ from torch import Tensor
 
 COUNTERS = (6, 7)  # how many there may be; older checkpoints do not say whether the teacher was asked
 LISTS = {"worlds": torch.uint8, "recent": torch.float64, "curriculum": torch.uint8}  # of any length
+NOTHING_YET = (0,)  # of a player of the user's own, which says how much it remembers only when it acts
 
 
 def refuse_other(saved: Mapping[str, Tensor], own: Mapping[str, Tensor], needed: Sequence[str]) -> None:
@@ -23,7 +24,7 @@ def refuse_other(saved: Mapping[str, Tensor], own: Mapping[str, Tensor], needed:
     for name, tensor in saved.items():
         if name in LISTS:
             _expect(name, tensor, LISTS[name], None)
-        elif name in own:
+        elif name in own and own[name].shape != NOTHING_YET:
             _expect(name, tensor, own[name].dtype, tuple(own[name].shape))
     counters = saved["counters"]
     _expect("counters", counters, torch.int64, None)
