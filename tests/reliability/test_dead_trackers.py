@@ -61,7 +61,7 @@ def test_a_full_disk_for_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     result = train(tiny(6, run="full"), tmp_path, panel=False)
     assert (result.exit_code, full["left"]) == (0, 0)
     assert [record["epoch"] for record in epochs_of(result.folder)] == [1, 2, 3, 4, 5, 6]
-    assert "warning: metrics.jsonl cannot be written: No space left on device; training goes on" in said_by(
+    assert "warning: metrics.jsonl cannot be written: No space left on device; training continues" in said_by(
         result.folder
     )
     monkeypatch.undo()

@@ -92,11 +92,11 @@ def evaluate(
     kept = None
     if replay is not None or replays:
         if len(game) > 1 or len(asked) > 1:
-            raise ValueError("--replay and --replays go with one game and one policy")
+            raise ValueError("--replay and --replays need exactly one game and one policy")
         folder = replay_dir or Path("replays")
         kept = tool.ReplayOptions(replay, folder if replays else None, replays, replay_weights, replay_values)
     elif replay_dir or replay_weights or replay_values:
-        raise ValueError("--replay-dir, --replay-weights and --replay-values go with --replay or --replays")
+        raise ValueError("--replay-dir, --replay-weights and --replay-values need --replay or --replays")
     beside = dict(map(_part, players or ()))
     how: dict[str, Any] = {"players": beside, "greedy": greedy, "temperature": temperature}
     # Every pair gets a game built for it alone, so that no two can share a config.

@@ -109,7 +109,7 @@ def bench_step(
 
     if report is not None:
         if output or baseline or peers or sweep or overhead or resume:
-            raise ValueError("--report measures nothing, so it goes with no option but itself")
+            raise ValueError("--report measures nothing, so it cannot be combined with other options")
         from gridmill.workshop.bench import saved
 
         raise typer.Exit(saved.report(report))

@@ -85,11 +85,11 @@ def play(
     start = new_game(config, seed, agent, others)
     if terminal:
         if export is not None:
-            raise ValueError("--terminal and --export do not go together")
+            raise ValueError("--terminal and --export cannot be combined")
         _at_terminal(config, seed, agent, start["play"]["others"], save)
         return
     if save is not None:
-        raise ValueError("--save goes with --terminal; the page has a button for it")
+        raise ValueError("--save needs --terminal; the page has a button for it")
     _shown(start, {}, _runs(), export, (host, port, allow_remote, no_browser))
 
 

@@ -185,7 +185,7 @@ def compare_presets(
 
     both = tuple(preset or ("baseline", "ultra_fast"))
     if len(both) != 2:
-        raise ValueError(f"--preset is given twice, got {len(both)}")
+        raise ValueError(f"--preset must be given twice, got {len(both)}")
     many = _numbers(seeds, "--seeds")
     settings = tool.Settings(recipe, tuple(changes or ()), (both[0], both[1]), seconds, many, output, resume)
     raise typer.Exit(tool.run(settings))

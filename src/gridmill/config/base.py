@@ -111,7 +111,7 @@ def _plain(value: Any) -> Any:
 
 
 class Config(BaseModel):
-    """Base of all settings: frozen, unknown fields refused, ints not taken for bools or text."""
+    """Base of all settings: frozen; unknown fields are refused; ints are not accepted as bools or text."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
     renamed: ClassVar[Mapping[str, str]] = {}  # names that settings had before, and have now

@@ -51,7 +51,7 @@ Columns = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over worlds with its standard error; the median beside it, since profits are skewed."""
+    """A mean over worlds with its standard error, and the median, because profits are skewed."""
 
     mean: float
     se: float

@@ -105,7 +105,7 @@ def written(run: Run, plain: Run) -> tuple[str, list[str]]:
     except ConfigError:  # another game, say: its parts are not parts of this one
         same = False
     if not same:
-        raise ConfigError(f"a preset cannot make this run of `{plain.recipe}`; make it a recipe of your own", "$")
+        raise ConfigError(f"a preset cannot make this run of `{plain.recipe}`; write your own recipe", "$")
     return text, left
 
 
