@@ -100,6 +100,8 @@ CANARIES: dict[str, Callable[[Path, Path], None]] = {
     "encoder, a file": in_record("policy.encoder", "FILE:Bag"),
     "encoder, a module": in_record("policy.encoder", "MODULE:Bag"),
     "core, a file": in_record("policy.core", "FILE:NoCore"),
+    "network, a file": in_record("policy.network", "FILE:Evil"),
+    "player, a file": in_record("players", {"FILE:evil": 0.5}),
     "by a second run": by_a_second_run,
     "encoder in a replay": in_replay("encoder"),
     "core in a replay": in_replay("core"),
@@ -127,7 +129,7 @@ def opened(run: Path, tmp_path: Path, name: str, which: list[str]) -> int:
     return refused
 
 
-REFUSED = {"loss": 1, "encoder": 1, "core": 1, "by a second run": 1, "policy of a replay": 2}
+REFUSED = {"loss": 1, "encoder": 1, "core": 1, "network": 1, "player": 1, "by a second run": 1, "policy of a replay": 2}
 
 
 @pytest.mark.parametrize("name", CANARIES)
