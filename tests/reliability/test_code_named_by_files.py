@@ -103,7 +103,8 @@ CANARIES: dict[str, Callable[[Path, Path], None]] = {
     "core, a file": in_record("policy.core", "FILE:NoCore"),
     "optimizer, a file": in_record("optimizer.kind", "FILE:SGD"),
     "optimizer, a module": in_record("optimizer.kind", "MODULE:SGD"),
-    "network, a file": in_record("policy.network", "FILE:Bag"),
+    "network, a file": in_record("policy.network", "FILE:Evil"),
+    "player, a file": in_record("players", {"FILE:evil": 0.5}),
     "by a second run": by_a_second_run,
     "encoder in a replay": in_replay("encoder"),
     "core in a replay": in_replay("core"),
@@ -132,7 +133,7 @@ def opened(run: Path, tmp_path: Path, name: str, which: list[str]) -> int:
 
 
 REFUSED = {"by a second run": 1, "policy of a replay": 2} | dict.fromkeys(
-    ("loss", "encoder", "core", "optimizer", "network"), 1
+    ("loss", "encoder", "core", "optimizer", "network", "player"), 1
 )
 
 

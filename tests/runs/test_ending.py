@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tiny import epochs_of, tiny
+from typer.testing import CliRunner
 
-from gridmill import games
-from gridmill.config import ConfigError
+from gridmill import cli, games
+from gridmill.config import ConfigError, user_code
 from gridmill.config.install import command, pip_install, python
 from gridmill.run import Run
 from gridmill.runs import ending, resume, train
@@ -41,6 +42,24 @@ def test_the_end_says_where_to_look(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     done = subprocess.run([*told, "--to", "2"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "tick 1" in done.stdout
+
+
+def test_the_end_of_a_run_with_a_network_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands name its file, and what looks at the game alone needs none."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("from gridmill.policy.encoders.bag import Bag\n\n\nclass Mine(Bag): ...\n")
+    train(tiny(2, run="own", policy__encoder="mine.py:Mine"), panel=False)
+    code = ["--code", str(tmp_path / "mine.py")]
+    lines = [line.split(maxsplit=1)[1] for line in last_lines(Path("runs/own"))]
+    assert lines[1:3] == [command("eval", "own", *code), command("show", "own", *code, "--gif", "own.gif")]
+    monkeypatch.setattr(user_code, "_taken", [])
+    for words in (["watch", "own", "--to", "2", *code], ["explain", "own"], ["diff", "own", "own"]):
+        done = CliRunner().invoke(cli.app, words)
+        assert done.exit_code == 0, done.output
+        user_code._taken.clear()
+    done = CliRunner().invoke(cli.app, ["show", "own"])
+    assert done.exit_code == 2
+    assert done.stderr.endswith("add --code mine.py\n")
 
 
 def test_the_end_names_what_is_there_already(tmp_path: Path) -> None:

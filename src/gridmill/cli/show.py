@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from gridmill.cli import complete
+from gridmill.cli.code import Code, take_code
 from gridmill.cli.named import expect_run, game_of, run_of
 
 app = typer.Typer(rich_markup_mode=None)
@@ -43,8 +44,10 @@ def show(
     world: Annotated[int, typer.Option(help="Which world of the batch.")] = 0,
     scale: Annotated[int, typer.Option(help="Pixels per cell of a picture.")] = 16,
     plain: Annotated[bool, typer.Option("--plain", help="Without legend and inventories.")] = False,
+    code: Code = None,
 ) -> None:
     """Show a game, a run or a replay as text, picture or video."""
+    take_code(code)
     _refuse_below({"--steps": (steps, 0), "--world": (world, 0), "--scale": (scale, 1)})
     films = {ending: file for ending, file in ((".gif", gif), (".mp4", mp4)) if file is not None}
     for ending, file in films.items():
@@ -78,6 +81,7 @@ def watch(
     every: Every = 1,
     fps: Fps = 8.0,
     agent: Annotated[int, typer.Option(help="The agent to follow where the world is larger than the terminal.")] = 0,
+    code: Code = None,
 ) -> None:
     """Watch a replay, a run or a game in the terminal.
 
@@ -85,6 +89,7 @@ def watch(
     """
     from gridmill.viewer import watch as tool
 
+    take_code(code)
     source = _Source(game, seed, 0)
     last = _end(source, first, to, every, fps)
     colour = "NO_COLOR" not in os.environ

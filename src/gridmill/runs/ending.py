@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gridmill.config import user_code
 from gridmill.config.install import command
 from gridmill.runs.figures import count, number
 
 NAMED = 12  # columns of what a line is about
 
 
-def lines(folder: Path, reported: bool, evaluation: Mapping[str, Any] | None) -> list[str]:
-    """A line each; of what is not there, the command that makes it."""
-    run = word(folder)
-    judge = command("eval", run)
+def lines(folder: Path, reported: bool, evaluation: Mapping[str, Any] | None, code: Sequence[str] = ()) -> list[str]:
+    """A line each; of what is not there, the command that makes it. `code` is what it takes to have the policy."""
+    run = [word(folder), *options(code)]
+    judge = command("eval", *run)
     films = sorted(folder.glob("replays/*.replay"), key=lambda path: path.stat().st_mtime)
+    film = [str(films[-1])] if films else run
     found = {
-        "report": str(folder / "report.html") if reported else command("report", run),
+        "report": str(folder / "report.html") if reported else command("report", word(folder)),
         "evaluation": judge if evaluation is None else f"{_score(evaluation)}; against random play: {judge}",
-        "film": command("show", str(films[-1]) if films else run, "--gif", f"{folder.name}.gif"),
-        "watch": command("watch", str(films[-1]) if films else run),
+        "film": command("show", *film, "--gif", f"{folder.name}.gif"),
+        "watch": command("watch", *film),
     }
     return [f"{name:<{NAMED}}{text}" for name, text in found.items()]
+
+
+def options(code: Sequence[str]) -> list[str]:
+    """Code that a run names, as commands take it; each file or module once."""
+    return [word for place in dict.fromkeys(map(user_code.place_of, code)) for word in ("--code", place)]
 
 
 def word(folder: Path) -> str:

@@ -465,11 +465,11 @@ class _Session:
         """Where to look next, if there is something to look at."""
         if self.saved is None:
             return []
-        lines = ending.lines(self.folder, reported, self.judged)
+        policy = user_code.named_in({"policy": self.run.policy.tree()})
+        lines = ending.lines(self.folder, reported, self.judged, policy)
         if done:
             return lines
-        places = dict.fromkeys(map(user_code.place_of, user_code.named_in(self.run.tree())))
-        words = [ending.word(self.folder), *(word for place in places for word in ("--code", place))]
+        words = [ending.word(self.folder), *ending.options(user_code.named_in(self.run.tree()))]
         return [*lines, f"resume with: {command('resume', *words)}"]
 
     def tell_of_the_core(self) -> None:
