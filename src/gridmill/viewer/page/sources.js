@@ -14,7 +14,7 @@ export async function engineBytes() {
   const inside = island("data-engine");
   if (inside) return inflate(fromSevenBits(inside.textContent), Number(inside.dataset.size), "gzip");
   const answer = await fetch("engine.wasm");
-  if (!answer.ok) throw new FileError(`the engine is not here: ${answer.status}; build it with \`make viewer\``);
+  if (!answer.ok) throw new FileError(`the engine is missing: ${answer.status}; build it with \`make viewer\``);
   return new Uint8Array(await answer.arrayBuffer());
 }
 
