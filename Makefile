@@ -12,25 +12,26 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile torch's sources anew
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: audit help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz clean
+.PHONY: audit help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz fuzz-config fuzz-maps clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       train the easy arena for two minutes, evaluate it, write a report"
-	@echo "make test       every-change tests: native (all but the grid under ASan and UBSan), Python"
-	@echo "make test-full  the long tier: TSan, big fuzz, soaks, learning, Python under ASan, and these three:"
-	@echo "make test-portable  all every-change tests with the kernels for any CPU"
+	@echo "make test       the standard test suite: native (all but the grid under ASan and UBSan) and Python"
+	@echo "make test-full  the long tier: TSan, large fuzz runs, soaks, learning, Python under ASan, and these three:"
+	@echo "make test-portable  the standard test suite with the portable kernels"
 	@echo "make test-aarch64   native tests and golden hashes for aarch64, under qemu"
 	@echo "make test-avx512    native tests with AVX-512 in an emulator; TEST=observe_ for some of them"
-	@echo "make viewer     the engine as a WebAssembly module, for pages (minutes, once)"
-	@echo "make bench      the commands behind docs/numbers.md (several minutes)"
+	@echo "make fuzz-config, make fuzz-maps  coverage-guided fuzzers, MINUTES=10 (needs atheris; clang with libFuzzer)"
+	@echo "make viewer     build the engine as a WebAssembly module, for web pages (minutes, once)"
+	@echo "make bench      run the commands behind docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, clang-tidy, longest files"
-	@echo "make audit      known holes of what is installed, but torch (asks the network)"
-	@echo "make docs       the documentation as a site in site/"
-	@echo "make wheel      a wheel that needs no compiler, and the sdist, in dist/ (WHEEL_PYTHONS, WHEEL_ARCH=aarch64)"
+	@echo "make audit      known vulnerabilities of the installed packages, except torch (uses the network)"
+	@echo "make docs       build the documentation as a site in site/"
+	@echo "make wheel      build a wheel that installs without a compiler, and the sdist, in dist/ (WHEEL_PYTHONS, WHEEL_ARCH=aarch64)"
 	@echo "make build      build and install the package into .venv"
-	@echo "make peers      the venv for 'gridmill bench step --peers'"
-	@echo "make peers-train  the venv for 'gridmill bench train --peers'"
+	@echo "make peers      set up the venv for 'gridmill bench step --peers'"
+	@echo "make peers-train  set up the venv for 'gridmill bench train --peers'"
 
 # ---- setting up
 
@@ -132,6 +133,13 @@ asan-python: $(VENV)/.dev
 # 5 000 random games and maps on the same extension; hours.
 asan-fuzz: $(VENV)/.dev
 	scripts/test_asan_python.sh -m long tests/grid/test_fuzz.py
+
+# Coverage-guided fuzzers: of what reads settings (atheris, which pip brings) and of what reads games and maps in the core
+# (libFuzzer under ASan and UBSan; says which package of Debian it needs). By the clock.
+fuzz-config: MINUTES ?= 10
+fuzz-maps: MINUTES ?= 30
+fuzz-config fuzz-maps: fuzz-%: $(VENV)/.dev
+	$(BIN)/python scripts/fuzz.py $* --minutes $(MINUTES)
 
 # In a venv of its own, so that the audit is no part of what it looks at. Strict: what could not be looked up is no success.
 audit: $(VENV)/.dev

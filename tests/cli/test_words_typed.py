@@ -225,7 +225,10 @@ def test_no_help_is_cut(path: tuple[str, ...]) -> None:
 
 def test_every_command_is_listed_with_its_whole_sentence() -> None:
     text = " ".join(call("--help").stdout.split())
-    assert "explain What a game means for learning: chains, first rewards, ceilings, warnings. diff" in text
+    assert (
+        "explain Explain a game before training: production chains, earliest rewards, upper bounds, warnings. diff"
+        in text
+    )
 
 
 @pytest.mark.parametrize("command", ["games", "recipes"])

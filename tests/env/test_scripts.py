@@ -283,7 +283,7 @@ def test_every_world_has_its_share_of_players() -> None:
         (
             "arena",
             {"players": {"arena": 0.01}},
-            "players: 0.01 of 24 agents is no agent for `arena`; expected at least 0.0417",
+            "players: 0.01 of 24 agents is less than one agent for `arena`; expected at least 0.0417",
         ),
         (
             "prospector",

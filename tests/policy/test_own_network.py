@@ -124,8 +124,8 @@ def test_a_run_begins_with_it_and_is_taught_by_it(trained: Path, tmp_path: Path)
 
 def test_init_from_another_network_is_refused(trained: Path, plain: str, tmp_path: Path) -> None:
     for network, said in (
-        ("", f"expected policy.network = '{EXAMPLE}:Remembers' as in the weights to begin with, got ''"),
-        (plain, f"expected policy.network = '{EXAMPLE}:Remembers' as in the weights to begin with, got '{plain}'"),
+        ("", f"expected policy.network = '{EXAMPLE}:Remembers' as in the initial weights, got ''"),
+        (plain, f"expected policy.network = '{EXAMPLE}:Remembers' as in the initial weights, got '{plain}'"),
     ):
         with pytest.raises(ValueError) as caught:
             train(tiny(1, policy__network=network, policy__init_from=str(trained)), tmp_path, panel=False)

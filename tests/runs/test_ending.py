@@ -68,7 +68,9 @@ def test_the_end_names_what_is_there_already(tmp_path: Path) -> None:
     judged = {"epoch": 2, "score": {"mean": 1.25, "se": 0.5}}
     found = ending.lines(tmp_path, True, judged)
     folder = shlex.quote(str(tmp_path))
-    assert found[1] == f"evaluation  score 1.25 +- 0.500, epoch 2; against chance: {command('eval', str(tmp_path))}"
+    assert (
+        found[1] == f"evaluation  score 1.25 +- 0.500, epoch 2; against random play: {command('eval', str(tmp_path))}"
+    )
     assert found[3].endswith(f"watch {folder}/replays/epoch-00000002.replay")
     assert ending.lines(tmp_path, False, None)[0] == f"report      {command('report', str(tmp_path))}"
 
@@ -109,7 +111,7 @@ def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     score = f"{epochs_of(folder)[-1]['score_recent']:.3g}"[:3]
     assert said.startswith(f"{folder} is finished: 256 of 256 steps, score {score}")
-    assert said.endswith(f"; to train on: {command('resume', str(folder), 'trainer.total_timesteps=512')}\n")
+    assert said.endswith(f"; to continue training: {command('resume', str(folder), 'trainer.total_timesteps=512')}\n")
     assert (result.exit_code, result.agent_steps, result.epochs) == (0, 256, 2)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before  # nothing was touched
     assert resume(folder, ["trainer.total_timesteps=512"], panel=False).agent_steps == 512
@@ -150,7 +152,7 @@ def test_an_existing_run_names_the_command_that_resumes_it(tmp_path: Path) -> No
     with pytest.raises(ValueError) as error:
         train(tiny(1, run="mine"), tmp_path, panel=False)
     resumed = command("resume", str(folder))
-    assert str(error.value) == f"`{folder}` exists; resume it: {resumed} - or begin anew: --fresh"
+    assert str(error.value) == f"`{folder}` exists; resume it: {resumed} - or start over: --fresh"
 
 
 def test_shipped_games_have_no_warnings_in_the_heading() -> None:

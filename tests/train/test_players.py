@@ -242,7 +242,7 @@ def test_sizes_are_those_of_the_learners() -> None:
         ({"players": {"arena": 1.0}}, "expected at least one of 6 agents to learn from, got none - at `$.players`"),
         (
             {"players": {"arena": 0.01}},
-            "0.01 of 6 agents is no agent for `arena`; expected at least 0.167 - at `$.players`",
+            "0.01 of 6 agents is less than one agent for `arena`; expected at least 0.167 - at `$.players`",
         ),
         (
             {"players": {"arena": 1.5}},

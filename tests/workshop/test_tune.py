@@ -282,10 +282,10 @@ def test_artefacts_are_listed_and_drawn_on_one_page(tmp_path: Path) -> None:
             ["compare-presets", "--preset", "baseline", "--preset", "baseline"],
             "two different ones, got `baseline` twice",
         ),
-        (["compare-presets", "--preset", "baseline"], "--preset is given twice, got 1"),
+        (["compare-presets", "--preset", "baseline"], "--preset must be given twice, got 1"),
         (["compare-presets", "--seeds", "1,1"], "--seeds takes different numbers like 0,1,2, got 1,1"),
-        (["artifacts", "nowhere"], "expected a folder of artefacts, got `nowhere`"),
-        (["artifacts", "."], "no artefacts under ."),
+        (["artifacts", "nowhere"], "expected a folder of artifacts, got `nowhere`"),
+        (["artifacts", "."], "no artifacts under ."),
     ],
 )
 def test_bad_input_is_one_line_and_2(words: list[str], text: str) -> None:

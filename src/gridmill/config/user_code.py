@@ -18,7 +18,7 @@ import os
 import sys
 import traceback
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
@@ -26,7 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from gridmill.config import did_you_mean
+from gridmill.config import ConfigError, did_you_mean
 from gridmill.config.text import clipped, printable
 
 Base = TypeVar("Base")
@@ -217,6 +217,19 @@ def find(text: str, package: str, base: type[Base], what: str) -> type[Base]:
     return found
 
 
+def one_of(name: str, known: Sequence[str]) -> str:
+    """One of these names, or the settled text of a class of the user's own; ConfigError if it is neither."""
+    if name in known:
+        return name
+    if is_own(name):
+        try:
+            return settled(name)
+        except CodeNeeded as error:
+            raise ConfigError(str(error)) from None
+    hint = did_you_mean(name, known)
+    raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
+
+
 def settled(text: str) -> str:
     """The text that finds the same from any folder: a file has its whole path. Plain names stay as they are."""
     if not is_own(text):
@@ -305,3 +318,15 @@ def one_line(text: str, place: str = "") -> Iterator[None]:
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         where = f" in line {line}" if line else ""
         raise ValueError(f"`{text}` failed{where}: {type(error).__name__}: {said}") from error
+
+
+@contextmanager
+def their_own(text: str) -> Iterator[None]:
+    """The same; but what we find wrong with the code, a ConfigError, says so itself."""
+    try:
+        with one_line(text):
+            yield
+    except ValueError as error:
+        if isinstance(error.__cause__, ConfigError):
+            raise error.__cause__ from None
+        raise

@@ -67,7 +67,7 @@ def _counts(shares: Mapping[str, float], num_agents: int) -> dict[str, int]:
     for name, count in counts.items():
         if count == 0:
             raise ValueError(
-                f"players: {shares[name]:g} of {num_agents} agents is no agent for `{name}`; "
+                f"players: {shares[name]:g} of {num_agents} agents is less than one agent for `{name}`; "
                 f"expected at least {1 / num_agents:.3g}"
             )
     return counts

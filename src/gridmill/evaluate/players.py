@@ -25,7 +25,7 @@ class Trained(Player, Protocol):
     """A player from a file: it may have learned in another game, so it is shown where it plays."""
 
     def bind(self, env: Env, seed: int) -> None:
-        """Get ready for the words of this environment, drawing actions from this seed on."""
+        """Prepare for the words of this environment, and draw actions from this seed."""
 
     def think(self, obs: Any, state: Any, masks: Any = None) -> Any:
         """What it makes of some rows: log_probs(), values and the state after it."""

@@ -6,8 +6,7 @@ acting and learning disagree, or one row depend on another, is refused then and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
@@ -91,18 +90,6 @@ def _made(config: PolicyConfig, spec: Spec) -> nn.Module:
 # ---- the trial
 
 
-@contextmanager
-def _their_own(text: str) -> Iterator[None]:
-    """What goes wrong in the network is one line with its place; what we find wrong with it says so itself."""
-    try:
-        with user_code.one_line(text):
-            yield
-    except ValueError as error:
-        if isinstance(error.__cause__, ConfigError):
-            raise error.__cause__ from None
-        raise
-
-
 def _tried(policy: OwnPolicy, rng: np.random.Generator) -> tuple[bool, int]:
     """Whether the network gives `hidden`, and how many floats a step keeps for the way back."""
     spec, size = policy.spec, policy.state_size
@@ -114,7 +101,7 @@ def _tried(policy: OwnPolicy, rng: np.random.Generator) -> tuple[bool, int]:
         kept.append(0 if isinstance(tensor, nn.Parameter) else tensor.numel())
         return tensor
 
-    with _their_own(policy.config.network):
+    with user_code.their_own(policy.config.network):
         with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
             given = policy.net(obs, state, never) if size else policy.net(obs.flatten(0, 1))
         hidden = _refuse_other_shapes(given, policy)

@@ -22,7 +22,7 @@ def lines(folder: Path, reported: bool, evaluation: Mapping[str, Any] | None, co
     film = [str(films[-1])] if films else run
     found = {
         "report": str(folder / "report.html") if reported else command("report", word(folder)),
-        "evaluation": judge if evaluation is None else f"{_score(evaluation)}; against chance: {judge}",
+        "evaluation": judge if evaluation is None else f"{_score(evaluation)}; against random play: {judge}",
         "film": command("show", *film, "--gif", f"{folder.name}.gif"),
         "watch": command("watch", *film),
     }
@@ -44,7 +44,7 @@ def finished(folder: Path, last: Mapping[str, Any], total: int) -> str:
     steps = int(last["agent_steps"])
     score = f", score {number(last['score_recent'])}" if "score_recent" in last else ""
     longer = command("resume", word(folder), f"trainer.total_timesteps={2 * total}")
-    return f"{folder} is finished: {count(steps)} of {count(total)} steps{score}; to train on: {longer}"
+    return f"{folder} is finished: {count(steps)} of {count(total)} steps{score}; to continue training: {longer}"
 
 
 def _score(evaluation: Mapping[str, Any]) -> str:

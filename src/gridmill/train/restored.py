@@ -20,7 +20,7 @@ def refuse_other(saved: Mapping[str, Tensor], own: Mapping[str, Tensor], needed:
     """ValueError naming the first tensor that is not there, or is not as the trainer's own is."""
     for name in needed:
         if name not in saved:
-            raise ValueError(f"{name}: expected such a tensor, got none")
+            raise ValueError(f"{name}: expected a tensor of this name, got none")
     for name, tensor in saved.items():
         if name in LISTS:
             _expect(name, tensor, LISTS[name], None)
@@ -54,7 +54,7 @@ def refuse_other_moments(
         found.setdefault(int(place), set()).add(name)
     for number, names in found.items():
         for name in usual.keys() - names:
-            raise ValueError(f"{start}{number}.{name}: expected such a tensor, got none")
+            raise ValueError(f"{start}{number}.{name}: expected a tensor of this name, got none")
 
 
 def _expect(name: str, tensor: Tensor, dtype: torch.dtype, shape: tuple[int, ...] | None) -> None:
