@@ -57,6 +57,11 @@ def test_wherever_a_run_is_taken_as_a_policy(run: Path, tmp_path: Path) -> None:
     trainer.close()
 
 
+def test_a_run_is_resumed_from_the_one_that_is_named(run: Path) -> None:
+    """It is finished, so that it only says which it is."""
+    assert [resume(f"{run}{which}", panel=False).epochs for which in ("", "@best", "@2")] == [5, 3, 2]
+
+
 def test_a_damaged_best_gives_way_to_the_next(run: Path, tmp_path: Path) -> None:
     copy = tmp_path / "x"
     shutil.copytree(run, copy)

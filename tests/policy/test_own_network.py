@@ -191,6 +191,7 @@ def test_muon_knows_only_our_parts(plain: str) -> None:
 FORWARD = "    def forward(self, obs):\n        hidden"
 BAD: dict[str, tuple[str, str, str]] = {
     "arguments": ("(self, spec, config)", "(self, spec)", "expected a class that is called with (spec, config), got "),
+    "error when made": ("super().__init__()", "super().__init__(); None + 1", "failed in line 10: TypeError: "),
     "state_size": ("super().__init__()", "super().__init__(); self.state_size = -1",
                    "expected state_size to be a whole number of floats per row, got -1"),
     "one value": ("return *torch.split(self.heads(hidden), [self.heads.out_features - 1, 1], -1), hidden",

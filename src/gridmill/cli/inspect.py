@@ -11,7 +11,7 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.named import game_of, has_policy, played, policy_name, run_folder, run_tree
+from gridmill.cli.named import folder_of, game_of, has_policy, played, policy_name, run_tree
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -87,7 +87,7 @@ def evaluate(
     from gridmill import evaluate as tool
 
     take_code(code)
-    own = [str(folder) for folder in map(run_folder, game) if folder is not None and has_policy(folder)]
+    own = [str(folder) for folder in map(folder_of, game) if folder is not None and has_policy(folder)]
     asked = [policy_name(name) for name in policy or list(dict.fromkeys(own)) or ["random"]]
     kept = None
     if replay is not None or replays:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gridmill import games
 from gridmill.config import user_code
 from gridmill.config.install import command
 from gridmill.runs.figures import count, number
@@ -34,8 +35,8 @@ def options(code: Sequence[str]) -> list[str]:
 
 
 def word(folder: Path) -> str:
-    """A run as commands take it: its name where runs usually are, else its folder."""
-    return folder.name if folder.parent == Path("runs") else str(folder)
+    """A run as commands take it: its name where runs usually are, if no game is called so, else its folder."""
+    return folder.name if folder.parent == Path("runs") and folder.name not in games.names() else str(folder)
 
 
 def finished(folder: Path, last: Mapping[str, Any], total: int) -> str:

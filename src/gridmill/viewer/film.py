@@ -41,7 +41,6 @@ def random_moments(game: Any, seed: int, world: int = 0) -> Generator[Env, None,
 def policy_moments(run: Run, policy: str, seed: int, world: int = 0) -> Generator[Env, None, None]:
     """The game of a run, played by its policy for as long as somebody looks."""
     player = load_trained(policy)
-    assert player is not None  # a run's folder
     with make(run.played_game, num_worlds=world + 1, seed=seed, masks=player.masks) as env:
         player.bind(env, seed)
         env.reset()
