@@ -7,7 +7,6 @@ needs.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Generator
 
 import pytest
@@ -25,13 +24,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("gridmill")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which promises of docs/reliability.md a test is about: kept in the report, read by scripts/matrix.py."""
-    for item in items:
-        names = {mark.name for mark in item.iter_markers() if re.fullmatch(r"[A-Z]\d+", mark.name)}
-        item.user_properties += [("promise", name) for name in sorted(names)]
 
 
 def cpu_seconds() -> float:
