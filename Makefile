@@ -194,6 +194,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python scripts/words_table.py
 	$(BIN)/python scripts/reference_pages.py
 	$(BIN)/python scripts/numbers_page.py
+	$(BIN)/python scripts/matrix.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
