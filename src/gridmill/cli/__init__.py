@@ -1,4 +1,4 @@
-"""The command line: games are in `inspect`, training in `train`, its settings in `settings`, its runs in `runs`,
+"""The command line: games are in `inspect`, training in `train`, searches in `sweep`, its settings in `settings`, its runs in `runs`,
 pictures in `show`, replay files in `replays`, watching and playing in `view`, what measures in `speed`, what compares
 and judges in `workshop`. What a word means is in `named`, what the Tab key offers in `complete`.
 
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gridmill.cli import inspect, replays, runs, settings, show, speed, train, view, workshop
+from gridmill.cli import inspect, replays, runs, settings, show, speed, sweep, train, view, workshop
 from gridmill.cli.groups import Listed
 from gridmill.cli.judging import in_one_line
 
@@ -59,6 +59,7 @@ app = typer.Typer(
 )
 app.add_typer(inspect.app)
 app.add_typer(train.app)
+app.add_typer(sweep.app)
 app.add_typer(settings.app)
 app.add_typer(runs.app)  # runs, report
 app.add_typer(show.app)  # show, watch

@@ -2,8 +2,8 @@
 
     runs/<name>/  run.json  metrics.jsonl  log.txt  report.html  checkpoints/  traces/  dump/
 
-Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 129 the terminal was
-closed, 130 Ctrl-C, 143 SIGTERM.
+Exit codes: 0 done, 3 checkpoints cannot be written, 4 non-finite values, 5 stopped by the guard, 6 ended by whoever
+watches it (a sweep that prunes), 129 the terminal was closed, 130 Ctrl-C, 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -48,7 +48,8 @@ from gridmill.train.analysis import analyse
 from gridmill.train.guard import Guard, dump, first_not_finite
 from gridmill.train.trainer import BrokenNumbers, Trainer, refuse_deadly
 
-NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
+NOT_SAVED, BROKEN, STOPPED, UNWANTED = 3, 4, 5, 6
+Watch = Callable[[Mapping[str, Any]], str]  # hears of every epoch's metrics; why the run shall end, or nothing
 WIDE = 1024  # networks as wide as this are told of before they are made
 
 
@@ -71,10 +72,11 @@ def train(
     panel: bool | None = None,
     fresh: bool = False,
     recipe: Run | None = None,
+    watch: Watch | None = None,
 ) -> Result:
     """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside.
 
-    `recipe` is the run as its recipe says it, for the heading, which lists what differs.
+    `recipe` is the run as its recipe says it, for the heading, which lists what differs. `watch` may end it early.
     """
     user_code.take(user_code.named_in(run.tree()))  # whoever made the run named it
     refuse_unfit(run)  # before anything is made
@@ -99,11 +101,15 @@ def train(
                 trainer.close()
                 raise
             held.callback(lock.close)
-        return _session(trainer, folder, panel, lock, start=start, recipe=recipe).go()
+        return _session(trainer, folder, panel, lock, start=start, recipe=recipe, watch=watch).go()
 
 
 def resume(
-    path: Path | str, changes: Sequence[str] = (), panel: bool | None = None, code: Sequence[str] = ()
+    path: Path | str,
+    changes: Sequence[str] = (),
+    panel: bool | None = None,
+    code: Sequence[str] = (),
+    watch: Watch | None = None,
 ) -> Result:
     """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change.
 
@@ -117,12 +123,14 @@ def resume(
     place.refuse_foreign(folder)
     lock = place.Lock(folder)
     try:
-        return _resumed(Path(path), whole, changes, panel, lock)
+        return _resumed(Path(path), whole, changes, panel, lock, watch)
     finally:
         lock.close()
 
 
-def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock) -> Result:
+def _resumed(
+    path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock, watch: Watch | None
+) -> Result:
     skipped = list[str]()
     if whole.resolve() == path.resolve():  # one checkpoint was named
         found = checkpoint.load(whole)
@@ -139,7 +147,7 @@ def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None
     # Players that the file names are made here; all weights are in the checkpoint.
     with user_code.from_a_file(None, folder), initial.left_out():
         trainer = Trainer(run, folder)
-    return _session(trainer, folder, panel, lock, _still_true(found, saved, run), skipped).go()
+    return _session(trainer, folder, panel, lock, _still_true(found, saved, run), skipped, watch=watch).go()
 
 
 def _finished(found: checkpoint.Checkpoint, run: Run) -> Result | None:
@@ -196,8 +204,10 @@ class _Session:
         skipped: Sequence[str] = (),
         start: checkpoint.Checkpoint | None = None,
         recipe: Run | None = None,
+        watch: Watch | None = None,
     ) -> None:
         run = trainer.run
+        self.watch = watch or (lambda metrics: "")
         self.run, self.folder, self.trainer = run, folder, trainer
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
@@ -323,7 +333,8 @@ class _Session:
             return BROKEN, "non-finite values"
         if warnings and self.run.guard.stop:
             return STOPPED, "stopped by the guard"
-        return 0, "finished"
+        reason = self.watch(metrics)
+        return (UNWANTED, reason) if reason else (0, "finished")
 
     def look_for_followed_metrics(self) -> None:
         """Once episodes have ended: a schedule over a metric that is not there would stay at its start, unsaid."""
