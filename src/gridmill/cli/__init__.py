@@ -1,6 +1,6 @@
-"""The command line: games are in `inspect`, training in `train`, searches in `sweep`, its settings in `settings`, its runs in `runs`,
-pictures in `show`, replay files in `replays`, watching and playing in `view`, what measures in `speed`, what compares
-and judges in `workshop`. What a word means is in `named`, what the Tab key offers in `complete`.
+"""The command line: games are in `inspect`, training in `train`, searches in `sweep`, settings in `settings`, runs in
+`runs`, pictures in `show`, replay files in `replays`, watching and playing in `view`, what measures in `speed`, what
+compares and judges in `workshop`. What a word means is in `named`, what the Tab key offers in `complete`.
 
 Each command turns its options into plain values and calls what does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.

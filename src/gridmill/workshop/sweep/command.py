@@ -23,7 +23,7 @@ from gridmill.runs.figures import duration, number
 from gridmill.runs.trackers import refuse_missing
 from gridmill.workshop.sweep import record, storage
 from gridmill.workshop.sweep.record import DONE, FAILED, PRUNED, RUNNING, State, Sweep
-from gridmill.workshop.sweep.space import Dimension
+from gridmill.workshop.sweep.space import Dimension, parse
 from gridmill.workshop.sweep.space import read as read_space
 
 SHOWN = 10  # trials in the table on the terminal
@@ -71,7 +71,7 @@ class Plan:
 def planned(settings: Settings) -> Plan:
     """Everything that can be wrong is refused here, in one line, before a file is made."""
     settings.check()
-    named = [text for text in settings.texts if overrides.split(text)[0] == "run"]
+    named = [text for text in settings.texts if overrides.split(text)[0] == "run" and parse(text) is None]
     rest = [text for text in settings.texts if text not in named]
     plain = presets.fill(recipes.build(settings.recipe))
     space, changes = read_space(rest, plain)
@@ -203,10 +203,11 @@ def _words(settings: Settings) -> list[str]:
 
 def _heading(plan: Plan, settings: Settings, state: State) -> list[str]:
     sweep = plan.sweep
-    lines = [f"sweep {sweep.name}: recipe {sweep.recipe}, {settings.trials} trials, folder {plan.folder}"]
+    lines = hang("", f"sweep {sweep.name}: recipe {sweep.recipe}, {settings.trials} trials, folder {plan.folder}", 2)
     lines += [f"  {text}" for text in sweep.space]
     seeds = f", mean of seeds {', '.join(map(str, sweep.seeds))}" if len(sweep.seeds) > 1 else ""
-    lines.append(f"searched: {sweep.searched}{seeds}{', pruned below the median' if settings.prune else ''}")
+    pruned = ", pruned below the median" if settings.prune else ""
+    lines += hang("searched: ", f"{sweep.searched}{seeds}{pruned}")
     if state.trials:
         lines.append(f"continues: {_counts(state)}")
     return [ascii_only(line) for line in lines]
@@ -224,8 +225,12 @@ def lines_of(state: State, folder: Path) -> list[str]:
     ordered = sorted(state.trials, key=lambda t: (t.state != DONE, t.value is None, -(t.value or 0.0), t.number))
     for trial in ordered[:SHOWN]:
         words = " ".join(f"{path.rpartition('.')[2]}={value}" for path, value in trial.settings.items())
-        rows.append((trial.number, trial.state, number(trial.value), duration(trial.seconds), words[:44]))
-    lines = [_counts(state), "", *table(("trial", "state", state.sweep.searched, "time", "settings"), rows, left=2)]
+        rows.append((trial.number, trial.state, number(trial.value), duration(trial.seconds), f"{words[:42]:<42}"))
+    lines = [
+        _counts(state),
+        "",
+        *table(("trial", "state", state.sweep.searched, "time", f"{'settings':<42}"), rows, left=2),
+    ]
     if len(ordered) > SHOWN:
         lines.append(f"{len(ordered) - SHOWN} more are on the page")
     troubles = dict.fromkeys(trial.trouble for trial in state.trials if trial.trouble)
@@ -238,7 +243,7 @@ def lines_of(state: State, folder: Path) -> list[str]:
     if state.best is not None:
         score = f" (score {number(state.best.score)})" if state.sweep.cost else ""
         lines.append(f"best: trial {state.best.number}, {state.sweep.searched} {number(state.best.value)}{score}")
-        lines.append(f"  {state.command_of(state.best)}")
+        lines.append(f"  {command(*state.words_of(state.best))}")
     lines.append(f"page: {folder / record.PAGE}")
     return [ascii_only(line) for line in lines]
 
@@ -246,23 +251,14 @@ def lines_of(state: State, folder: Path) -> list[str]:
 def show(folder: Path) -> int:
     """The state of a sweep, from its own file alone."""
     state = record.read(folder)
-    alive = {
-        trial.number
-        for trial in state.trials
-        if trial.state == RUNNING
-        and any(place.is_being_written(run) for run in runs_of(folder, state.sweep, trial.number))
-    }
     sweep = state.sweep
+    unfinished = [trial.number for trial in state.trials if trial.state == RUNNING]
+    alive = {k for k in unfinished if any(place.is_being_written(folder / name) for name in sweep.names_of(k))}
     print(ascii_only(f"sweep {sweep.name}: recipe {sweep.recipe} {' '.join(sweep.changes)}".rstrip()))
     print("\n".join(ascii_only(f"  {text}") for text in sweep.space))
     print("\n".join(lines_of(state, folder)))
-    left = [trial for trial in state.trials if trial.state == RUNNING and trial.number not in alive]
-    if left or len(state.trials) < state.wanted:
+    if alive:
+        print(f"being trained here now: trial {', '.join(map(str, sorted(alive)))}")
+    if len(alive) < len(unfinished) or len(state.trials) < state.wanted:
         print("not all trials have ended; the command that began the sweep continues it")
     return 0
-
-
-def runs_of(folder: Path, sweep: Sweep, trial: int) -> list[Path]:
-    """The folders of a trial's runs."""
-    names = [f"-seed-{seed}" for seed in sweep.seeds] if len(sweep.seeds) > 1 else [""]
-    return [folder / f"trial-{trial:04}{name}" for name in names]

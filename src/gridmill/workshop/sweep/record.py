@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from gridmill.config.files import kind_of, read_plain, write_whole
-from gridmill.config.install import command
 from gridmill.runs.figures import finite
 
 FILE, PAGE = "sweep.json", "sweep.html"
@@ -39,6 +38,11 @@ class Sweep:
         tree = asdict(self)
         del tree["name"]
         return {key: list(value) if isinstance(value, tuple) else value for key, value in tree.items()}
+
+    def names_of(self, number: int) -> list[str]:
+        """The names of a trial's runs, one a seed; they are folders in that of the sweep."""
+        ends = [f"-seed-{seed}" for seed in self.seeds] if len(self.seeds) > 1 else [""]
+        return [f"trial-{number:04}{end}" for end in ends]
 
     @property
     def searched(self) -> str:
@@ -86,9 +90,9 @@ class State:
     def count(self, state: str) -> int:
         return sum(trial.state == state for trial in self.trials)
 
-    def command_of(self, trial: Trial) -> str:
-        """What trains a trial's setting again."""
-        return command("train", self.sweep.recipe, *self.sweep.changes, *trial.changes())
+    def words_of(self, trial: Trial) -> list[str]:
+        """The words behind `gridmill` that train a trial's setting again."""
+        return ["train", self.sweep.recipe, *self.sweep.changes, *trial.changes()]
 
 
 def write(folder: Path, state: State) -> None:

@@ -82,20 +82,27 @@ def read(texts: Sequence[str], base: Run) -> tuple[tuple[Dimension, ...], tuple[
     found: list[Dimension] = []
     plain: list[str] = []
     for text in texts:
-        path, value = overrides.split(text)
-        form = _FORM.fullmatch(value)
-        if form is None:
+        dimension = parse(text)
+        if dimension is None:
             plain.append(text)
             continue
+        path = dimension.path
         if path in NOT_SWEPT:
             raise ConfigError(f"expected a setting to search, got `{path}`, which {NOT_SWEPT[path]}", f"$.{path}")
-        found.append(_dimension(path, form[1], form[2], text))
+        found.append(dimension)
     paths = [dimension.path for dimension in found]
     for path in paths:
         if paths.count(path) > 1 or any(overrides.split(text)[0] == path for text in plain):
             raise ConfigError("expected one space or one value, got several", f"$.{path}")
     fixed = overrides.apply(base, plain)
     return tuple(_fitted(dimension, fixed) for dimension in found), tuple(plain)
+
+
+def parse(text: str) -> Dimension | None:
+    """One `key=log(1e-4,1e-2)` by itself; None for a plain setting."""
+    path, value = overrides.split(text)
+    form = _FORM.fullmatch(value)
+    return None if form is None else _dimension(path, form[1], form[2], text)
 
 
 def _dimension(path: str, word: str, inside: str, text: str) -> Dimension:

@@ -166,8 +166,8 @@ class Study:
 
     def _importance(self, trials: Sequence[Trial]) -> dict[str, float]:
         """How much each setting tells the best quarter of the trials from the others; shares of 1."""
-        values = {trial.value for trial in trials if trial.state == DONE}
-        if len(values) < LEAST_FOR_IMPORTANCE:
+        values = [trial.value for trial in trials if trial.state == DONE]
+        if len(values) < LEAST_FOR_IMPORTANCE or len(set(values)) < 2:
             return {}
         evaluator = self.optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.25)
         with warnings.catch_warnings():

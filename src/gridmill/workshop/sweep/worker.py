@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gridmill.config import user_code
-from gridmill.config.text import ascii_only
+from gridmill.config.text import hang
 from gridmill.policy import checkpoint
 from gridmill.run import Run
 from gridmill.runs import overrides, session
@@ -71,7 +71,7 @@ class Worker:
         self.looked = self.study.looked(trial.number)
         try:
             for place, seed in enumerate(self.study.sweep.seeds):
-                run = self._run(trial, seed)
+                run = self._run(trial, place, seed)
                 trial.set_user_attr(STEPS, run.trainer.total_timesteps)
                 result = self._train(run, lambda metrics, place=place, run=run: self._look(trial, run, place, metrics))
                 if result.exit_code >= 128 or self._must_leave():
@@ -103,8 +103,8 @@ class Worker:
         self._say(trial.number, self.study.save(self.folder, self.wanted))
         return 0
 
-    def _run(self, trial: Any, seed: int) -> Run:
-        name = f"trial-{trial.number:04}" + (f"-seed-{seed}" if len(self.study.sweep.seeds) > 1 else "")
+    def _run(self, trial: Any, place: int, seed: int) -> Run:
+        name = self.study.sweep.names_of(trial.number)[place]
         return overrides.apply(self.base, self.study.changes(trial)).replace_all([("run", name), ("seed", seed)])
 
     def _train(self, run: Run, watch: session.Watch) -> session.Result:
@@ -137,7 +137,7 @@ class Worker:
         found = {DONE: number(trial.value), PRUNED: f"pruned at {number(trial.value)}"}
         words = found.get(trial.state, f"failed: {trial.trouble}")
         best = f"; best {number(state.best.value)} (trial {state.best.number})" if state.best else ""
-        self.print(ascii_only(f"trial {number_}: {words}, {' '.join(trial.changes())}{best}"))
+        self.print("\n".join(hang(f"trial {number_}: ", f"{words}, {' '.join(trial.changes())}{best}")))
 
 
 def _is_begun(folder: Path, run: Run) -> bool:
