@@ -356,7 +356,7 @@ def test_axes_have_places_and_marks() -> None:
 
 def test_names_of_strangers_are_only_text_on_the_page() -> None:
     evil = "<script>alert(1)</script>"
-    trial = record.Trial(0, "done", {"trainer.gamma": evil}, 1.0, [1.0], 1.0, 10, [(1.0, 1.0)], evil, evil)
+    trial = record.Trial(0, "done", {"trainer.gamma": evil}, 1.0, (1.0,), 1.0, 10, ((1.0, 1.0),), evil, evil)
     of = record.Sweep(evil, evil, (evil,), (GAMMA,), (0, 1), False)
     Path("s").mkdir()
     from gridmill.workshop.sweep import page

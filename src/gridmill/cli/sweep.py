@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from gridmill.cli import complete
-from gridmill.cli.code import Code, take_code
 from gridmill.cli.groups import TakesSettings
 from gridmill.cli.named import RUNS
 
@@ -46,7 +45,6 @@ def sweep(
     prune: Annotated[bool, typer.Option("--prune", help="End trials whose score is below the median.")] = False,
     cost: Annotated[bool, typer.Option("--cost", help="Search for score per second.")] = False,
     runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the sweep goes.")] = RUNS,
-    code: Code = None,
 ) -> None:
     """Search for settings that learn well, with Optuna.
 
@@ -56,7 +54,6 @@ def sweep(
     from gridmill.workshop.sweep import command as tool
     from gridmill.workshop.sweep import record
 
-    take_code(code)
     if not change:
         for folder in (Path(recipe), runs_dir / recipe):
             if record.is_sweep(folder):

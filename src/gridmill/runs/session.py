@@ -318,6 +318,7 @@ class _Session:
         for window in self.trainer.full_windows:  # before the epoch: what looks for the newest reads the last lines
             self.log.window(self.trainer.epochs, window.record())
         self.log.epoch(metrics)  # before the checkpoint: whatever one holds, the metrics up to it are there
+        unwanted = self.watch(metrics)  # before it too: who watches hears of every epoch, also over a kill
         if self.due():
             self.save()
         self.evaluate(metrics["seconds"])
@@ -333,8 +334,7 @@ class _Session:
             return BROKEN, "non-finite values"
         if warnings and self.run.guard.stop:
             return STOPPED, "stopped by the guard"
-        reason = self.watch(metrics)
-        return (UNWANTED, reason) if reason else (0, "finished")
+        return (UNWANTED, unwanted) if unwanted else (0, "finished")
 
     def look_for_followed_metrics(self) -> None:
         """Once episodes have ended: a schedule over a metric that is not there would stay at its start, unsaid."""

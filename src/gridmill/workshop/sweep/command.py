@@ -16,7 +16,7 @@ from typing import Any
 from gridmill import recipes, sizing
 from gridmill.config import ConfigError, user_code
 from gridmill.config.install import command
-from gridmill.config.text import ascii_only, hang, table
+from gridmill.config.text import ascii_only, hang, printable, table
 from gridmill.run import Run
 from gridmill.runs import overrides, place, presets
 from gridmill.runs.figures import duration, number
@@ -27,6 +27,7 @@ from gridmill.workshop.sweep.space import Dimension, parse
 from gridmill.workshop.sweep.space import read as read_space
 
 SHOWN = 10  # trials in the table on the terminal
+MOST_LINE = 4_000  # characters of a line that is to be copied
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,12 @@ def _heading(plan: Plan, settings: Settings, state: State) -> list[str]:
     lines += hang("searched: ", f"{sweep.searched}{seeds}{pruned}")
     if state.trials:
         lines.append(f"continues: {_counts(state)}")
-    return [ascii_only(line) for line in lines]
+    return [_plain(line) for line in lines]
+
+
+def _plain(line: str) -> str:
+    """A line for any terminal, whatever the names of a stranger's sweep contain."""
+    return ascii_only(printable(line, MOST_LINE))
 
 
 def _counts(state: State) -> str:
@@ -245,7 +251,7 @@ def lines_of(state: State, folder: Path) -> list[str]:
         lines.append(f"best: trial {state.best.number}, {state.sweep.searched} {number(state.best.value)}{score}")
         lines.append(f"  {command(*state.words_of(state.best))}")
     lines.append(f"page: {folder / record.PAGE}")
-    return [ascii_only(line) for line in lines]
+    return [_plain(line) for line in lines]
 
 
 def show(folder: Path) -> int:
@@ -254,8 +260,8 @@ def show(folder: Path) -> int:
     sweep = state.sweep
     unfinished = [trial.number for trial in state.trials if trial.state == RUNNING]
     alive = {k for k in unfinished if any(place.is_being_written(folder / name) for name in sweep.names_of(k))}
-    print(ascii_only(f"sweep {sweep.name}: recipe {sweep.recipe} {' '.join(sweep.changes)}".rstrip()))
-    print("\n".join(ascii_only(f"  {text}") for text in sweep.space))
+    print(_plain(f"sweep {sweep.name}: recipe {sweep.recipe} {' '.join(sweep.changes)}".rstrip()))
+    print("\n".join(_plain(f"  {text}") for text in sweep.space))
     print("\n".join(lines_of(state, folder)))
     if alive:
         print(f"being trained here now: trial {', '.join(map(str, sorted(alive)))}")

@@ -57,10 +57,10 @@ class Trial:
     state: str
     settings: Mapping[str, str]  # by path, as they are typed
     value: float | None = None  # what is searched for; of a pruned trial what it had when it was pruned
-    scores: Sequence[float] = ()  # one a seed
+    scores: tuple[float, ...] = ()  # one a seed
     seconds: float = 0.0
     steps: int = 0  # agent-steps of a whole run
-    curve: Sequence[tuple[float, float]] = ()  # agent-steps and what is searched for, a mean over seeds
+    curve: tuple[tuple[float, float], ...] = ()  # agent-steps and what is searched for, a mean over seeds
     trouble: str = ""  # why it failed
     host: str = ""
 
@@ -140,10 +140,10 @@ def _trial(tree: Any) -> Trial:
         tree["state"],
         {str(path): str(value) for path, value in tree["settings"].items()},
         None if tree["value"] is None else _number(tree["value"]),
-        [_number(score) for score in tree["scores"]],
+        tuple(_number(score) for score in tree["scores"]),
         _number(tree["seconds"]),
         int(tree["steps"]),
-        [(_number(x), _number(y)) for x, y in tree["curve"]],
+        tuple((_number(x), _number(y)) for x, y in tree["curve"]),
         str(tree["trouble"]),
         str(tree["host"]),
     )

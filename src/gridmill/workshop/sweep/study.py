@@ -156,10 +156,10 @@ class Study:
             names.get(frozen.state, RUNNING),
             settings,
             finite(value),
-            own.get(SCORES, []),
-            math.fsum(own.get(SECONDS, [])),
+            tuple(own.get(SCORES, ())),
+            math.fsum(own.get(SECONDS, ())),
             own.get(STEPS, 0),
-            curve(frozen.intermediate_values, own.get(STEPS, 0)),
+            tuple(curve(frozen.intermediate_values, own.get(STEPS, 0))),
             printable(own.get(TROUBLE, ""), 1000),
             own.get(HOST, ""),
         )

@@ -78,7 +78,6 @@ class Worker:
                     self.study.leave(trial)
                     return max(result.exit_code, 128 + self.signal if self.signal else 1)
                 if result.exit_code == session.NOT_SAVED:
-                    self.study.leave(trial)
                     raise OSError(f"checkpoints cannot be written under `{self.folder}`; the trial is left as it is")
                 seconds.append(result.seconds)
                 if result.exit_code == session.UNWANTED:
@@ -96,6 +95,9 @@ class Worker:
                 values = [self._value(score, took) for score, took in zip(scores, seconds, strict=True)]
                 self.study.tell(trial, DONE, math.fsum(values) / len(values), **told)
         except self.study.optuna.exceptions.OptunaError:  # of the storage, not of the trial
+            raise
+        except OSError:  # of the disk, not of the trial: whoever continues goes on with it
+            self.study.leave(trial)
             raise
         except (ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
             line = " ".join(f"{type(error).__name__}: {error}".split())
