@@ -24,4 +24,8 @@ def main(parent: int, text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[2]))
+    try:
+        sys.exit(main(int(sys.argv[1]), sys.argv[2]))
+    except (ValueError, OSError, RuntimeError) as error:  # one line, as from the command itself
+        print(f"gridmill: a further worker ended: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)

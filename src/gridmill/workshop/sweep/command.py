@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -141,7 +142,7 @@ def work(settings: Settings, plan: Plan, study: Any, orphaned: Callable[[], bool
     """Be a worker of the sweep."""
     from gridmill.workshop.sweep.worker import Worker
 
-    tell = lambda line: print(line, flush=True)  # noqa: E731
+    tell = functools.partial(print, flush=True)
     return Worker(study, plan.base, plan.folder, settings.trials, settings.prune, orphaned, tell).go()
 
 
