@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,7 +19,7 @@ from tiny import SUPPORT, epochs_of
 from typer.testing import CliRunner
 
 from gridmill.cli import app
-from gridmill.workshop.sweep import record
+from gridmill.workshop.sweep import record, worker
 
 pytest.importorskip("optuna")
 pytestmark = pytest.mark.R14
@@ -128,7 +129,7 @@ def killed_worker(begun: Begin, trials: int, *words: str) -> None:
         return False
 
     wait_for(at_work, process)
-    said, _ = process.communicate(timeout=600)
+    said, _ = process.communicate(timeout=3_000)
     assert process.returncode == 0, said
     assert "1 of 2 workers died (SIGKILL); the others did their trials" in said
     whole("tiny-sweep", trials)
@@ -136,9 +137,34 @@ def killed_worker(begun: Begin, trials: int, *words: str) -> None:
 
 
 def test_a_killed_worker_leaves_its_trial_to_the_other(begun: Begin) -> None:
-    killed_worker(begun, 6)
+    killed_worker(begun, 5)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_leaves_the_trial_to_the_same_command(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    look, sent = worker.Worker._look, list[int]()
+
+    def stopping(self: worker.Worker, trial: Any, run: Any, place: int, metrics: Any) -> str:
+        if (trial.number, metrics["epoch"]) == (1, 3) and not sent:
+            sent.append(number)
+            os.kill(os.getpid(), number)
+        return look(self, trial, run, place, metrics)
+
+    monkeypatch.setattr(worker.Worker, "_look", stopping)
+    words = [*WORDS, LENGTH, "--trials", "2"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 128 + number, result.output
+    assert "stopped; the same command continues:" in result.stdout
+    assert [trial.state for trial in record.read(Path("runs/tiny-sweep")).trials] == ["done", "running"]
+    assert "not all trials have ended" in CliRunner().invoke(app, ["sweep", "tiny-sweep"]).stdout
+    again = CliRunner().invoke(app, words)
+    assert again.exit_code == 0, again.output
+    assert "continues: 2 of 2 trials: 1 done, 1 under way" in again.stdout
+    assert "resumed after epoch 3" in Path("runs/tiny-sweep/trial-0001/log.txt").read_text()
+    whole("tiny-sweep", 2)
+
+
+@pytest.mark.long
 def test_a_stop_saves_the_trials_of_all_workers_and_the_same_command_continues(begun: Begin) -> None:
     process = begun("--workers", "2", "--trials", "6")
     wait_for(lambda: any(trained_by(child) is not None for child in others(process)), process)
@@ -167,6 +193,7 @@ def test_workers_leave_when_their_command_is_killed(begun: Begin) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("kind", ["SQLite", "journal", "PostgreSQL"])
 def test_thirty_trials_with_two_workers_one_of_them_killed(kind: str, begun: Begin) -> None:
     with server() if kind == "PostgreSQL" else nullcontext("shared/s.journal" if kind == "journal" else "") as url:

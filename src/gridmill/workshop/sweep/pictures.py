@@ -108,6 +108,8 @@ def history(trials: Sequence[Trial], searched: str, best: int | None) -> str:
             points.append(f"{x:.1f},{frame.y(high):.1f}")
         high = max(high, trial.value)
         points.append(f"{x:.1f},{frame.y(high):.1f}")
+    if points:
+        points.append(f"{frame.x(last):.1f},{frame.y(high):.1f}")
     steps = f'<polyline class="line c1" points="{" ".join(points)}"/>' if len(points) > 1 else ""
     return _svg(WIDE, f"{searched} of every trial", [*frame.rules("trial"), steps, *_dots(found, frame, best)])
 

@@ -121,11 +121,17 @@ class Study:
         self.storage.claims.give_back(trial.number)
 
     def tell(
-        self, trial: Any, state: str, value: float | None = None, trouble: str = "", **facts: Sequence[float]
+        self,
+        trial: Any,
+        state: str,
+        value: float | None = None,
+        trouble: str = "",
+        scores: Sequence[float] = (),
+        seconds: Sequence[float] = (),
     ) -> None:
         """How a trial ended; then it is nobody's any more."""
-        for name, values in facts.items():
-            trial.set_user_attr(name, list(values))
+        trial.set_user_attr(SCORES, list(scores))
+        trial.set_user_attr(SECONDS, list(seconds))
         if trouble:
             trial.set_user_attr(TROUBLE, trouble[:1000])
         states = {DONE: self.state_of.COMPLETE, PRUNED: self.state_of.PRUNED, FAILED: self.state_of.FAIL}
@@ -148,8 +154,8 @@ class Study:
         settings = {}
         for dimension in self.space:
             if dimension.path in frozen.params:
-                path, _, value = dimension.written(frozen.params[dimension.path]).partition("=")
-                settings[path] = value
+                path, _, text = dimension.written(frozen.params[dimension.path]).partition("=")
+                settings[path] = text
         value = frozen.value if frozen.state.is_finished() else None
         return Trial(
             frozen.number,

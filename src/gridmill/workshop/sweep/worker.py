@@ -7,6 +7,7 @@ newest checkpoint if its folder is here, else from the beginning.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import math
@@ -67,13 +68,13 @@ class Worker:
         """Train a trial's runs and tell; an exit code if the worker must end."""
         scores: list[float] = []
         seconds: list[float] = []
-        told = {"scores": scores, "seconds": seconds}
+        tell = functools.partial(self.study.tell, trial, scores=scores, seconds=seconds)
         self.looked = self.study.looked(trial.number)
         try:
             for place, seed in enumerate(self.study.sweep.seeds):
                 run = self._run(trial, place, seed)
                 trial.set_user_attr(STEPS, run.trainer.total_timesteps)
-                result = self._train(run, lambda metrics, place=place, run=run: self._look(trial, run, place, metrics))
+                result = self._train(run, functools.partial(self._look, trial, run, place))
                 if result.exit_code >= 128 or self._must_leave():
                     self.study.leave(trial)
                     return max(result.exit_code, 128 + self.signal if self.signal else 1)
@@ -81,27 +82,25 @@ class Worker:
                     raise OSError(f"checkpoints cannot be written under `{self.folder}`; the trial is left as it is")
                 seconds.append(result.seconds)
                 if result.exit_code == session.UNWANTED:
-                    self.study.tell(trial, PRUNED, **told)
+                    tell(PRUNED)
                     break
                 if result.exit_code:
-                    self.study.tell(trial, FAILED, trouble=WHY[result.exit_code], **told)
+                    tell(FAILED, trouble=WHY[result.exit_code])
                     break
                 if result.score is None:
-                    more = "no episode ended; give trials more trainer.total_timesteps"
-                    self.study.tell(trial, FAILED, trouble=more, **told)
+                    tell(FAILED, trouble="no episode ended; give trials more trainer.total_timesteps")
                     break
                 scores.append(result.score)
             else:
                 values = [self._value(score, took) for score, took in zip(scores, seconds, strict=True)]
-                self.study.tell(trial, DONE, math.fsum(values) / len(values), **told)
+                tell(DONE, math.fsum(values) / len(values))
         except self.study.optuna.exceptions.OptunaError:  # of the storage, not of the trial
             raise
         except OSError:  # of the disk, not of the trial: whoever continues goes on with it
             self.study.leave(trial)
             raise
         except (ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
-            line = " ".join(f"{type(error).__name__}: {error}".split())
-            self.study.tell(trial, FAILED, trouble=line, **told)
+            tell(FAILED, trouble=" ".join(f"{type(error).__name__}: {error}".split()))
         self._say(trial.number, self.study.save(self.folder, self.wanted))
         return 0
 
@@ -151,4 +150,4 @@ def _is_begun(folder: Path, run: Run) -> bool:
     theirs, ours = dict(read_run(folder).settings), json.loads(json.dumps(run.tree()))
     for tree in (theirs, ours):
         tree["trainer"] = {**(tree.get("trainer") or {}), "threads": 0}
-    return theirs == ours
+    return bool(theirs == ours)
