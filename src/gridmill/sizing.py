@@ -99,8 +99,8 @@ def refuse_unfit(run: Run) -> None:
         raise
 
 
-def sizes(run: Run, num_agents: int | None = None) -> Sizes:
-    """The sizes of a run; refused as a ConfigError if they do not fit together."""
+def sizes(run: Run, num_agents: int | None = None, processes: int = 1) -> Sizes:
+    """The sizes of a run; refused as a ConfigError if they do not fit together. `processes` share this machine."""
     t, agents = run.trainer, run.game.num_agents if num_agents is None else num_agents
     learners = tuple(agent for agent, player in enumerate(players_of_agents(run, agents)) if not player)
     problem = _problem(run, len(learners))
@@ -133,7 +133,7 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
         updates=minibatches * t.update_epochs,
         epochs=epochs,
         agent_steps=epochs * t.batch_size,
-        threads=_threads(t),
+        threads=_threads(t, processes),
     )
 
 
@@ -182,8 +182,8 @@ def for_ranks(run: Run, ranks: int) -> Run:
     pieces = pieces_of(run.trainer)
     if pieces % ranks:
         raise ConfigError(
-            f"expected a multiple of {ranks} processes, got {pieces}; add: trainer.pieces={-(-pieces // ranks) * ranks}, "
-            f"or start another number of processes",
+            f"expected a multiple of the number of processes, {ranks}, got {pieces}; add: "
+            f"trainer.pieces={-(-pieces // ranks) * ranks}",
             "$.trainer.pieces",
         )
     if ranks > 1 and run.trainer.env_impl == "reference":
@@ -200,8 +200,8 @@ def share_of(run: Run, ranks: int) -> Run:
     return run.replace_all([(f"trainer.{name}", getattr(t, name) // ranks) for name in names])
 
 
-def _threads(t: TrainerConfig) -> int:
-    return t.threads or max(1, min(cores(), MOST_THREADS, t.num_worlds // t.async_factor))
+def _threads(t: TrainerConfig, processes: int = 1) -> int:
+    return t.threads or max(1, min(cores() // processes, MOST_THREADS, t.num_worlds // t.async_factor))
 
 
 def _problem(run: Run, learners: int) -> tuple[str, str] | None:

@@ -117,7 +117,7 @@ def make(
     scripts of the game: what the teacher would do is in `env.teacher_actions`; players act in a share of the rows, or
     for the agents or the team that they are given: {"arena": 0.25}, {"arena": (0, 1)}, {"arena": "red"}.
     `signal` are terms whose sum goes into `env.signal` in every step, beside the rewards and without a trace in them.
-    Several processes share worlds: with `first_world` and `all_worlds` these are some of so many, and play as in one env.
+    `first_world` and `all_worlds` are for processes that share worlds: these are some of so many, and play as those do.
     """
     if not isinstance(game, str | GameConfig | Sequence):
         raise TypeError(f"game: expected a name, a Game or a list of them, got {type(game).__name__}")

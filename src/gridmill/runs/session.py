@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,11 @@ from gridmill.curriculum import record as record_of
 from gridmill.env import switches
 from gridmill.policy import checkpoint, initial, onednn, record, usable
 from gridmill.policy.build import headline
-from gridmill.policy.transfer import refuse_unlike, transfer
 from gridmill.run import Run
-from gridmill.runs import ending, overrides, place
+from gridmill.runs import ending, first_weights, group, overrides, place
 from gridmill.runs.core_report import phase_lines, validation_lines
 from gridmill.runs.evaluator import Evaluator
+from gridmill.runs.group import BROKEN, STOPPED, Result, follow
 from gridmill.runs.heading import heading
 from gridmill.runs.lines import read_records
 from gridmill.runs.log import RunLog
@@ -43,26 +43,14 @@ from gridmill.runs.rollout_timing import timing_tree
 from gridmill.runs.stop import Stop
 from gridmill.runs.traces import Traces
 from gridmill.runs.trackers import refuse_missing
-from gridmill.sizing import memory, refuse_unfit
+from gridmill.sizing import for_ranks, memory, refuse_unfit, share_of
 from gridmill.train.analysis import analyse
 from gridmill.train.guard import Guard, dump, first_not_finite
+from gridmill.train.ranks import launched
 from gridmill.train.trainer import BrokenNumbers, Trainer, refuse_deadly
 
-NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
+NOT_SAVED = 3
 WIDE = 1024  # networks as wide as this are told of before they are made
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a run ended."""
-
-    folder: Path
-    agent_steps: int
-    epochs: int
-    score: float | None  # mean of the newest agent-episodes
-    seconds: float
-    exit_code: int
-    validation: Any = None  # what shadow validation of observations found; None if it was off
 
 
 def train(
@@ -74,23 +62,30 @@ def train(
 ) -> Result:
     """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside.
 
-    `recipe` is the run as its recipe says it, for the heading, which lists what differs.
+    `recipe` is the run as its recipe says it, for the heading, which lists what differs. In a process that torchrun
+    started beside others, rank 0 does all this, and the others what it tells them.
     """
+    rank, count = launched()
+    if rank:
+        return follow()
     user_code.take(user_code.named_in(run.tree()))  # whoever made the run named it
+    run = for_ranks(run, count)
     refuse_unfit(run)  # before anything is made
     refuse_deadly(run)
-    start = _init_from(run)
+    start = first_weights.named(run)
     refuse_missing(run)
     folder, lock = place.begin(Path(runs_dir), run.run, run.recipe, fresh)
     if run.policy.hidden >= WIDE:
         with contextlib.suppress(OSError):  # nobody may be there to read it
             print(f"policy.hidden = {run.policy.hidden}: drawing the initial weights takes some seconds", flush=True)
-    try:
-        trainer = Trainer(run.replace("run", folder.name), folder)  # refuses what does not fit into memory
-    except BaseException:
-        place.give_up(folder, lock)
-        raise
+    run = run.replace("run", folder.name)
     with contextlib.ExitStack() as held:
+        try:
+            ranks = held.enter_context(group.led(run))
+            trainer = Trainer(run, folder, ranks)  # refuses what does not fit into memory
+        except BaseException:
+            place.give_up(folder, lock)
+            raise
         held.callback(lock.close)
         if place.is_occupied(folder):
             try:
@@ -109,6 +104,8 @@ def resume(
 
     Code of somebody's own that the run names is found only if it is in `code`, or in the changes.
     """
+    if launched()[0]:
+        return follow()
     user_code.take(code)
     whole = checkpoint.find(Path(path))
     folder = whole.parent.parent
@@ -135,11 +132,36 @@ def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None
     known = user_code.named_in(saved.tree())
     user_code.take(text for text in user_code.named_in(run.tree()) if text not in known)  # somebody typed it
     if (done := _finished(found, run)) is not None:
+        group.dismiss()
         return done
-    # Players that the file names are made here; all weights are in the checkpoint.
-    with user_code.from_a_file(None, folder), initial.left_out():
-        trainer = Trainer(run, folder)
-    return _session(trainer, folder, panel, lock, _still_true(found, saved, run), skipped).go()
+    run = for_ranks(run, launched()[1])
+    refuse_unfit(run)
+    with group.led(run) as ranks:
+        # Players that the file names are made here; all weights are in the checkpoint.
+        with user_code.from_a_file(None, folder), initial.left_out():
+            trainer = Trainer(run, folder, ranks)
+        return _session(trainer, folder, panel, lock, _still_true(found, saved, run), skipped).go()
+
+
+def begin_or_resume(
+    run: Run,
+    changes: Sequence[str] = (),
+    runs_dir: Path | str = "runs",
+    recipe: Run | None = None,
+    code: Sequence[str] = (),
+) -> Result:
+    """Go on with the run of this name if it has a checkpoint, with these changes; else begin it.
+
+    A folder in which nothing was saved yet is put aside. For jobs that are started again whenever they are stopped.
+    """
+    if launched()[0]:
+        return follow()
+    if not run.run:
+        raise ValueError("--or-resume: expected run=NAME, by which the run is found again, got none")
+    folder = Path(runs_dir) / run.run
+    if any((folder / "checkpoints").glob("epoch-*")):
+        return resume(folder, [change for change in changes if not change.startswith("run=")], code=code)
+    return train(run, runs_dir, fresh=True, recipe=recipe)
 
 
 def _finished(found: checkpoint.Checkpoint, run: Run) -> Result | None:
@@ -201,7 +223,7 @@ class _Session:
         self.run, self.folder, self.trainer = run, folder, trainer
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
-            notes.append(f"begins with {start.path}: {_transfer(self.trainer, start)}")
+            notes.append(f"begins with {start.path}: {first_weights.transfer_to(self.trainer, start)}")
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
             usable.refuse_mismatch(found.record, run, self.trainer.spec)
@@ -213,6 +235,7 @@ class _Session:
                 raise checkpoint.CheckpointError(str(error), found.path) from None
             self.before = clock.seconds
             notes += _changed_code(found, run)
+        group.hand_over(trainer, None if found is None else found.trainer)
         self.began = time.monotonic()
         self.first_steps = self.trainer.agent_steps
         told = headline(trainer.policy, trainer.native)
@@ -222,7 +245,7 @@ class _Session:
         write_whole(folder / "run.json", json.dumps(self.record(), indent=1).encode())
         if run.trainer.compile != "off":
             notes.append("trainer.compile: the first epochs compile the policy; about 4 minutes for ci on two cores")
-        for line in notes:
+        for line in (*notes, *group.lines(trainer)):
             self.log.note(line)
         self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
         self.evaluator = self._evaluator(found) if run.evaluation.enabled else None
@@ -232,7 +255,9 @@ class _Session:
         self.saved_at = (self.trainer.epochs, time.monotonic())
         self.saving = 0.0  # seconds since the newest line of metrics
         self.monitor = Monitor(run.monitor.seconds)
-        self.signal = 0
+        self.signal = 0  # that ends the run
+        self.asked = 0  # the newest that came; with other ranks, not yet agreed on
+        self.together = trainer.ranks.count > 1  # until the others have left
         self.followed = _followed(run.tree())  # metrics, until they were looked for
         self.rollouts = 0.0  # seconds of this session
         self.judged: dict[str, Any] | None = None  # the newest evaluation of this session
@@ -247,13 +272,13 @@ class _Session:
 
     def go(self) -> Result:
         code, reason = 0, "finished"
-        with Stop(self.stop_for):
+        with Stop(self.stop_for, patient=self.together):
             try:
                 while not self.trainer.done and not self.signal and not code:
                     code, reason = self.epoch()
                 if self.signal:
                     code, reason = 128 + self.signal, self._stopped_by()
-                if code not in (BROKEN, STOPPED) and not self.save(last=True):
+                if code not in (BROKEN, STOPPED) and not self.save_last():
                     code, reason = NOT_SAVED, "the last checkpoint could not be written"
                 if not code and self.evaluate_last():
                     code, reason = 128 + self.signal, f"finished; the last evaluation was {self._stopped_by()}"
@@ -264,7 +289,8 @@ class _Session:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
             except torch.OutOfMemoryError as error:
-                need, reason = mebibytes(memory(self.run, self.trainer.env).total), "out of memory"
+                share = share_of(self.run, self.trainer.ranks.count)
+                need, reason = mebibytes(memory(share, self.trainer.env).total), "out of memory"
                 raise RuntimeError(
                     f"out of memory ({str(error).splitlines()[0]}); about {need} were expected: lower "
                     f"trainer.max_microbatch (now {self.trainer.sizes.microbatch_size}) or trainer.num_worlds "
@@ -281,8 +307,10 @@ class _Session:
         return Result(self.folder, steps, epochs, score, seconds, code, self.validation)
 
     def stop_for(self, number: int) -> None:
-        """A signal came: the run ends after the running update."""
-        self.signal = number
+        """A signal came: the run ends after the running update; with other ranks, after the epoch."""
+        self.asked = number
+        if not self.together:
+            self.signal = number
 
     def _stopped_by(self) -> str:
         return f"stopped by {signal.Signals(self.signal).name}"
@@ -308,13 +336,15 @@ class _Session:
         for window in self.trainer.full_windows:  # before the epoch: what looks for the newest reads the last lines
             self.log.window(self.trainer.epochs, window.record())
         self.log.epoch(metrics)  # before the checkpoint: whatever one holds, the metrics up to it are there
-        if self.due():
+        signal, due = self.trainer.ranks.agree(self.asked, self.due())
+        if due:
             self.save()
         self.evaluate(metrics["seconds"])
         timed = self.run.profiler.rollout_timing
         if timed and self.trainer.epochs % timed == 0:
             self.log.note("\n".join(timing_tree(metrics)))
         self.look_for_followed_metrics()
+        self.signal = signal if self.together else self.signal
         warnings = self.guard.look(metrics)
         for warning in warnings:
             self.log.note(f"warning: {warning}")
@@ -344,11 +374,18 @@ class _Session:
         by_windows = c.windows and bool(self.trainer.full_windows)
         return by_epochs or by_seconds or by_windows or self.saver.retry_due()
 
+    def save_last(self) -> bool:
+        """The last checkpoint, unless there is one of this epoch or updates were skipped; then all ranks are done."""
+        t = self.trainer
+        there = self.saved is not None and self.saved_at[0] == t.epochs
+        _, wanted = t.ranks.agree(self.asked, not there and not t.learner.in_a_row)
+        saved = not wanted or self.save(last=True)
+        self.together = False
+        return saved
+
     def save(self, last: bool = False) -> bool:
-        """Write a checkpoint, unless there is one of this epoch or updates were skipped; False if the disk fails."""
+        """Write a checkpoint; False if the disk fails."""
         t, began = self.trainer, time.monotonic()
-        if t.learner.in_a_row or (self.saved is not None and self.saved_at[0] == t.epochs):
-            return True
         weights, tensors = t.weights(), t.tensors()
         if poisoned := first_not_finite(weights | tensors):
             raise BrokenNumbers(f"`{poisoned}` is not finite after epoch {t.epochs}; expected finite numbers")
@@ -453,36 +490,6 @@ class _Session:
             self.log.note("\n".join(["phases of the core, of the rollouts:", *lines]))
         if self.validation is not None:
             self.log.note("\n".join(validation_lines(self.validation, env.num_worlds)))
-
-
-def _init_from(run: Run) -> checkpoint.Checkpoint | None:
-    """The weights that a run shall begin with, if it names some; refused if the networks are not alike."""
-    if not run.policy.init_from:
-        return None
-    load = checkpoint.load_policy if run.trainer.reward == "raw" else checkpoint.load
-    found = checkpoint.latest(Path(run.policy.init_from), load)
-    _, saved = record.network(found)  # refuses weights that are not those of its settings
-    try:
-        refuse_unlike(run.policy, saved.run.policy, saved.spec)
-    except ValueError as error:
-        raise ValueError(f"policy.init_from = {found.path}: {error}") from None
-    return found
-
-
-def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
-    """Give the policy the weights it shall begin with, and rewards the scale that its critic knows; what was known."""
-    saved = record.read(start)
-    try:
-        told = transfer(trainer.policy, start.policy, saved.run.policy, saved.spec)
-    except ValueError as error:
-        raise ValueError(f"policy.init_from = {start.path}: {error}") from None
-    theirs, ours = saved.run.trainer.reward, trainer.run.trainer.reward
-    if theirs != ours:
-        return f"{told}; its critic learned from {theirs} rewards, here they are {ours}"
-    if ours != "raw":
-        trainer.learner.scale.begin_with(start.trainer)
-        told += f"; rewards are {ours} as they were there"
-    return told
 
 
 def _changed_code(found: checkpoint.Checkpoint, run: Run) -> list[str]:

@@ -287,8 +287,8 @@ class Joined(Ranks):
         silent = [rank for rank in others if now[rank] == before[rank] and not said[rank]]
         told += [f"rank {rank} has stopped (no sign of life) {_where(now[rank])}" for rank in silent]
         if not told:  # all live: whoever is furthest behind keeps the others waiting
-            behind = min(now, key=lambda word: word[0] if word else -1)
-            told = [f"rank {rank} hangs {_where(now[rank])}" for rank in others if now[rank] and now[rank][0] == behind[0]]
+            calls = [word[0] if word else -1 for word in now]
+            told = [f"rank {rank} hangs {_where(now[rank])}" for rank in others if calls[rank] == min(calls)]
         waited = f"rank {self.rank} waited while {self._phase}, ranks.timeout = {self.timeout:g} s"
         return f"{'; '.join(told) or what} ({waited})"
 
