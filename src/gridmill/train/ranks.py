@@ -178,12 +178,12 @@ class Joined(Ranks):
         self.local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         self.timeout, self._phase, self._calls = timeout, "joining the others", 0
         self._store = dist.PrefixStore("gridmill", store)
-        self._end = threading.Event()
+        self._end, self._deaf = threading.Event(), False  # deaf: the store answers no more
         self._tell()
         self._pulse = threading.Thread(target=self._beat, name="pulse", daemon=True)
         self._pulse.start()
         # The time to find out who it is belongs to the timeout.
-        limit = timedelta(seconds=timeout - (MOST_BEATS + 1) * BEAT)
+        limit = timedelta(seconds=timeout - (MOST_BEATS + 2) * BEAT)
         backend = "gloo"
         if dist.is_nccl_available() and torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
@@ -202,21 +202,21 @@ class Joined(Ranks):
         theirs, whole = torch.empty_like(mine), mine.new_empty(slice_ * self.count)
         with self._waiting():
             self.dist.all_to_all_single(theirs.view(-1), mine.view(-1))
-            self.dist.all_gather_into_tensor(whole, in_order(theirs.view(-1, slice_)))
+            self.dist.all_gather(list(whole.chunk(self.count)), in_order(theirs.view(-1, slice_)))
         return whole[:size]
 
     def table(self, mine: Tensor) -> Tensor:
         mine = mine.contiguous()
         found = mine.new_empty(self.count * len(mine), *mine.shape[1:])
         with self._waiting():
-            self.dist.all_gather_into_tensor(found, mine)
+            self.dist.all_gather(list(found.chunk(self.count)), mine)
         return found
 
     def all_bytes(self, mine: bytes) -> list[bytes]:
         sizes, padded = self._padded(mine)
         found = padded.new_empty(self.count * len(padded))
         with self._waiting():
-            self.dist.all_gather_into_tensor(found, padded)
+            self.dist.all_gather(list(found.chunk(self.count)), padded)
         return [part[:size].numpy().tobytes() for part, size in zip(found.chunk(self.count), sizes, strict=True)]
 
     def to_first(self, mine: bytes) -> list[bytes]:
@@ -273,6 +273,17 @@ class Joined(Ranks):
 
     def _who(self, what: str) -> str:
         """Who is not there any more, who hangs, and where."""
+        found: list[str] = []
+        asking = threading.Thread(target=lambda: found.append(self._ask(what)), name="who", daemon=True)
+        asking.start()
+        asking.join((MOST_BEATS + 2) * BEAT)
+        self._deaf = not found
+        told = found[0] if found else "rank 0 does not answer, nor does the store that it may keep"
+        waited = f"rank {self.rank} waited while {self._phase}, ranks.timeout = {self.timeout:g} s"
+        return f"{told} ({waited})"
+
+    def _ask(self, what: str) -> str:
+        """By what all ranks said last: to the store, which may be lost as well."""
         try:
             said = [self._left(rank) for rank in range(self.count)]
             before = [self._word(rank) for rank in range(self.count)]
@@ -281,7 +292,7 @@ class Joined(Ranks):
             now = [self._word(rank) for rank in range(self.count)]
             said = [self._left(rank) for rank in range(self.count)]
         except RuntimeError:
-            return f"rank {self.rank} has lost the others while {self._phase}: {what}"
+            return what
         others = [rank for rank in range(self.count) if rank != self.rank]
         told = [f"rank {rank} ended: {said[rank]}" for rank in others if said[rank]]
         silent = [rank for rank in others if now[rank] == before[rank] and not said[rank]]
@@ -289,8 +300,7 @@ class Joined(Ranks):
         if not told:  # all live: whoever is furthest behind keeps the others waiting
             calls = [word[0] if word else -1 for word in now]
             told = [f"rank {rank} hangs {_where(now[rank])}" for rank in others if calls[rank] == min(calls)]
-        waited = f"rank {self.rank} waited while {self._phase}, ranks.timeout = {self.timeout:g} s"
-        return f"{'; '.join(told) or what} ({waited})"
+        return "; ".join(told) or what
 
     def _word(self, rank: int) -> list[Any]:
         key = f"at/{rank}"
@@ -303,7 +313,8 @@ class Joined(Ranks):
     def leave(self, why: str) -> None:
         """This rank ends because of something that the others shall be told."""
         with contextlib.suppress(RuntimeError):
-            self._store.set(f"left/{self.rank}", why[:2000])
+            if not self._deaf:  # or this would wait as well
+                self._store.set(f"left/{self.rank}", why[:2000])
 
     def close(self) -> None:
         self._end.set()
