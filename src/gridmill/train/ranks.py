@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
+import signal
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -26,6 +27,8 @@ from torch import Tensor
 
 Answer = TypeVar("Answer")
 BEAT = 0.5  # seconds between two signs of life
+FOLLOWERS_WAIT = 600.0  # seconds, for rank 0 to say what is trained
+PATIENCE = 5  # seconds in which a process that has lost the store may still end in its own way
 MOST_BEATS = 4  # that a rank may miss: whoever sends none for so long has stopped
 
 
@@ -86,12 +89,12 @@ class Ranks:
         """Of all rows, those of this rank."""
         return tensor.chunk(self.count)[self.rank] if self.count > 1 else tensor
 
-    def agree(self, signal: int, wish: bool) -> tuple[int, bool]:
-        """The largest signal that any rank was sent, and what rank 0 wishes."""
+    def agree(self, number: int, wish: bool) -> tuple[int, bool]:
+        """The largest number of a signal that any rank was sent, and what rank 0 wishes."""
         if self.count == 1:
-            return signal, wish
-        said = [json.loads(text) for text in self.all_bytes(json.dumps([signal, wish]).encode())]
-        return max(signal for signal, _ in said), bool(said[0][1])
+            return number, wish
+        said = [json.loads(text) for text in self.all_bytes(json.dumps([number, wish]).encode())]
+        return max(number for number, _ in said), bool(said[0][1])
 
     def metrics_of_first(self, metrics: dict[str, Any]) -> dict[str, Any]:
         """The metrics of rank 0: times differ, and schedules may follow any of them."""
@@ -312,9 +315,11 @@ class Joined(Ranks):
 
     def leave(self, why: str) -> None:
         """This rank ends because of something that the others shall be told."""
+        if self._deaf:  # nothing can be said, and taking the connection down at the end would wait as well
+            signal.alarm(PATIENCE)
+            return
         with contextlib.suppress(RuntimeError):
-            if not self._deaf:  # or this would wait as well
-                self._store.set(f"left/{self.rank}", why[:2000])
+            self._store.set(f"left/{self.rank}", why[:2000])
 
     def close(self) -> None:
         self._end.set()
@@ -333,15 +338,44 @@ def join(say: Callable[[], tuple[dict[str, Any], float]] | None = None) -> tuple
     `say` is rank 0's; the others pass None and get what it said.
     """
     rank, count = launched()
+    hello, limit = say() if say is not None else ({}, FOLLOWERS_WAIT)
     if count == 1:
-        return ALONE, {} if say is None else say()[0]
+        return ALONE, hello
     import torch.distributed as dist
 
-    hello, limit = say() if say is not None else ({}, math.inf)
-    patience = timedelta(seconds=min(limit, 600.0))
-    store, *_ = next(dist.rendezvous("env://", rank, count, timeout=patience))
-    if say is not None:
-        store.set("gridmill/hello", json.dumps([hello, limit]))
+    base, *_ = next(dist.rendezvous("env://", rank, count, timeout=timedelta(seconds=limit)))
+    meeting = _met(base, rank, count, limit)
+    store = dist.PrefixStore(meeting, base)
+    if rank == 0:
+        store.set("hello", json.dumps([hello, limit]))
     else:
-        hello, limit = json.loads(store.get("gridmill/hello"))
+        hello, limit = json.loads(store.get("hello"))
     return Joined(store, rank, count, limit), hello
+
+
+def _met(store: Any, rank: int, count: int, limit: float) -> str:
+    """A name that the processes which are here now share, and no others.
+
+    A launcher that starts processes again may give them the store of those before, with all that they said. Each asks
+    with a word of its own, and rank 0 answers every such word until all have heard it.
+    """
+    if rank:
+        word = uuid.uuid4().hex
+        store.set(f"asks/{rank}", word)
+        try:
+            meeting: str = store.get(f"answer/{word}").decode()
+        except RuntimeError:
+            raise RankLost(f"rank 0 did not come within {limit:g} s (rank {rank} waited)") from None
+        store.set(f"heard/{meeting}/{rank}", "")
+        return meeting
+    meeting, until = uuid.uuid4().hex, time.monotonic() + limit
+    missing = list(range(1, count))
+    while missing:
+        for other in missing:
+            if store.check([f"asks/{other}"]):
+                store.set(f"answer/{store.get(f'asks/{other}').decode()}", meeting)
+        missing = [other for other in missing if not store.check([f"heard/{meeting}/{other}"])]
+        if missing and time.monotonic() > until:
+            raise RankLost(f"{names(missing)} did not come within {limit:g} s (rank 0 waited)")
+        time.sleep(0.02)
+    return meeting
