@@ -233,7 +233,7 @@ class Two(Ranks):
 
 def test_different_weights_are_an_error_with_the_ranks() -> None:
     with pytest.raises(RuntimeError) as refused:
-        Two().compare({"x": torch.zeros(2)}, 10)
+        Two().compare(lambda: {"x": torch.zeros(2)}, 10)
     words = str(refused.value).split()
     assert " ".join(words[:8]) == "weights differ after epoch 10: ranks 0, 2"
     assert " ".join(words[9:]) == "rank 1 010101010101; expected the same on all ranks"

@@ -103,13 +103,13 @@ class Ranks:
         found: dict[str, Any] = json.loads(self.of_first(json.dumps(metrics).encode()))
         return found
 
-    def compare(self, weights: Mapping[str, Tensor], epoch: int) -> None:
+    def compare(self, weights: Callable[[], Mapping[str, Tensor]], epoch: int) -> None:
         """RankLost if ranks have different weights."""
         if self.count == 1:
             return
         self.at(f"comparing weights after epoch {epoch}")
         found = hashlib.sha256()
-        for name, tensor in weights.items():
+        for name, tensor in weights().items():
             found.update(name.encode() + tensor.contiguous().view(torch.uint8).numpy().tobytes())
         hashes = self.all_bytes(found.digest())
         groups = {known: [r for r, other in enumerate(hashes) if other == known] for known in dict.fromkeys(hashes)}

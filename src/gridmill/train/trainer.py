@@ -199,8 +199,8 @@ class Trainer:
         metrics |= {} if self.curriculum is None else self.curriculum.metrics
         metrics = self.ranks.metrics_of_first(metrics)
         every = self.run.ranks.compare_epochs
-        if every and self.epochs % every == 0 and self.ranks.count > 1:
-            self.ranks.compare(self.weights(), self.epochs)
+        if every and self.epochs % every == 0:
+            self.ranks.compare(self.weights, self.epochs)
         self.last |= {
             name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
         }
