@@ -110,6 +110,11 @@ def take(code: Iterable[str]) -> list[str]:
     return told
 
 
+def taken() -> list[str]:
+    """The code that files may name."""
+    return list(_taken)
+
+
 def named_in(tree: Any) -> list[str]:
     """The user's own code that plain data of a run names, without running any of it."""
     found: list[str] = []
