@@ -1,4 +1,4 @@
-"""A loss of your own: a head that forecasts each step's reward, so that the network learns what rewards depend on.
+"""Your own loss: a head that predicts each step's reward, so that the network learns what rewards depend on.
 
 gridmill train ci losses.forecast.kind=examples/own_loss.py:Forecast losses.forecast.weight=0.1
 """
