@@ -15,12 +15,14 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -29,6 +31,7 @@ from gridmill.config import did_you_mean
 from gridmill.config.text import clipped, printable
 
 Base = TypeVar("Base")
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 FILES = "gridmill_own_"  # how the names of modules begin that are people's own files
 
 
@@ -45,6 +48,9 @@ def module_of(text: str, what: str, anew: bool = False) -> ModuleType:
     """
     place = _allowed(split(text)[0])
     if not place.endswith(".py"):
+        if not _MODULE.fullmatch(place):
+            said = f"`{clipped(text, 400)}`"
+            raise ValueError(f"expected FILE.py, FILE.py:name or package.module:name for a {what}, got {said}")
         with _importable(Path.cwd()), one_line(text, place):
             return importlib.import_module(place)
     if not os.path.isfile(place):
@@ -101,6 +107,10 @@ def take(code: Iterable[str]) -> list[str]:
             if not os.path.isfile(place):
                 raise ValueError(f"no file of code `{clipped(place, 400)}`")
             place = str(Path(place).resolve())
+        elif place not in sys.modules and _spec(place) is None:
+            raise ValueError(
+                f"expected code as FILE.py or package.module that can be found, got `{clipped(text, 400)}`"
+            )
         if place not in _taken:
             _taken.append(place)
         told.append(f"code: {place}, sha256 {sha256(place)[:12]}")
@@ -152,8 +162,17 @@ def place_of(text: str) -> str:
 def sha256(text: str) -> str:
     """Of the file in which code is, in hex digits; empty if there is none."""
     place = place_of(text)
-    file = place if place.endswith(".py") else getattr(importlib.util.find_spec(place), "origin", None)
+    file = place if place.endswith(".py") else getattr(_spec(place), "origin", None)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+
+
+def _spec(place: str) -> ModuleSpec | None:
+    """Where a module lies, if it is one; the packages that it is in are imported for it."""
+    if not _MODULE.fullmatch(place):
+        return None
+    with _importable(Path.cwd()), suppress(ImportError, ValueError):
+        return importlib.util.find_spec(place)
+    return None
 
 
 def _allowed(place: str) -> str:
@@ -295,3 +314,12 @@ def one_line(text: str, place: str = "") -> Iterator[None]:
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         where = f" in line {line}" if line else ""
         raise ValueError(f"`{text}` failed{where}: {type(error).__name__}: {said}") from error
+
+
+def name_fault(error: BaseException, texts: Iterable[str]) -> None:
+    """ValueError that names the user's own file and line if an error came out of one, in the middle of our code."""
+    files = {str(Path(place_of(text)).resolve()): text for text in texts if place_of(text).endswith(".py")}
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+    if isinstance(error, Exception) and frames:
+        where = f"`{files[frames[-1].filename]}` failed in line {frames[-1].lineno}"
+        raise ValueError(f"{where}: {type(error).__name__}: {error}") from error
