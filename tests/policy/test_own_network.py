@@ -214,6 +214,10 @@ BAD: dict[str, tuple[str, str, str]] = {
     "dropout": ("nn.ReLU()", "nn.Dropout(0.5)", "expected the same outputs for the same inputs, got others (dropout?)"),
     "batch norm": ("nn.ReLU()", "nn.LayerNorm(config.hidden), nn.BatchNorm1d(config.hidden, track_running_stats=False)",
                    "expected a row's outputs not to depend on the rows beside it (batch norm?)"),
+    "no gradient": ("split(self.heads(hidden)", "split(self.heads(hidden).detach()",
+                    "expected logits that a parameter can change, got some without a gradient (detach, no_grad, or"),
+    "writes": ("hidden = self", "obs[:, 0] = 0; hidden = self",
+               "expected forward to leave its inputs as they are, got others after it"),
     "error": ("obs.float() / 255", "obs.float()[:, 5000]", "failed in line 16: IndexError: "),
 }  # fmt: skip
 LONG = """

@@ -333,6 +333,7 @@ class _Session:
                 ) from error
             except BaseException as error:
                 reason = f"{type(error).__name__}: {error}"
+                user_code.name_fault(error, user_code.named_in(self.run.tree()))
                 raise
             finally:
                 self.close(code, reason)
