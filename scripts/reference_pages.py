@@ -97,7 +97,7 @@ What a program of your own uses. Everything else inside the package may change w
 PUBLIC = {
     "gridmill": ("make", "Env", "Game", "Config", "ConfigError", "TokenBudgetWarning"),
     "gridmill.games": ("names", "build"),
-    "gridmill.adapters": ("GridmillEnv", "GridmillVectorEnv", "parallel_env", "puffer_env"),
+    "gridmill.adapters": ("GridmillEnv", "GridmillVectorEnv", "vec_env", "parallel_env", "puffer_env"),
     "gridmill.run": ("Run", "PolicyConfig", "TrainerConfig", "OptimizerConfig", "Schedule", "SignalTerm"),
     "gridmill.recipes": ("names", "build"),
     "gridmill.runs": ("train", "resume", "epochs", "resume_epochs", "Epoch", "Result", "CallbackFailed"),

@@ -6,6 +6,7 @@ A run with parts of the user's own is opened when the person names the file too;
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -102,7 +103,8 @@ CANARIES: dict[str, Callable[[Path, Path], None]] = {
     "core, a file": in_record("policy.core", "FILE:NoCore"),
     "optimizer, a file": in_record("optimizer.kind", "FILE:SGD"),
     "optimizer, a module": in_record("optimizer.kind", "MODULE:SGD"),
-    "network, a file": in_record("policy.network", "FILE:Bag"),
+    "network, a file": in_record("policy.network", "FILE:Evil"),
+    "player, a file": in_record("players", {"FILE:evil": 0.5}),
     "by a second run": by_a_second_run,
     "encoder in a replay": in_replay("encoder"),
     "core in a replay": in_replay("core"),
@@ -131,7 +133,7 @@ def opened(run: Path, tmp_path: Path, name: str, which: list[str]) -> int:
 
 
 REFUSED = {"by a second run": 1, "policy of a replay": 2} | dict.fromkeys(
-    ("loss", "encoder", "core", "optimizer", "network"), 1
+    ("loss", "encoder", "core", "optimizer", "network", "player"), 1
 )
 
 
@@ -250,6 +252,31 @@ def test_code_is_named_in_python_too(own: Path) -> None:
     assert resume(own, ["trainer.total_timesteps=512"], panel=False, code=[here]).exit_code == 0
     told = f"parts.py:Mine has changed since the run was saved: sha256 {user_code.sha256(here)[:12]}, was {was[:12]}"
     assert told in (own / "log.txt").read_text()
+
+
+@pytest.mark.usefixtures("nothing_taken")
+def test_changed_code_is_told_of_without_a_name_in_it_too(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from gridmill.policy.encoders.bag import Bag\n\n\nclass Mine(Bag): ...\n")
+    folder = train(tiny(2, run="own", policy__encoder=str(file)), tmp_path, panel=False).folder
+    file.write_text(file.read_text() + "# changed\n")
+    resume(folder, ["trainer.total_timesteps=384"], panel=False, code=[str(file)])
+    assert "mine.py has changed since the run was saved" in (folder / "log.txt").read_text()
+
+
+@pytest.mark.usefixtures("nothing_taken")
+def test_a_module_as_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is looked for where it would be imported from; one that is not there is refused."""
+    (tmp_path / "mine_of_code").mkdir()
+    (tmp_path / "mine_of_code" / "__init__.py").touch()
+    file = tmp_path / "mine_of_code" / "parts.py"
+    file.write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    (told,) = user_code.take(["mine_of_code.parts"])
+    assert told == f"code: mine_of_code.parts, sha256 {user_code.sha256(str(file))[:12]}"
+    for name in ("nosuch", "nosuch.module", "mine_of_code.others", ".parts", ""):
+        with pytest.raises(ValueError, match=rf"^no module of code `{re.escape(name)}`$"):
+            user_code.take([name])
 
 
 @pytest.mark.usefixtures("nothing_taken")

@@ -184,7 +184,7 @@ def test_a_state_of_another_is_refused(own: str) -> None:
          "optimizer.0.7.steps: expected no such number of this optimizer, got one"),
         ({"optimizer.0.group.0.other": torch.tensor(1)},
          "optimizer.0.group.0.other: expected no such number of this optimizer, got one"),
-        ({"optimizer.0.1.sum": None}, "optimizer.0.1.sum: expected such a tensor, got none"),
+        ({"optimizer.0.1.sum": None}, "optimizer.0.1.sum: expected a tensor of this name, got none"),
     ):  # fmt: skip
         saved = {name: tensor for name, tensor in {**kept, **change}.items() if tensor is not None}
         with pytest.raises(ValueError) as caught:

@@ -40,21 +40,27 @@ def expect_run(text: str, runs_dir: Path = RUNS) -> Path:
 
 def policy_name(text: str) -> str:
     """A policy as it is typed; the name of a run, with or without @best or #HASH, becomes its folder."""
+    from gridmill.evaluate import is_trained
+
     name = re.split("[@#]", text, maxsplit=1)[0]
-    if Path(name).exists():
+    if not is_trained(text) or Path(name).exists():
         return text
     folder = run_folder(name)
-    return text if folder is None else f"{folder}{text.removeprefix(name)}"
+    return text if folder is None else f"{folder}{text[len(name) :]}"
+
+
+def folder_of(text: str) -> Path | None:
+    """The folder of a run where a game is taken too; the name of a game is that game."""
+    from gridmill import games
+
+    return None if text in games.names() else run_folder(text)
 
 
 def run_of(text: str) -> Run | None:
-    """The settings of a run, by its folder or name; None if it is no run. The name of a game is that game."""
-    from gridmill import games
+    """The settings of a run, by its folder or name; None if it is no run."""
     from gridmill.evaluate import run_of as read
 
-    if text in games.names():
-        return None
-    folder = run_folder(text)
+    folder = folder_of(text)
     return None if folder is None else read(folder)
 
 

@@ -14,13 +14,13 @@ from gridmill.cli.inspect import as_json
 from gridmill.cli.named import policy_name
 
 policy = typer.Typer(
-    cls=Listed, rich_markup_mode=None, no_args_is_help=True, help="Look at a trained policy, or export it."
+    cls=Listed, rich_markup_mode=None, no_args_is_help=True, help="Inspect or export a trained policy."
 )
 Which = Annotated[
     str,
     typer.Argument(
         metavar="RUN|CHECKPOINT",
-        help="A run's name or folder (with @best, @EPOCH or #HASH behind it), or a checkpoint.",
+        help="A run's name or folder (optionally followed by @best, @EPOCH or #HASH), or a checkpoint.",
         autocompletion=complete.run,
     ),
 ]
@@ -31,7 +31,7 @@ def info(
     which: Which,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
-    """Say what a policy is: network, parameters, game, words, hash, score.
+    """Describe a policy: network, parameters, game, words, hash, score.
 
     No code that the policy names is run.
     """
@@ -45,12 +45,14 @@ def info(
 @policy.command()
 def export(
     which: Which,
-    out: Annotated[Path, typer.Argument(metavar="FILE.onnx|FILE.pt2", help="ONNX, or a program of torch.export.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="FILE.onnx|FILE.pt2", help="The file to write: ONNX, or a torch.export program.")
+    ],
     code: Code = None,
 ) -> None:
-    """Write a policy for other programs: ONNX or torch.export.
+    """Export a policy for other programs, as ONNX or torch.export.
 
-    The number of rows is free. Names of actions and features are in the file.
+    The file accepts any number of rows and contains the names of actions and features.
     """
     from gridmill.config.text import hang
     from gridmill.policy import exporting as tool

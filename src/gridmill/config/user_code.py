@@ -19,8 +19,9 @@ import sys
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -101,6 +102,8 @@ def take(code: Iterable[str]) -> list[str]:
             if not os.path.isfile(place):
                 raise ValueError(f"no file of code `{clipped(place, 400)}`")
             place = str(Path(place).resolve())
+        elif _spec(place) is None:
+            raise ValueError(f"no module of code `{clipped(place, 400)}`")
         if place not in _taken:
             _taken.append(place)
         told.append(f"code: {place}, sha256 {sha256(place)[:12]}")
@@ -152,8 +155,15 @@ def place_of(text: str) -> str:
 def sha256(text: str) -> str:
     """Of the file in which code is, in hex digits; empty if there is none."""
     place = place_of(text)
-    file = place if place.endswith(".py") else getattr(importlib.util.find_spec(place), "origin", None)
+    file = place if place.endswith(".py") else getattr(_spec(place), "origin", None)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Where Python would find a module from here; None if it would not."""
+    with _importable(Path.cwd()), one_line(module), suppress(ImportError, ValueError):
+        return importlib.util.find_spec(module)
+    return None
 
 
 def _allowed(place: str) -> str:

@@ -7,6 +7,7 @@ acting and learning disagree, or one row depend on another, is refused then and 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -75,13 +76,11 @@ class OwnPolicy(Policy):
 def _made(config: PolicyConfig, spec: Spec) -> nn.Module:
     found = user_code.find(config.network, __name__, nn.Module, "network")
     try:
-        with user_code.one_line(config.network):
-            made = found(spec, config)
-    except ValueError as error:
-        if not isinstance(error.__cause__, TypeError):
-            raise
-        said = f"expected a class that is called with (spec, config), got {error.__cause__}"
-        raise ConfigError(said, SETTING) from error
+        signature(found).bind(spec, config)
+    except TypeError as error:
+        raise ConfigError(f"expected a class that is called with (spec, config), got {error}", SETTING) from error
+    with user_code.one_line(config.network):
+        made = found(spec, config)
     size = getattr(made, "state_size", 0)
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise ConfigError(f"expected state_size to be a whole number of floats per row, got {size!r:.60}", SETTING)

@@ -63,9 +63,9 @@ def changed_code(found: checkpoint.Checkpoint, run: Run) -> list[str]:
     saved = found.record.get("code")
     hashes = {user_code.meant(text): was for text, was in saved.items()} if isinstance(saved, dict) else {}
     return [
-        f"warning: {text} has changed since the run was saved: sha256 {now[:12]}, was {hashes[text]!s:.12}"
+        f"warning: {text} has changed since the run was saved: sha256 {now[:12]}, was {was!s:.12}"
         for text in user_code.named_in(run.tree())
-        if (now := user_code.sha256(text)) != hashes.get(text, now)
+        if (was := hashes.get(user_code.meant(text))) is not None and (now := user_code.sha256(text)) != was
     ]
 
 

@@ -25,7 +25,7 @@ from gridmill.config.install import command
 from gridmill.config.memory import mebibytes
 from gridmill.curriculum import record as record_of
 from gridmill.env import switches
-from gridmill.policy import checkpoint, initial, onednn, record, usable
+from gridmill.policy import checkpoint, initial, onednn, record, usable, which
 from gridmill.policy.build import headline
 from gridmill.run import Run
 from gridmill.runs import beginning, ending, overrides, place
@@ -57,10 +57,10 @@ def train(
     recipe: Run | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Result:
-    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside.
+    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` renamed.
 
-    `recipe` is the run as its recipe says it, for the heading, which lists what differs. `callbacks` are called after
-    every epoch with an `Epoch`; one that raises ends the run, which is saved.
+    `recipe` is the recipe's original run, for the heading of the log, which lists what differs. `callbacks` are called
+    after every epoch with an `Epoch`; if one raises, the run is saved and ends.
     """
     refuse_others(callbacks)
     return go_through(epochs(run, runs_dir, panel, fresh, recipe), callbacks)
@@ -73,10 +73,9 @@ def resume(
     code: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
 ) -> Result:
-    """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change.
+    """Continue from the newest intact checkpoint of a run; settings that the saved state depends on cannot change.
 
-    Code of somebody's own that the run names is found only if it is in `code`, or in the changes. `callbacks` as in
-    `train`.
+    Custom code that the run names is loaded only if it is in `code`, or in the changes. `callbacks` as in `train`.
     """
     refuse_others(callbacks)
     return go_through(resume_epochs(path, changes, panel, code), callbacks)
@@ -89,14 +88,14 @@ def epochs(
     fresh: bool = False,
     recipe: Run | None = None,
 ) -> Epochs:
-    """What `train` does, as a loop of the caller's: `for epoch in epochs(run)`."""
+    """Like `train`, but as a loop of the caller: `for epoch in epochs(run)`."""
     return Epochs(_from_the_beginning(run, Path(runs_dir), panel, fresh, recipe))
 
 
 def resume_epochs(
     path: Path | str, changes: Sequence[str] = (), panel: bool | None = None, code: Sequence[str] = ()
 ) -> Epochs:
-    """What `resume` does, as a loop of the caller's; of a finished run there is no epoch."""
+    """Like `resume`, but as a loop of the caller; a finished run has no epochs left."""
     return Epochs(_from_a_checkpoint(Path(path), changes, panel, code))
 
 
@@ -139,6 +138,7 @@ def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, c
     place.refuse_foreign(folder)
     lock = place.Lock(folder)
     try:
+        place.sweep(folder)
         return (yield from _resumed(path, whole, changes, panel, lock))
     finally:
         lock.close()
@@ -146,7 +146,7 @@ def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, c
 
 def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock) -> Loop:
     skipped = list[str]()
-    if whole.resolve() == path.resolve():  # one checkpoint was named
+    if whole.resolve() == path.resolve() or which.split(path)[1] != "last":  # one checkpoint was named
         found = checkpoint.load(whole)
     else:
         found, skipped = checkpoint.newest(whole.parent)
@@ -213,7 +213,7 @@ class _Session:
         self.run, self.folder, self.trainer = run, folder, trainer
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
-            notes.append(f"begins with {start.path}: {beginning.transfer(self.trainer, start)}")
+            notes.append(f"starts with {start.path}: {beginning.transfer(self.trainer, start)}")
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
             usable.refuse_mismatch(found.record, run, self.trainer.spec)
@@ -445,7 +445,7 @@ class _Session:
             return False
         if not limit or self.left:
             return False
-        self.log.note(f"evaluating {self.saved.name}, for at most {limit:g} s (Ctrl-C leaves)")
+        self.log.note(f"evaluating {self.saved.name}, for at most {limit:g} s (Ctrl-C skips it)")
         for result in self.evaluator.finish(self.trainer.epochs, self.saved, limit, lambda: self.signal != 0):
             self.evaluated(result)
         return self.signal != 0
@@ -465,11 +465,11 @@ class _Session:
         """Where to look next, if there is something to look at."""
         if self.saved is None:
             return []
-        lines = ending.lines(self.folder, reported, self.judged)
+        policy = user_code.named_in({"policy": self.run.policy.tree()})
+        lines = ending.lines(self.folder, reported, self.judged, policy)
         if done:
             return lines
-        places = dict.fromkeys(map(user_code.place_of, user_code.named_in(self.run.tree())))
-        words = [ending.word(self.folder), *(word for place in places for word in ("--code", place))]
+        words = [ending.word(self.folder), *ending.options(user_code.named_in(self.run.tree()))]
         return [*lines, f"resume with: {command('resume', *words)}"]
 
     def tell_of_the_core(self) -> None:
@@ -478,12 +478,12 @@ class _Session:
         try:
             timed, self.validation = env.step_timing_total, env.observation_validation
         except RuntimeError as error:  # a lane is still in flight: something broke in the middle of a rollout
-            self.log.note(f"nothing of the core's own counts: {error}")
+            self.log.note(f"no counts from the core: {error}")
             return
         if timed is not None and timed["steps"]:
             ticks = timed.pop("steps") // env.lanes
             del timed["wall"]  # of lanes: it has in it what the policy did meanwhile
             lines = phase_lines(timed, ticks, self.rollouts)
-            self.log.note("\n".join(["phases of the core, of the rollouts:", *lines]))
+            self.log.note("\n".join(["core phases during rollouts:", *lines]))
         if self.validation is not None:
             self.log.note("\n".join(validation_lines(self.validation, env.num_worlds)))

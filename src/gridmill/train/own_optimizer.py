@@ -85,7 +85,7 @@ def restore(kind: str, part: torch.optim.Optimizer, saved: Mapping[str, Tensor])
     for name, value in own.items():
         if name not in saved:
             if name.partition(".")[0] in begun:
-                raise ValueError(f"optimizer.0.{name}: expected such a tensor, got none")
+                raise ValueError(f"optimizer.0.{name}: expected a tensor of this name, got none")
             continue
         usual, tensor = _as_tensor(value), saved[name]
         if (tensor.dtype, tensor.shape) != (usual.dtype, usual.shape):
