@@ -4,6 +4,7 @@ gridmill train ci run=second policy.init_from=runs/past players='{"runs/past": 0
 """
 
 from gridmill import recipes
+from gridmill.env.scripts import Part
 from gridmill.evaluate import evaluate
 from gridmill.runs import overrides, train
 
@@ -19,7 +20,7 @@ def main() -> None:
     done = train(run, panel=False, fresh=True)
     print(f"{done.agent_steps:,} steps against {past}@1, score {done.score}")
     # A quarter plays the past, agents 0 and 1 follow a script, all others are the policy's; figures are of these.
-    players = {past: 0.25, "arena": [0, 1]}
+    players: dict[str, Part] = {past: 0.25, "arena": (0, 1)}
     result = evaluate(run.game.replace("max_steps", 100), str(done.folder), episodes=2, players=players)
     print(f"{result.policy} beside {', '.join(players)}: {result.score_name} {result.score.mean:.3f}")
 

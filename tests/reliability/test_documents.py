@@ -140,7 +140,10 @@ def test_make_targets_exist():
     assert named <= targets, named - targets
 
 
-@pytest.mark.parametrize("command", [[], ["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]])
+HELPED = ["", "bench", "bench step", "profile", "games", "show", "doctor", "policy", "policy info", "policy export"]
+
+
+@pytest.mark.parametrize("command", [words.split() for words in HELPED])
 def test_help_of_every_command(command):
     """`--help` of every command ends with 0 and fits 80 columns."""
     done = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, [*command, "--help"])

@@ -74,10 +74,17 @@ def test_a_checkpoint_alone(run: Path, tmp_path: Path) -> None:
     assert evaluate("toy", name, 1, 0).sha256 == hashes(run)[-1]
 
 
-def test_an_older_one_by_its_hash(run: Path) -> None:
+def test_an_older_one_by_its_hash(run: Path, tmp_path: Path) -> None:
     old, new = hashes(run)
     assert old != new
     assert policy.load(f"{run}#{old[:10]}").sha256 == old
+    assert json.loads(call("policy", "info", f"{run}#{old[:10]}", "--json").stdout)["sha256"] == old
+    assert policy.export(f"{run}#{old[:10]}", tmp_path / "policy.pt2")["sha256"] == old
+    for words in (["info"], ["export", str(tmp_path / "other.pt2")]):
+        done = call("policy", words[0], f"{run}#{'0' * 8}", *words[1:])
+        assert done.exit_code == 2
+        assert "expected weights with the sha256 00000000, got " in done.stderr
+    assert not (tmp_path / "other.pt2").exists()
     assert policy.load(run).sha256 == new
 
 

@@ -1,6 +1,6 @@
 """Stable-Baselines3 on the fast batch against one env per world: steps per CPU second of one thread, in turns.
 
-    python bench/stable_baselines.py --game prospector --envs 64 --rounds 5
+    python bench/vec_env.py --game prospector --envs 64 --rounds 5
 
 Both have the same number of envs of one game. `batch` is `gridmill.adapters.vec_env`, one native step for all; `one by
 one` is Stable-Baselines3's DummyVecEnv of as many single-agent Gymnasium envs, each with a world of its own. `step` is
