@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from tiny import berries, tiny
 
 import gridmill
 from gridmill import policy
 from gridmill.evaluate import evaluate
 from gridmill.losses.kickstart import Kickstart
-from gridmill.policy import checkpoint
+from gridmill.policy import checkpoint, portable
+from gridmill.policy.record import SavedTrainer
 from gridmill.runs import resume, train
 from gridmill.train.trainer import Trainer
 
@@ -49,12 +51,17 @@ def test_last_best_and_an_epoch(run: Path) -> None:
 def test_wherever_a_run_is_taken_as_a_policy(run: Path, tmp_path: Path) -> None:
     assert evaluate(berries(), f"{run}@best", episodes=2).policy == f"{run}@best"
     begun = train(tiny(1, run="begun", policy__init_from=f"{run}@2"), tmp_path, panel=False).folder
-    assert f"begins with {run}/checkpoints/epoch-00000002" in (begun / "log.txt").read_text()
+    assert f"starts with {run}/checkpoints/epoch-00000002" in (begun / "log.txt").read_text()
     changes = [("losses.kickstart", Kickstart(teacher=f"{run}@best")), ("players", {f"{run}@1": 0.5})]
     changes += [("trainer.batch_size", 64), ("trainer.minibatch_size", 32)]
     trainer = Trainer(tiny(1).replace_all(changes))
     assert [int(actor.player.policy.critic.bias) for actor in trainer._actors().values()] == [3, 1]  # type: ignore[union-attr]
     trainer.close()
+
+
+def test_a_run_is_resumed_from_the_one_that_is_named(run: Path) -> None:
+    """It is finished, so that it only says which it is."""
+    assert [resume(f"{run}{which}", panel=False).epochs for which in ("", "@best", "@2")] == [5, 3, 2]
 
 
 def test_a_damaged_best_gives_way_to_the_next(run: Path, tmp_path: Path) -> None:
@@ -150,6 +157,14 @@ def test_evaluation_takes_them_too(run: Path) -> None:
     plain, cold = (evaluate(berries(), str(run), 4, 1, temperature=t) for t in (1.0, 1e-9))
     likeliest = evaluate(berries(), str(run), 4, 1, greedy=True)
     assert plain.stats != cold.stats == likeliest.stats
+
+
+@pytest.mark.parametrize("shape", [(), (4, 1), (3,), (0,)])
+def test_a_scale_that_is_none_is_not_known(shape: tuple[int, ...], tmp_path: Path) -> None:
+    """Nobody has checked the file of the trainer when a policy is loaded."""
+    save_file({"reward.sums": torch.ones(shape)}, tmp_path / "trainer.safetensors")
+    trainer = SavedTrainer(masks=True, gamma=0.9, reward="scaled")
+    assert portable.meaning(tmp_path, trainer) == (0.9, None)
 
 
 def test_what_is_printed(run: Path) -> None:

@@ -15,11 +15,12 @@ from tiny import berries, difference, epochs_of, tiny
 import gridmill
 from gridmill import policy
 from gridmill.config import ConfigError, user_code
-from gridmill.evaluate import evaluate
+from gridmill.evaluate import ReplayOptions, evaluate
 from gridmill.losses.contrastive import Contrastive
 from gridmill.losses.kickstart import Kickstart
 from gridmill.policy import PolicyConfig, checkpoint
 from gridmill.policy.build import build, headline, size
+from gridmill.replay import read
 from gridmill.run import Run
 from gridmill.runs import overrides, resume, train
 from gridmill.train.trainer import Trainer
@@ -100,6 +101,17 @@ def test_it_is_played_as_it_was_trained(trained: Path) -> None:
     assert evaluate(berries(), str(trained), 4, 0).episodes == 4
 
 
+def test_no_replay_holds_it(trained: Path, tmp_path: Path) -> None:
+    """Without its weights an episode can be saved; with them nobody could read the file."""
+    file = tmp_path / "x.replay"
+    evaluate(berries(), str(trained), 1, 0, replay=file)
+    assert read(file).played_by.name == str(trained)
+    with pytest.raises(
+        ValueError, match=r"^replay: a file cannot hold `.*`, which has code of its own; leave out its "
+    ):
+        evaluate(berries(), str(trained), 1, 0, replay=ReplayOptions(file, weights=True))
+
+
 def test_a_policy_of_ones_own_cannot_read_another_game(trained: Path) -> None:
     player = policy.load(trained)
     with gridmill.make("toy", num_worlds=1) as env, pytest.raises(ValueError) as caught:
@@ -124,8 +136,8 @@ def test_a_run_begins_with_it_and_is_taught_by_it(trained: Path, tmp_path: Path)
 
 def test_init_from_another_network_is_refused(trained: Path, plain: str, tmp_path: Path) -> None:
     for network, said in (
-        ("", f"expected policy.network = '{EXAMPLE}:Remembers' as in the weights to begin with, got ''"),
-        (plain, f"expected policy.network = '{EXAMPLE}:Remembers' as in the weights to begin with, got '{plain}'"),
+        ("", f"expected policy.network = '{EXAMPLE}:Remembers' as in the initial weights, got ''"),
+        (plain, f"expected policy.network = '{EXAMPLE}:Remembers' as in the initial weights, got '{plain}'"),
     ):
         with pytest.raises(ValueError) as caught:
             train(tiny(1, policy__network=network, policy__init_from=str(trained)), tmp_path, panel=False)
@@ -191,6 +203,7 @@ def test_muon_knows_only_our_parts(plain: str) -> None:
 FORWARD = "    def forward(self, obs):\n        hidden"
 BAD: dict[str, tuple[str, str, str]] = {
     "arguments": ("(self, spec, config)", "(self, spec)", "expected a class that is called with (spec, config), got "),
+    "error when made": ("super().__init__()", "super().__init__(); None + 1", "failed in line 10: TypeError: "),
     "state_size": ("super().__init__()", "super().__init__(); self.state_size = -1",
                    "expected state_size to be a whole number of floats per row, got -1"),
     "one value": ("return *torch.split(self.heads(hidden), [self.heads.out_features - 1, 1], -1), hidden",

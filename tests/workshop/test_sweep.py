@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+import types
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -234,15 +235,15 @@ def test_pruning_ends_what_is_below_the_median(monkeypatch: pytest.MonkeyPatch) 
     """Six trials that get worse: the first four are trained to their end, the others are cut early."""
     metrics_of = iter(range(6))
 
-    def train(run: Any, runs_dir: Path, watch: Any, **_: Any) -> Any:
+    def train(self: Any, run: Any, look: Any) -> Any:
         worth, total = 10 - next(metrics_of), run.trainer.total_timesteps
         for epoch in range(1, 11):
             metrics = {"agent_steps": total * epoch // 10, "score_recent": worth * epoch / 10, "seconds": epoch}
-            if watch(metrics):
-                return worker.session.Result(runs_dir, 0, epoch, 1.0, epoch, worker.session.UNWANTED)
-        return worker.session.Result(runs_dir, total, 10, float(worth), 10.0, 0)
+            if look(metrics):
+                return worker.Result(Path(), 0, epoch, 1.0, epoch, 0), True
+        return worker.Result(Path(), total, 10, float(worth), 10.0, 0), False
 
-    monkeypatch.setattr(worker.session, "train", train)
+    monkeypatch.setattr(worker.Worker, "_train", train)
     assert sweep(TINY, RATE, "--trials", "6", "--prune").exit_code == 0
     assert [trial.state for trial in state().trials] == ["done"] * 4 + ["pruned"] * 2
     assert [len(trial.curve) for trial in state().trials] == [10] * 4 + [3] * 2  # always 4 of 20 looks
@@ -251,13 +252,13 @@ def test_pruning_ends_what_is_below_the_median(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_pruned_run_is_saved_and_can_be_resumed() -> None:
+    working: Any = types.SimpleNamespace(folder=Path("runs"))
     run = tiny(epochs=4, run="cut")
-    done = worker.session.train(
-        run, "runs", panel=False, watch=lambda metrics: "pruned: x" if metrics["epoch"] == 2 else ""
-    )
-    assert (done.exit_code, done.epochs) == (worker.session.UNWANTED, 2)
-    assert Path("runs/cut/log.txt").read_text().rstrip().endswith("ended: pruned: x")
-    assert worker.session.resume("runs/cut", panel=False).epochs == 4
+    done, pruned = worker.Worker._train(working, run, lambda metrics: "pruned: x" if metrics["epoch"] == 2 else "")
+    assert (done.exit_code, done.epochs, pruned) == (0, 2, True)
+    assert Path("runs/cut/log.txt").read_text().rstrip().endswith("ended: stopped by the program: pruned: x")
+    again, pruned = worker.Worker._train(working, run, lambda metrics: "")
+    assert (again.exit_code, again.epochs, pruned) == (0, 4, False)
 
 
 # ---- several workers

@@ -49,7 +49,9 @@ class Tokens:
     def read(self, obs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Place, slot, amount and whether it counts, each [rows, tokens of the longest row]; obs uint8 [rows, K, 3]."""
         location = obs[..., 0]
-        longest = max(1, int((location != NO_TOKEN).sum(-1).max()))
+        longest = obs.shape[1]
+        if not torch.compiler.is_exporting():  # the shapes of a program cannot depend on its numbers
+            longest = max(1, int((location != NO_TOKEN).sum(-1).max()))
         place = self.place[location[:, :longest].long()]
         feature = obs[:, :longest, 1].long()
         known = feature < self.slot.shape[0]

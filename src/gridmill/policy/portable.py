@@ -27,8 +27,8 @@ from gridmill.policy.spec import Spec
 
 
 def settings_of(config: PolicyConfig) -> dict[str, Any]:
-    """Settings as a page reads them: it has no networks of people's own, and no word for them."""
-    return {name: value for name, value in config.tree().items() if name != "network"}
+    """Settings as a page reads them: it has no word for networks of people's own, which no file may name."""
+    return {name: value for name, value in config.tree().items() if name != "network" or value}
 
 
 def as_record(policy: Policy) -> tuple[dict[str, Any], bytes]:
@@ -58,7 +58,7 @@ def from_record(
         policy = Policy(settings, words)
     own = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
     if own != dict(tensors):
-        raise ValueError("policy: expected the tensors of its settings, got others")
+        raise ValueError("policy: expected the tensors that its settings require, got different ones")
     policy.load_state_dict(_split(tensors, data))
     policy.freeze(True)
     return policy
@@ -67,7 +67,7 @@ def from_record(
 def _split(tensors: Sequence[tuple[str, tuple[int, ...]]], data: bytes) -> dict[str, Tensor]:
     numbers, found, at = np.frombuffer(data, "<f4").astype(np.float32), {}, 0
     if not np.isfinite(numbers).all():
-        raise ValueError("policy: expected finite weights, got others")
+        raise ValueError("policy: expected finite weights, got NaN or infinity")
     for name, shape in tensors:
         size = math.prod(shape)
         found[name] = torch.from_numpy(numbers[at : at + size].reshape(shape))
@@ -90,7 +90,7 @@ def meaning(path: Path, trainer: SavedTrainer) -> tuple[float | None, float | No
             return gamma, None
         with safe_open(path / checkpoint.TRAINER, framework="pt") as file:
             scale = deviation(file.get_tensor("reward.sums"))
-    except (OSError, ValueError, ArithmeticError, SafetensorError):  # nobody has checked what is in it
+    except (OSError, ValueError, TypeError, ArithmeticError, SafetensorError):  # nobody has checked what is in it
         return gamma, None
     return gamma, scale if math.isfinite(scale) else None
 

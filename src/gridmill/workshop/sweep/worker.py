@@ -21,7 +21,9 @@ from gridmill.config.text import hang
 from gridmill.policy import checkpoint
 from gridmill.run import Run
 from gridmill.runs import overrides, session
+from gridmill.runs.epoch import Result
 from gridmill.runs.figures import finite, number
+from gridmill.runs.lines import read_records
 from gridmill.runs.report.folder import read as read_run
 from gridmill.runs.stop import Stop
 from gridmill.workshop.sweep.record import DONE, FAILED, PRUNED, State
@@ -74,14 +76,14 @@ class Worker:
             for place, seed in enumerate(self.study.sweep.seeds):
                 run = self._run(trial, place, seed)
                 trial.set_user_attr(STEPS, run.trainer.total_timesteps)
-                result = self._train(run, functools.partial(self._look, trial, run, place))
+                result, pruned = self._train(run, functools.partial(self._look, trial, run, place))
                 if result.exit_code >= 128 or self._must_leave():
                     self.study.leave(trial)
                     return max(result.exit_code, 128 + self.signal if self.signal else 1)
                 if result.exit_code == session.NOT_SAVED:
                     raise OSError(f"checkpoints cannot be written under `{self.folder}`; the trial is left as it is")
                 seconds.append(result.seconds)
-                if result.exit_code == session.UNWANTED:
+                if pruned:
                     tell(PRUNED)
                     break
                 if result.exit_code:
@@ -108,14 +110,27 @@ class Worker:
         name = self.study.sweep.names_of(trial.number)[place]
         return overrides.apply(self.base, self.study.changes(trial)).replace_all([("run", name), ("seed", seed)])
 
-    def _train(self, run: Run, watch: session.Watch) -> session.Result:
-        """From the newest checkpoint if the folder has this very run, else from the beginning; without a word."""
-        folder = self.folder / run.run
+    def _train(self, run: Run, look: Callable[[Mapping[str, Any]], str]) -> tuple[Result, bool]:
+        """From the newest checkpoint if the folder has this very run, else from the beginning; without a word. Also
+        whether a look ended it.
+        """
+        folder, ended = self.folder / run.run, False
         with contextlib.redirect_stdout(io.StringIO()):
             if _is_begun(folder, run):
                 user_code.take(user_code.named_in(run.tree()))  # the command named it, not only the file
-                return session.resume(folder, panel=False, watch=watch)
-            return session.train(run, self.folder, panel=False, fresh=True, watch=watch)
+                for metrics in read_records(folder / "metrics.jsonl"):  # a kill may have come before a look
+                    if "sps" in metrics:
+                        look(metrics)
+                loop = session.resume_epochs(folder, panel=False)
+            else:
+                loop = session.epochs(run, self.folder, panel=False, fresh=True)
+            with loop:
+                for epoch in loop:
+                    if why := look(epoch.metrics):
+                        epoch.stop(why)
+                        ended = True
+        assert loop.result is not None
+        return loop.result, ended
 
     def _look(self, trial: Any, run: Run, place: int, metrics: Mapping[str, Any]) -> str:
         """Report the score where a look is due; why the run shall end, if it shall."""
