@@ -101,7 +101,10 @@ class Study:
     def _describe(self, trial: Any, begun: int) -> None:
         """Values for what is searched (those that it has stay), and where it is trained."""
         for dimension in self.space:
-            dimension.suggest(trial)
+            try:
+                dimension.suggest(trial)
+            except ValueError as error:  # a storage that somebody else wrote
+                raise ValueError(f"trial {trial.number} in the storage is of another space: {error}") from None
         trial.set_user_attr(HOST, socket.gethostname())
         trial.set_user_attr(BEGUN, begun)
 

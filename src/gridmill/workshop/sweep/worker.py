@@ -136,12 +136,13 @@ class Worker:
         """Report the score where a look is due; why the run shall end, if it shall."""
         if self._must_leave():
             return "the sweep was stopped"
-        score, share = finite(metrics.get("score_recent")), metrics["agent_steps"] / run.trainer.total_timesteps
+        score = finite(metrics.get("score_recent"))
+        share = (finite(metrics.get("agent_steps")) or 0.0) / run.trainer.total_timesteps
         step = step_of(place, share)
         if score is None or step == place * LOOKS or step in self.looked:
             return ""
         self.looked.add(step)
-        trial.report(self._value(score, metrics["seconds"]), step)
+        trial.report(self._value(score, finite(metrics.get("seconds")) or 0.0), step)
         return "pruned: its score is below the median" if self.prune and share < 1 and trial.should_prune() else ""
 
     def _value(self, score: float, seconds: float) -> float:
