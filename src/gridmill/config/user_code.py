@@ -226,7 +226,7 @@ def one_of(name: str, known: Sequence[str]) -> str:
             return settled(name)
         except CodeNeeded as error:
             raise ConfigError(str(error)) from None
-    hint = did_you_mean(name, known)
+    hint = did_you_mean(name, list(known))
     raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
 
 
