@@ -27,6 +27,7 @@ from gridmill.curriculum import record as record_of
 from gridmill.env import switches
 from gridmill.policy import checkpoint, initial, onednn, record, usable, which
 from gridmill.policy.build import headline
+from gridmill.policy.saver import Saver
 from gridmill.run import Run
 from gridmill.runs import beginning, ending, overrides, place
 from gridmill.runs.core_report import phase_lines, validation_lines
@@ -236,7 +237,7 @@ class _Session:
             notes.append("trainer.compile: the first epochs compile the policy; about 4 minutes for ci on two cores")
         for line in notes:
             self.log.note(line)
-        self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
+        self.saver = Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
         self.evaluator = self._evaluator(found) if run.evaluation.enabled else None
         self.guard = Guard(run.guard)
         self.traces = Traces(run.profiler, folder / "traces", trainer.sizes, trainer.env, self.log.note)
