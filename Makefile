@@ -12,7 +12,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile torch's sources anew
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: audit help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz fuzz-config fuzz-maps clean
+.PHONY: audit help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format grid-build native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz fuzz-config fuzz-maps clean
 .DEFAULT_GOAL := help
 
 help:
@@ -42,17 +42,18 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet "scikit-build-core==1.1.1" "nanobind==3.1.0" "cmake>=3.25" "ninja>=1.11"
 	@touch $@
 
-$(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE)
+# `make test` sets ZIG_FIRST: no two pips write into one environment at a time.
+$(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE) | $(ZIG_FIRST)
 	$(BIN)/pip install --quiet --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.train: pyproject.toml $(VENV)/.base
-	$(BIN)/pip install --quiet --no-build-isolation -e ".[train]"
+	$(BIN)/pip install --quiet "gridmill[train]"
 	@touch $@
 
 # Not compiled: of torch's and its neighbours' thousands of files tests import a few hundred.
 $(VENV)/.dev: pyproject.toml $(VENV)/.base $(VENV)/.zig
-	$(BIN)/pip install --quiet --no-compile --no-build-isolation -e ".[dev]"
+	$(BIN)/pip install --quiet --no-compile "gridmill[dev]"
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.base
@@ -86,13 +87,15 @@ demo: $(VENV)/.train
 	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
 
 # The native tests under ASan and UBSan and the module of pages are compiled while pip downloads; pytest runs them (row S1).
-# Their compiler comes first: here no two pips write into one environment. Elsewhere run make without --jobs.
-# The grid's native tests take the extension's objects.
-test: $(VENV)/.zig
-	$(MAKE) --no-print-directory --jobs 3 $(VENV)/.dev asan-build viewer
-	$(BIN)/cmake --build build/Release --target native_tests
+# Elsewhere run make without --jobs.
+test: $(VENV)/.tools
+	$(MAKE) --no-print-directory --jobs 3 ZIG_FIRST=$(VENV)/.zig $(VENV)/.dev asan-build viewer grid-build
 	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
 PARALLEL := -n 2 --dist loadgroup
+
+# The grid's native tests, of the extension's objects.
+grid-build: $(VENV)/.base
+	$(BIN)/cmake --build build/Release --target native_tests
 
 test-full: test native-test tsan-test asan-python test-portable test-aarch64 test-avx512
 	build/release/native_tests long_
@@ -194,6 +197,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python scripts/words_table.py
 	$(BIN)/python scripts/reference_pages.py
 	$(BIN)/python scripts/numbers_page.py
+	$(BIN)/python scripts/matrix.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 

@@ -158,6 +158,9 @@ def main() -> int:
     result = turn(asked.target, asked.minutes or MINUTES[asked.target])
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     RECORD.write_text(json.dumps({**record, asked.target: asdict(result)}, indent=1, sort_keys=True) + "\n")
+    import matrix  # late: it reads this record
+
+    matrix.write()
     print(f"fuzz: {asked.target}: {result.figure()}")
     return 1 if result.findings else 0
 

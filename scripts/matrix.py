@@ -29,49 +29,52 @@ PAGE = ROOT / "docs" / "reliability.md"
 BEGIN = "<!-- the table below is written by scripts/matrix.py -->\n"
 SHOWN = 3  # figures of a tier
 LONGEST = 200  # characters of a figure
+PROMISE = re.compile(r"[A-Z]\d+")
 
 
-def read(report: Path, at: str) -> dict[str, dict[str, Any]]:
-    """The results of every promise in a report of pytest."""
+def read(report: Path, at: str, promises: dict[str, list[str]]) -> dict[str, dict[str, Any]]:
+    """The results of every promise in a report of pytest; `promises` are those of each test function."""
     root = ElementTree.parse(report).getroot()
     date = next((str(suite.get("timestamp"))[:10] for suite in root.iter("testsuite") if suite.get("timestamp")), "")
     found: dict[str, dict[str, Any]] = {}
     for case in root.iter("testcase"):
-        told = [(str(one.get("name")), str(one.get("value"))) for one in case.iter("property")]
         failed = case.find("failure") is not None or case.find("error") is not None
         ended = "failed" if failed else "skipped" if case.find("skipped") is not None else "passed"
-        for promise in {value for name, value in told if name == "promise"}:
+        file = str(case.get("classname")).replace(".", "/")
+        for promise in promises.get(f"{file}.py::{str(case.get('name')).partition('[')[0]}", []):
             new = {"date": date, "commit": at, "passed": 0, "failed": 0, "skipped": 0, "figures": []}
             one = found.setdefault(promise, new)
             one[ended] += 1
-            one["figures"] += [value for name, value in told if name == "figure"]
-    for one in found.values():
-        one["figures"] = one["figures"][:SHOWN]
+            figures = [str(told.get("value")) for told in case.iter("property") if told.get("name") == "figure"]
+            one["figures"] = [*one["figures"], *figures][:SHOWN]
     return found
 
 
-def long_tests() -> dict[str, list[str]]:
-    """The long tests of every promise, as pytest finds them."""
+def tests() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The promises of every test function, and the long tests of every promise, as pytest finds them."""
     import pytest
 
-    found: dict[str, set[str]] = {}
+    promises: dict[str, set[str]] = {}
+    long: dict[str, set[str]] = {}
 
     class Finder:
         def pytest_collection_finish(self, session: pytest.Session) -> None:
             for item in session.items:
-                for name, value in item.user_properties:
-                    if name == "promise":
-                        found.setdefault(str(value), set()).add(item.nodeid.partition("[")[0])
+                names = {mark.name for mark in item.iter_markers()}
+                rows, function = {name for name in names if PROMISE.fullmatch(name)}, item.nodeid.partition("[")[0]
+                promises.setdefault(function, set()).update(rows)
+                for row in rows if "long" in names else ():
+                    long.setdefault(row, set()).add(function)
 
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        asked = ["-m", "long", "--collect-only", "-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
+        asked = ["-m", "", "--collect-only", "-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
         if pytest.main([*asked, str(ROOT / "tests")], plugins=[Finder()]) != 0:
-            sys.exit(f"matrix: expected pytest to list the long tests, got {said.getvalue()[-500:]}")
-    return {promise: sorted(tests) for promise, tests in found.items()}
+            sys.exit(f"matrix: expected pytest to list the tests, got {said.getvalue()[-500:]}")
+    return {one: sorted(rows) for one, rows in promises.items()}, {one: sorted(found) for one, found in long.items()}
 
 
-def table(record: dict[str, Any], promises: list[str]) -> str:
-    """The section, from the records."""
+def table(record: dict[str, Any], before: str) -> str:
+    """The section, from the records; `before` is the rest of the page."""
     ran = long_tier.load()
     lines = [
         "## When each was tested last",
@@ -83,16 +86,14 @@ def table(record: dict[str, Any], promises: list[str]) -> str:
         "| promise | every change | long | figures |",
         "|---|---|---|---|",
     ]
-    for promise in promises:
+    for promise in promised(before):
         quick = record["every_change"].get(promise)
         results = [(name, ran.get(name)) for name in record["long"].get(promise, [])]
         figures = list(quick["figures"]) if quick else []
         figures += [text for _, one in results if one is not None for text in one.figures][:SHOWN]
         figures += others(promise)
-        shown = "; ".join(clipped(text) for text in dict.fromkeys(figures))
-        lines.append(
-            f"| {promise} | {quick_text(quick)} | {long_text(results)} | {shown or 'passed, nothing counted'} |"
-        )
+        shown = "; ".join(clipped(text) for text in dict.fromkeys(figures or stated(before, promise)))
+        lines.append(f"| {promise} | {quick_text(quick)} | {long_text(results)} | {shown} |")
     return "\n".join(lines) + "\n"
 
 
@@ -129,6 +130,15 @@ def others(promise: str) -> list[str]:
     return []
 
 
+def stated(page: str, promise: str) -> list[str]:
+    """The figure in the text of a promise: what tests that count nothing demand, or what was measured earlier."""
+    for paragraph in page.split("\n\n"):
+        heading = re.match(r"\*\*([A-Z0-9, ]+)\.\*\* ", paragraph)
+        if heading and promise in heading[1].split(", ") and "*Figure:*" in paragraph:
+            return [paragraph.partition("*Figure:*")[2]]
+    return []
+
+
 def clipped(text: str) -> str:
     text = " ".join(text.replace("|", "/").replace("`", "'").split())
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
@@ -143,7 +153,12 @@ def promised(page: str) -> list[str]:
 def page(record: dict[str, Any]) -> str:
     """The page with its table made anew."""
     before = PAGE.read_text().partition(BEGIN)[0]
-    return f"{before}{BEGIN}{table(record, promised(before))}"
+    return f"{before}{BEGIN}{table(record, before)}"
+
+
+def write() -> None:
+    """The page again, from the records as they are now."""
+    PAGE.write_text(page(load()))
 
 
 def load() -> dict[str, Any]:
@@ -154,13 +169,14 @@ def load() -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="write the table of docs/reliability.md")
     parser.add_argument("--report", type=Path, help="a report of `make test` to take results from")
+    parser.add_argument("--commit", help="the commit it is of (default: the one checked out)")
     asked = parser.parse_args()
     record = load() if RECORD.exists() else {"every_change": {}, "long": {}}
+    promises, record["long"] = tests()
     if asked.report is not None:
-        record["every_change"] |= read(asked.report, long_tier.commit())
-    record["long"] = long_tests()
+        record["every_change"] |= read(asked.report, asked.commit or long_tier.commit(), promises)
     RECORD.write_text(json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    PAGE.write_text(page(record))
+    write()
 
 
 if __name__ == "__main__":

@@ -219,6 +219,10 @@ def main() -> int:
         done = piece(asked.folder, asked.minutes, asked.every)
         with asked.record.open("a") as file:
             file.write(json.dumps(asdict(done)) + "\n")
+        if asked.record == RECORD:
+            import matrix  # late: it reads this record
+
+            matrix.write()
     pieces = load(asked.record)
     if not pieces:
         sys.exit(f"soak: expected pieces in {asked.record}, got none; run one with --minutes 60")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Generator
 
 import pytest
@@ -31,13 +30,6 @@ settings.load_profile("gridmill")
 
 # The commands are read once, not at every call of a CliRunner: a tenth of a second each, hundreds of times.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which promises of docs/reliability.md a test is about: kept in the report, read by scripts/matrix.py."""
-    for item in items:
-        names = {mark.name for mark in item.iter_markers() if re.fullmatch(r"[A-Z]\d+", mark.name)}
-        item.user_properties += [("promise", name) for name in sorted(names)]
 
 
 def cpu_seconds() -> float:

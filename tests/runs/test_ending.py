@@ -33,7 +33,7 @@ def test_the_end_says_where_to_look(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     train(tiny(2, run="mine"), panel=False)
     lines = last_lines(Path("runs/mine"))
-    assert [line.split()[0] for line in lines] == ["report", "evaluation", "film", "watch", "ended:"]
+    assert [line.split()[0] for line in lines] == ["report", "evaluation", "video", "watch", "ended:"]
     assert lines[0].split()[1] == "runs/mine/report.html"
     assert Path("runs/mine/report.html").is_file()
     assert lines[1].split(maxsplit=1)[1] == command("eval", "mine")

@@ -62,7 +62,8 @@ def chosen(policy: Any, greedy: bool = False, temperature: float = 1.0) -> Choic
                 raise ValueError("policy: this one is loaded already; pass greedy and temperature to policy.load")
             return _of_trained(policy, str(getattr(policy, "path", None) or type(policy).__name__))
         name = getattr(policy, "__name__", type(policy).__name__)
-        return Choice(name, lambda env, seed: as_player(policy, env, name, greedy), masks=True)
+        wants = bool(getattr(policy, "masks", True))
+        return Choice(name, lambda env, seed: as_player(policy, env, name, greedy), masks=wants)
     if not is_trained(policy):
         return Choice(policy, lambda env, seed: named(policy, env, seed))
     if user_code.is_own(policy) and not os.path.isdir(policy):

@@ -24,7 +24,7 @@ def lines(folder: Path, reported: bool, evaluation: Mapping[str, Any] | None, co
     found = {
         "report": str(folder / "report.html") if reported else command("report", word(folder)),
         "evaluation": judge if evaluation is None else f"{_score(evaluation)}; against random play: {judge}",
-        "film": command("show", *film, "--gif", f"{folder.name}.gif"),
+        "video": command("show", *film, "--gif", f"{folder.name}.gif"),
         "watch": command("watch", *film),
     }
     return [f"{name:<{NAMED}}{text}" for name, text in found.items()]
