@@ -70,7 +70,7 @@ class Checkpoint:
     policy: dict[str, Tensor]
     trainer: dict[str, Tensor]
     record: dict[str, Any]
-    sha256: str = ""  # of the file of weights
+    sha256: str = ""  # Manifest.identity
     score: float | None = None
 
 
@@ -95,6 +95,11 @@ class Manifest(Config):
     policy: FileEntry
     trainer: FileEntry
     record: FileEntry
+
+    @property
+    def identity(self) -> str:
+        """The sha256 of the weights and of the record, which says what they mean: other actions, another policy."""
+        return hashlib.sha256(f"{self.policy.sha256} {self.record.sha256}".encode()).hexdigest()
 
     def files(self) -> dict[str, FileEntry]:
         return {POLICY: self.policy, TRAINER: self.trainer, RECORD: self.record}
@@ -276,7 +281,7 @@ def newest(folder: Path, load: Callable[[Path], Checkpoint] = load) -> tuple[Che
 def latest(path: Path, load: Callable[[Path], Checkpoint] = load) -> Checkpoint:
     """The checkpoint at a path, or the newest under it that loads, with a warning for each newer one that does not.
 
-    With `#` and the first digits of a sha256 behind the path, the one with these weights.
+    With `#` and the first digits of a sha256 behind the path, that policy (`Manifest.identity`).
     """
     path, digits = pin.split(str(path))
     if digits:
@@ -290,15 +295,15 @@ def latest(path: Path, load: Callable[[Path], Checkpoint] = load) -> Checkpoint:
 
 
 def _pinned(path: Path, digits: str) -> Path:
-    """The newest checkpoint with these weights; their hash is compared again when they are read."""
+    """The newest checkpoint with this hash; those of its files are compared when they are read."""
     seen: list[str] = []
     for candidate in [path] if (path / MANIFEST).exists() else _candidates(path):
         with contextlib.suppress(CheckpointError):
-            seen.append(_manifest(candidate).policy.sha256)
+            seen.append(_manifest(candidate).identity)
             if seen[-1].startswith(digits):
                 return candidate
     there = ", ".join(one[: pin.SHOWN] for one in seen[:5]) or "none"
-    raise CheckpointError(f"expected weights with the sha256 {digits[: pin.SHOWN]}, got {there}", path)
+    raise CheckpointError(f"expected a policy with the sha256 {digits[: pin.SHOWN]}, got {there}", path)
 
 
 def find(path: Path) -> Path:
@@ -377,7 +382,7 @@ def _load(path: Path, with_trainer: bool) -> Checkpoint:
     record = _json(_content(path / RECORD, manifest.record), path / RECORD)
     policy = _tensors(path / POLICY, manifest.policy)
     trainer = _tensors(path / TRAINER, manifest.trainer) if with_trainer else {}
-    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.policy.sha256, manifest.score)
+    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.identity, manifest.score)
 
 
 def _manifest(path: Path) -> Manifest:
