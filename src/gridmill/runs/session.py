@@ -25,7 +25,7 @@ from gridmill.config.install import command
 from gridmill.config.memory import mebibytes
 from gridmill.curriculum import record as record_of
 from gridmill.env import switches
-from gridmill.policy import checkpoint, initial, onednn, record, usable, which
+from gridmill.policy import checkpoint, initial, onednn, record, usable
 from gridmill.policy.build import headline
 from gridmill.policy.saver import Saver
 from gridmill.run import Run
@@ -147,10 +147,10 @@ def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, c
 
 def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock) -> Loop:
     skipped = list[str]()
-    if whole.resolve() == path.resolve() or which.split(path)[1] != "last":  # one checkpoint was named
+    if whole.resolve() == path.resolve():  # one checkpoint was named
         found = checkpoint.load(whole)
     else:
-        found, skipped = checkpoint.newest(whole.parent)
+        found, skipped = checkpoint.newest(path)
     tree, folder = Run.upgraded(record.run(found)), found.path.parent.parent
     with user_code.from_a_file(tree, folder):
         saved = Run.load(tree)
