@@ -25,8 +25,9 @@ from gridmill.config.install import command
 from gridmill.config.memory import mebibytes
 from gridmill.curriculum import record as record_of
 from gridmill.env import switches
-from gridmill.policy import checkpoint, initial, onednn, record, usable, which
+from gridmill.policy import checkpoint, initial, onednn, record, usable
 from gridmill.policy.build import headline
+from gridmill.policy.saver import Saver
 from gridmill.run import Run
 from gridmill.runs import beginning, ending, group, overrides, place
 from gridmill.runs.core_report import phase_lines, validation_lines
@@ -157,10 +158,10 @@ def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, c
 
 def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock) -> Loop:
     skipped = list[str]()
-    if whole.resolve() == path.resolve() or which.split(path)[1] != "last":  # one checkpoint was named
+    if whole.resolve() == path.resolve():  # one checkpoint was named
         found = checkpoint.load(whole)
     else:
-        found, skipped = checkpoint.newest(whole.parent)
+        found, skipped = checkpoint.newest(path)
     tree, folder = Run.upgraded(record.run(found)), found.path.parent.parent
     with user_code.from_a_file(tree, folder):
         saved = Run.load(tree)
@@ -274,7 +275,7 @@ class _Session:
             notes.append("trainer.compile: the first epochs compile the policy; about 4 minutes for ci on two cores")
         for line in (*notes, *group.lines(trainer)):
             self.log.note(line)
-        self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
+        self.saver = Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
         self.evaluator = self._evaluator(found) if run.evaluation.enabled else None
         self.guard = Guard(run.guard)
         self.traces = Traces(run.profiler, folder / "traces", trainer.sizes, trainer.env, self.log.note)
