@@ -1,0 +1,199 @@
+"""A second device that is made of Python: its tensors hold their numbers in a CPU tensor that nobody else can reach.
+
+The real rollout and the real learner run on it and give real numbers. An operation that mixes the two devices raises,
+as it would with a GPU; every look of the host at a number of the device (`int()`, `bool()`, `.item()`, `.cpu()`,
+`nonzero`, a boolean index, a copy that the host waits for) is counted with its file and line, and every operation that
+would launch a kernel or a copy is counted too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+NAME = "second"
+OURS = str(Path(__file__).resolve().parents[2] / "src" / "gridmill")
+# Of these the host needs a number, or the number of numbers, before it can go on.
+LOOKS = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "_unique", "equal", "is_nonzero", "bincount")
+# No work of the device: memory is taken, or seen in another way. Views are known by their schema.
+NOTHING = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "_unsafe_view", "detach", "alias")
+
+
+def device() -> torch.device:
+    """The device, made known to torch at the first call; it stays for the life of the process."""
+    if torch._C._get_privateuse1_backend_name() != NAME:
+        from torch.utils import backend_registration
+
+        class Backend(backend_registration._DummyBackendModule):  # type: ignore[no-any-unimported]
+            def get_amp_supported_dtype(self) -> list[torch.dtype]:
+                return [torch.bfloat16, torch.float16]
+
+        backend_registration._setup_privateuseone_for_python_backend(NAME, Backend())
+    return torch.device(NAME, 0)
+
+
+class Far(Tensor):
+    """A tensor of the second device."""
+
+    held: Tensor
+
+    @staticmethod
+    def __new__(cls, held: Tensor) -> Far:
+        found: Far = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+            cls, held.size(), strides=held.stride(), storage_offset=held.storage_offset(), dtype=held.dtype,
+            device=device(),
+        )  # fmt: skip
+        found.held = held
+        return found
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"Far({self.held!r})"
+
+    def tolist(self) -> Any:
+        return self.cpu().tolist()
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(func, args, kwargs or {}, None)
+
+
+@dataclass
+class Section:
+    """What happened between two marks."""
+
+    looks: Counter[str] = field(default_factory=Counter)  # by file and line
+    kernels: Counter[str] = field(default_factory=Counter)  # by name
+
+    @property
+    def synchronisations(self) -> int:
+        return self.looks.total()
+
+
+class Counted(TorchDispatchMode):
+    """While it is on, what the device does is counted into the newest of `sections`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        device()
+        self.sections: dict[str, list[Section]] = {"": [Section()]}
+        self.now = self.sections[""][0]
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(func, args, kwargs or {}, self)
+
+    # ---- a Watch of the trainer: a section for each step of the rollout and each minibatch
+
+    def step(self, kind: str) -> None:
+        self.now = Section()
+        self.sections.setdefault(kind, []).append(self.now)
+
+    def finish(self, kind: str) -> None:
+        self.now = self.sections[""][0]
+
+    def span(self, name: str, began: float, ended: float) -> None:
+        """Time does not matter here."""
+
+
+def _run(func: Any, args: Any, kwargs: dict[str, Any], counted: Counted | None) -> Any:
+    """One operation: on CPU tensors as it is, on those of the device by what they hold."""
+    leaves = tree_leaves((args, kwargs))
+    far = [leaf for leaf in leaves if isinstance(leaf, Far)]
+    wanted = kwargs.get("device")
+    to_far = wanted is not None and torch.device(wanted).type == NAME
+    if not far and not to_far:
+        return func(*args, **kwargs)
+    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+        if counted is None:
+            return func.decompose(*args, **kwargs)
+        with counted:  # what it is made of is counted
+            return func.decompose(*args, **kwargs)
+    name = func.overloadpacket.__name__
+    copies = name in ("_to_copy", "copy_", "_copy_from")
+    if not copies:
+        _refuse_two_devices(name, leaves, far)
+    if counted is not None:
+        _count(counted.now, func, name, args, kwargs, copies)
+    return _computed(func, name, args, kwargs, far, to_far)
+
+
+def _refuse_two_devices(name: str, leaves: list[Any], far: list[Far]) -> None:
+    """A number of the host's is allowed, as on a GPU; an array of it is not."""
+    near = [leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, Far) and leaf.ndim > 0]
+    if far and near:
+        raise RuntimeError(f"{name}: expected all tensors on one device, got {NAME} and {near[0].device}: {_place()}")
+
+
+def _count(now: Section, func: Any, name: str, args: Any, kwargs: dict[str, Any], copies: bool) -> None:
+    if copies:
+        source, target = (args[0], kwargs.get("device")) if name == "_to_copy" else (args[1], args[0].device)
+        crosses = (target is not None and torch.device(target).type) != source.device.type and target is not None
+        waits = not (kwargs.get("non_blocking") or (name == "copy_" and len(args) > 2 and args[2]))
+        if crosses and waits and not (source.ndim == 0 and source.device.type == "cpu"):
+            now.looks[f"{name} {_place()}"] += 1
+    elif name in LOOKS or _indexes_by_flags(name, args):
+        now.looks[f"{name} {_place()}"] += 1
+    if name not in NOTHING and not func.is_view:
+        now.kernels[name] += 1
+
+
+def _indexes_by_flags(name: str, args: Any) -> bool:
+    """A boolean index is a search on the device whose result has a size that the host must know."""
+    if name not in ("index", "index_put_", "index_put", "_index_put_impl_"):
+        return False
+    flags = any(isinstance(x, Tensor) and x.dtype in (torch.bool, torch.uint8) for x in args[1])
+    return flags and not (name != "index" and args[2].numel() == 1)
+
+
+def _computed(func: Any, name: str, args: Any, kwargs: dict[str, Any], far: list[Far], to_far: bool) -> Any:
+    known = {id(x.held): x for x in far}
+    kept = dict(kwargs)
+    back = name == "_to_copy" and kwargs.get("device") is not None and not to_far
+    if kept.get("device") is not None:
+        kept["device"] = torch.device("cpu")
+    if "pin_memory" in kept:
+        kept["pin_memory"] = False
+    found = func(*tree_map_only(Far, _held, args), **tree_map_only(Far, _held, kept))
+    if name == "copy_" and not isinstance(args[0], Far):
+        return args[0]
+    if back or name in ("_local_scalar_dense", "equal", "is_nonzero"):
+        return found
+    inference = torch.is_inference_mode_enabled() and not (func.is_view and not args[0].is_inference())
+    with torch.inference_mode(inference):  # a view of a tensor with gradients is one too
+        return tree_map_only(Tensor, lambda x: known[id(x)] if id(x) in known else Far(x), found)
+
+
+def _held(x: Far) -> Tensor:
+    return x.held
+
+
+def _place() -> str:
+    """The line of ours that asked for it."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(OURS):
+            return f"{Path(frame.f_code.co_filename).relative_to(OURS)}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "on the way back"
+
+
+@contextmanager
+def counting() -> Iterator[Counted]:
+    """Operations on the device are counted."""
+    mode = Counted()
+    with mode:
+        yield mode
+
+
+def near(x: Tensor) -> Tensor:
+    """What a tensor of the device holds, without counting a look."""
+    return x.held if isinstance(x, Far) else x
