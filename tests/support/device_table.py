@@ -48,7 +48,7 @@ def run_of(encoder: str, core: str, **trainer: Any) -> Run:
 
 def far_trainer(run: Run) -> Trainer:
     """A trainer whose network, learner and experience are on the second device."""
-    with mock.patch.object(trainer_module, "_device", lambda wanted: device()):
+    with mock.patch.object(trainer_module, "_device", return_value=device()):
         return Trainer(run)
 
 

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 NAME = "second"
 OURS = str(Path(__file__).resolve().parents[2] / "src" / "gridmill")
@@ -63,8 +63,40 @@ class Far(Tensor):
         return self.cpu().tolist()
 
     @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.lstm, torch.gru) and not torch.is_grad_enabled():
+            _count_one(func.__name__)
+            return tree_map_only(Tensor, Far, func(*tree_map_only(Far, _held, args)))
+        if func in (torch.lstm, torch.gru):
+            leaves, tree = tree_flatten(args)
+            return _Sequence.apply(func, leaves, tree, *(leaf for leaf in leaves if isinstance(leaf, Far)))
+        return torch._C._disabled_torch_function_impl(func, types, args, kwargs or {})
+
+    @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _run(func, args, kwargs or {}, None)
+
+
+class _Sequence(torch.autograd.Function):
+    """torch's LSTM or GRU as cuDNN does them: one operation, and one on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, func: Any, leaves: list[Any], tree: Any, *far: Far) -> Any:
+        _count_one(func.__name__)
+        ctx.inputs = [x.held.detach().requires_grad_(x.requires_grad) for x in far]
+        rest = iter(ctx.inputs)
+        with torch.enable_grad():
+            given = [next(rest) if isinstance(leaf, Far) else leaf for leaf in leaves]
+            ctx.outputs = func(*tree_unflatten(given, tree))
+        return tuple(Far(x.detach()) for x in ctx.outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> Any:
+        _count_one("sequence_backward")
+        wanted = [x for x in ctx.inputs if x.requires_grad]
+        held = [near(x) for x in slopes]
+        found = iter(torch.autograd.grad(ctx.outputs, wanted, held, allow_unused=True, materialize_grads=True))
+        return None, None, None, *(Far(next(found)) if x.requires_grad else None for x in ctx.inputs)
 
 
 @dataclass
@@ -82,9 +114,12 @@ class Section:
 class Counted(TorchDispatchMode):
     """While it is on, what the device does is counted into the newest of `sections`."""
 
+    newest: ClassVar[Counted | None] = None
+
     def __init__(self) -> None:
         super().__init__()
         device()
+        Counted.newest = self
         self.sections: dict[str, list[Section]] = {"": [Section()]}
         self.now = self.sections[""][0]
 
@@ -102,6 +137,11 @@ class Counted(TorchDispatchMode):
 
     def span(self, name: str, began: float, ended: float) -> None:
         """Time does not matter here."""
+
+
+def _count_one(name: str) -> None:
+    if Counted.newest is not None:
+        Counted.newest.now.kernels[name] += 1
 
 
 def _run(func: Any, args: Any, kwargs: dict[str, Any], counted: Counted | None) -> Any:
