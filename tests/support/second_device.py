@@ -228,9 +228,9 @@ def _place() -> str:
 
 @contextmanager
 def counting() -> Iterator[Counted]:
-    """Operations on the device are counted."""
+    """Operations on the device are counted. The way back runs in this thread: torch counts its devices only once."""
     mode = Counted()
-    with mode:
+    with torch.autograd.set_multithreading_enabled(False), mode:
         yield mode
 
 

@@ -90,6 +90,8 @@ class Trainer:
         table = core_columns(self.spec, self.env.masks is not None, self.env.signal is not None, bool(run.teacher))
         table |= loss_columns(run.losses, self.env, self.spec, run.policy.hidden)
         self.experience = Experience(self.sizes, table, self.policy.state_size, kept)
+        if self.device.type != "cpu" and t.compile == "off" and self.policy.any_length:
+            self.experience.longest = 1  # it grows; a compiled graph has one shape
         scripts = scripted_players(run)
         frozen = {name: self._rows_of(agents) for name, agents in self._players().items() if name not in scripts}
         learned = self._rows_of(self.sizes.learners) if run.players else None
@@ -353,6 +355,8 @@ class Trainer:
 
     def close(self) -> None:
         self.workers.close()
+        if hasattr(self, "rollout"):  # not where a run was refused
+            self.rollout.close()
         self.env.close()
         torch.set_num_threads(self._torch_threads)
 
