@@ -118,8 +118,8 @@ class TrainerConfig(Config):
     """Where the network runs; auto = the GPU if there is one."""
     compile: Literal["off", "default", "reduce-overhead", "max-autotune"] = "off"
     """Compile the network with torch.compile in this mode."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Numbers of the network's products."""
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    """Numbers of the network's products; fp16, with a scaled loss, is for GPUs."""
     tf32: bool = True
     """Allow TF32 in products on a GPU."""
     env_impl: Literal["auto", "native", "reference"] = "auto"

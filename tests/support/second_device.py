@@ -39,7 +39,27 @@ def device() -> torch.device:
                 return [torch.bfloat16, torch.float16]
 
         backend_registration._setup_privateuseone_for_python_backend(NAME, Backend())
+        FALLBACK.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
+        for name in PRODUCTS:
+            LIBRARY.impl(name, _in_few_bits(getattr(torch.ops.aten, name).default), "AutocastPrivateUse1")
     return torch.device(NAME, 0)
+
+
+PRODUCTS = ("linear", "mm", "addmm", "bmm", "matmul", "conv2d", "scaled_dot_product_attention")  # that autocast rounds
+LIBRARY, FALLBACK = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
+
+
+def _in_few_bits(product: Any) -> Any:
+    """A product as autocast has it on a GPU: its inputs rounded."""
+    here = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        dtype = torch.get_autocast_dtype(NAME)
+        with torch._C._ExcludeDispatchKeyGuard(here):
+            cast = tree_map_only(Tensor, lambda x: x.to(dtype) if x.is_floating_point() else x, (args, kwargs))
+            return product(*cast[0], **cast[1])
+
+    return run
 
 
 class Far(Tensor):

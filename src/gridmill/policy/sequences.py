@@ -18,6 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gridmill.policy.device import sent
+
 _known: ContextVar[NDArray[np.uint8] | None] = ContextVar("starts", default=None)
 
 
@@ -85,7 +87,7 @@ def run(kind: str, x: Tensor, states: tuple[Tensor, ...], starts: Tensor, weight
             found, *last = call(x, _first([state * keep for state in states]), weights, *options, False)
             return found, tuple(state[0] for state in last)
         pieces = cut(known)
-        there = {n: _there(value, x.device) for n, value in pieces._asdict().items() if n != "sizes"}
+        there = {n: sent(torch.from_numpy(value), x.device) for n, value in pieces._asdict().items() if n != "sizes"}
         first = [state.index_select(0, there["segments"]) * there["carried"][:, None] for state in states]
         packed = x.flatten(0, 1).index_select(0, there["steps"])
         found, *last = call(packed, torch.from_numpy(pieces.sizes), _first(first), weights, *options)
@@ -105,9 +107,3 @@ def _starts_on_host(starts: Tensor) -> NDArray[np.uint8]:
         return known
     found: NDArray[np.uint8] = starts.cpu().numpy()
     return found
-
-
-def _there(array: NDArray[Any], device: torch.device) -> Tensor:
-    """On the device, without waiting where that is a GPU."""
-    found = torch.from_numpy(array)
-    return (found.pin_memory() if device.type == "cuda" else found).to(device, non_blocking=True)

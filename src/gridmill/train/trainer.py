@@ -115,8 +115,9 @@ class Trainer:
             self.rollout.begun = self.curriculum.hand_out
 
     def _autocast(self) -> Callable[[], AbstractContextManager[object]]:
-        if self.run.trainer.precision == "bf16":
-            return lambda: torch.autocast(self.device.type, torch.bfloat16)
+        dtypes = {"bf16": torch.bfloat16, "fp16": torch.float16}
+        if (precision := self.run.trainer.precision) in dtypes:
+            return lambda: torch.autocast(self.device.type, dtypes[precision])
         return contextlib.nullcontext
 
     def _rows_of(self, agents: Sequence[int]) -> NDArray[np.int64]:
@@ -368,8 +369,10 @@ def _device(wanted: str) -> torch.device:
 
 
 def refuse_deadly(run: Run) -> None:
-    """Refuse settings whose bf16 products would end the process on this CPU without a word."""
+    """Refuse settings whose bf16 products would end the process on this CPU without a word, and fp16 on any CPU."""
     found = onednn.settle()
+    if run.trainer.precision == "fp16" and _device(run.trainer.device).type == "cpu":
+        raise ValueError("trainer.precision: expected fp32 or bf16 on a CPU, got fp16, which is for GPUs; use bf16")
     if found.state != "broken" or _device(run.trainer.device).type != "cpu":
         return
     if run.trainer.precision == "bf16":
