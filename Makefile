@@ -12,26 +12,27 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile torch's sources anew
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: audit help demo gpu-check viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz clean
+.PHONY: audit help demo gpu-check viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format grid-build native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz fuzz-config fuzz-maps clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       train the easy arena for two minutes, evaluate it, write a report"
-	@echo "make test       every-change tests: native (all but the grid under ASan and UBSan), Python"
-	@echo "make test-full  the long tier: TSan, big fuzz, soaks, learning, Python under ASan, and these three:"
-	@echo "make test-portable  all every-change tests with the kernels for any CPU"
+	@echo "make test       the standard test suite: native (all but the grid under ASan and UBSan) and Python"
+	@echo "make test-full  the long tier: TSan, large fuzz runs, soaks, learning, Python under ASan, and these three:"
+	@echo "make test-portable  the standard test suite with the portable kernels"
 	@echo "make test-aarch64   native tests and golden hashes for aarch64, under qemu"
 	@echo "make test-avx512    native tests with AVX-512 in an emulator; TEST=observe_ for some of them"
-	@echo "make viewer     the engine as a WebAssembly module, for pages (minutes, once)"
-	@echo "make bench      the commands behind docs/numbers.md (several minutes)"
+	@echo "make fuzz-config, make fuzz-maps  coverage-guided fuzzers, MINUTES=10 (needs atheris; clang with libFuzzer)"
+	@echo "make viewer     build the engine as a WebAssembly module, for web pages (minutes, once)"
+	@echo "make bench      run the commands behind docs/numbers.md (several minutes)"
 	@echo "make check      ruff, mypy, clang-format, clang-tidy, longest files"
-	@echo "make audit      known holes of what is installed, but torch (asks the network)"
-	@echo "make docs       the documentation as a site in site/"
-	@echo "make wheel      a wheel that needs no compiler, and the sdist, in dist/ (WHEEL_PYTHONS, WHEEL_ARCH=aarch64)"
-	@echo "make gpu-check  the first hour on a GPU: numbers, waits, bf16, fp16, compiled, speed; writes gpu-check.md"
+	@echo "make audit      known vulnerabilities of the installed packages, except torch (uses the network)"
+	@echo "make docs       build the documentation as a site in site/"
+	@echo "make wheel      build a wheel that installs without a compiler, and the sdist, in dist/ (WHEEL_PYTHONS, WHEEL_ARCH=aarch64)"
+	@echo "make gpu-check  try everything on a GPU: numbers, waits, bf16, fp16, compiled, speed; writes gpu-check.md"
 	@echo "make build      build and install the package into .venv"
-	@echo "make peers      the venv for 'gridmill bench step --peers'"
-	@echo "make peers-train  the venv for 'gridmill bench train --peers'"
+	@echo "make peers      set up the venv for 'gridmill bench step --peers'"
+	@echo "make peers-train  set up the venv for 'gridmill bench train --peers'"
 
 # ---- setting up
 
@@ -42,17 +43,18 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet "scikit-build-core==1.1.1" "nanobind==3.1.0" "cmake>=3.25" "ninja>=1.11"
 	@touch $@
 
-$(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE)
+# `make test` sets ZIG_FIRST: no two pips write into one environment at a time.
+$(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE) | $(ZIG_FIRST)
 	$(BIN)/pip install --quiet --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.train: pyproject.toml $(VENV)/.base
-	$(BIN)/pip install --quiet --no-build-isolation -e ".[train]"
+	$(BIN)/pip install --quiet "gridmill[train]"
 	@touch $@
 
 # Not compiled: of torch's and its neighbours' thousands of files tests import a few hundred.
 $(VENV)/.dev: pyproject.toml $(VENV)/.base $(VENV)/.zig
-	$(BIN)/pip install --quiet --no-compile --no-build-isolation -e ".[dev]"
+	$(BIN)/pip install --quiet --no-compile "gridmill[dev]"
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.base
@@ -90,13 +92,15 @@ gpu-check: $(VENV)/.train
 	@$(BIN)/python -m gridmill.workshop.gpu_check $(GPU_CHECK)
 
 # The native tests under ASan and UBSan and the module of pages are compiled while pip downloads; pytest runs them (row S1).
-# Their compiler comes first: here no two pips write into one environment. Elsewhere run make without --jobs.
-# The grid's native tests take the extension's objects.
-test: $(VENV)/.zig
-	$(MAKE) --no-print-directory --jobs 3 $(VENV)/.dev asan-build viewer
-	$(BIN)/cmake --build build/Release --target native_tests
+# Elsewhere run make without --jobs.
+test: $(VENV)/.tools
+	$(MAKE) --no-print-directory --jobs 3 ZIG_FIRST=$(VENV)/.zig $(VENV)/.dev asan-build viewer grid-build
 	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
 PARALLEL := -n 2 --dist loadgroup
+
+# The grid's native tests, of the extension's objects.
+grid-build: $(VENV)/.base
+	$(BIN)/cmake --build build/Release --target native_tests
 
 test-full: test native-test tsan-test asan-python test-portable test-aarch64 test-avx512
 	build/release/native_tests long_
@@ -137,6 +141,13 @@ asan-python: $(VENV)/.dev
 # 5 000 random games and maps on the same extension; hours.
 asan-fuzz: $(VENV)/.dev
 	scripts/test_asan_python.sh -m long tests/grid/test_fuzz.py
+
+# Coverage-guided fuzzers: of what reads settings (atheris, which pip brings) and of what reads games and maps in the core
+# (libFuzzer under ASan and UBSan; says which package of Debian it needs). By the clock.
+fuzz-config: MINUTES ?= 10
+fuzz-maps: MINUTES ?= 30
+fuzz-config fuzz-maps: fuzz-%: $(VENV)/.dev
+	$(BIN)/python scripts/fuzz.py $* --minutes $(MINUTES)
 
 # In a venv of its own, so that the audit is no part of what it looks at. Strict: what could not be looked up is no success.
 audit: $(VENV)/.dev
@@ -191,6 +202,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python scripts/words_table.py
 	$(BIN)/python scripts/reference_pages.py
 	$(BIN)/python scripts/numbers_page.py
+	$(BIN)/python scripts/matrix.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 

@@ -54,8 +54,8 @@ ENGINE = [
 ]
 FEW = 9  # files in one unit
 
-# What reads a game runs once a game: small is enough. (The driver knows -O2 and -Os only: -O1 and -O3 become -O2.)
-READS = re.compile(r"/grid/([a-z]+/)?(compile[^/]*|config|references|program|schema|vocabulary)\.cpp$")
+# The kernels of policies are compiled for speed. Everything else is compiled small: it plays as fast, and a page with
+# the engine inside opens sooner. (The driver knows -O2 and -Os only: -O1 and -O3 become -O2.)
 ALONE = re.compile(r"_portable\.cpp$")
 
 # Of the library: what the linker asks for.
@@ -112,11 +112,10 @@ def engine_units(version: str) -> list[Unit]:
     for path in sources:
         if not ALONE.search(str(path)):
             room = "-".join(path.parent.relative_to(NATIVE).parts)
-            rooms.setdefault(f"{room}-reading" if READS.search(str(path)) else room, []).append(path)
+            rooms.setdefault(room, []).append(path)
     for room, files in rooms.items():
-        flags = (*ENGINE, "-Os" if room.endswith("-reading") else "-O2")
         parts = [files[i : i + FEW] for i in range(0, len(files), FEW)]
-        units += [Unit(f"{room}-{i}", joined(f"{room}-{i}", part), flags) for i, part in enumerate(parts)]
+        units += [Unit(f"{room}-{i}", joined(f"{room}-{i}", part), (*ENGINE, "-Os")) for i, part in enumerate(parts)]
     return [*units, Unit("version", VERSION, (*ENGINE, "-O2", f'-DGRIDMILL_VERSION="{version}"'))]
 
 

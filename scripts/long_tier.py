@@ -146,6 +146,9 @@ def main() -> int:
         record = {**load(), name: run(name, at)}
         save(record)
         failed += record[name].failed
+    import matrix  # late: it reads this record
+
+    matrix.write()
     return 1 if failed else 0
 
 

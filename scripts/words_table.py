@@ -16,7 +16,7 @@ from gridmill.config import Config
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "words.md"
 INTRO = """# Words
 
-Every word a grid game can be made of. This page is written by `make docs` from the descriptions in the core
+All words that a grid game can use. This page is written by `make docs` from the descriptions in the core
 (`fields()` in `native/grid/`), the same that decode and check a game. The models are in `src/gridmill/grid/`.
 """
 PARTS = ("Limit", "Converter", "Assembler", "Recipe", "ObjectType", "AgentType", "Collective", "Attack", "Rule", "Area")

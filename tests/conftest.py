@@ -1,4 +1,5 @@
-"""What all tests share: hypothesis draws the same examples every time, without a clock; torch has one thread.
+"""What all tests share: hypothesis draws the same examples every time, without a clock; torch has one thread; what
+has a costly beginning runs in one worker.
 
 Helpers are in tests/support/, which pyproject.toml puts on the import path. No fixtures: each test file says what it
 needs.
@@ -6,10 +7,12 @@ needs.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Generator
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 # As many workers as cores run the tests: a second thread of torch in each, and in processes that tests start, would
@@ -25,6 +28,9 @@ settings.register_profile(
 )
 settings.load_profile("gridmill")
 
+# The commands are read once, not at every call of a CliRunner: a tenth of a second each, hundreds of times.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
+
 
 def cpu_seconds() -> float:
     """Of this process and of all that it has waited for."""
@@ -39,3 +45,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     finally:
         item.user_properties.append(("cpu", f"{cpu_seconds() - began:.2f}"))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """All tests of a file in one worker, so that what they begin with is made once; the largest files first."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)

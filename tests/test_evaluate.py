@@ -57,6 +57,21 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakePlayer:
     return player
 
 
+def test_a_loaded_policy_draws_as_it_was_told_to(fake: FakePlayer) -> None:
+    """Nothing that is asked for is passed over."""
+    said = "^policy: a loaded one draws as it was told; say greedy and temperature to policy.load$"
+    for how in ({"greedy": True}, {"temperature": 0.5}):
+        with pytest.raises(ValueError, match=said):
+            evaluate("toy", fake, 1, 0, **how)
+
+
+def test_a_file_alone_is_the_function_of_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "north.py"
+    file.write_text("import numpy as np\n\n\ndef north(env, seed):\n    return lambda obs: np.ones(len(obs), int)\n")
+    scores = [evaluate("toy", name, 1, 0).score for name in (str(file), f"{file}:north")]
+    assert scores[0] == scores[1]
+
+
 def test_a_loaded_policy_gets_rows_state_and_masks(fake: FakePlayer, tmp_path: Path) -> None:
     found = evaluate(SMALL, str(tmp_path), episodes=2, seed=0)
     assert fake.states == [None, *range(1, 60)]

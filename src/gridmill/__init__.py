@@ -55,14 +55,15 @@ class _WhenGymnasiumComes(PathFinder):
     def find_spec(cls, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname != "gymnasium":
             return None
-        sys.meta_path.remove(cls)
         found = super().find_spec(fullname, path, target)
         if found is not None and found.loader is not None:
             loader: Any = found.loader
             execute = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
-                execute(module)
+                execute(module)  # only now: somebody may have asked whether it is installed
+                if cls in sys.meta_path:
+                    sys.meta_path.remove(cls)
                 import_module("gridmill.adapters")
 
             loader.exec_module = exec_module

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from gridmill import losses as loss_room
 from gridmill.config import Config, ConfigError, Frozen, FrozenDict, describe, user_code
@@ -72,36 +72,43 @@ def _agents(part: Any) -> Any:
 AgentsOf = Annotated[float | tuple[int, ...] | str, BeforeValidator(_agents), describe.Takes("share, agents or team")]
 
 
-class OptimizerConfig(Config):
-    """Adam, AdamW, Muon (matrices; AdamW for the rest), or schedule-free AdamW."""
+OPTIMIZERS = ("adam", "adamw", "muon", "schedule_free")
 
-    kind: Literal["adam", "adamw", "muon", "schedule_free"] = "adam"
-    """Adam, AdamW, Muon (for matrices; AdamW for the rest), or schedule-free AdamW."""
+
+class OptimizerConfig(Config):
+    """Adam, AdamW, Muon (matrices; AdamW for the rest), schedule-free AdamW, or one of the user's own."""
+
+    kind: Annotated[
+        str,
+        AfterValidator(lambda kind: user_code.one_of(kind, OPTIMIZERS)),
+        describe.Takes(", ".join([*OPTIMIZERS, "FILE.py:Class"]), OPTIMIZERS),
+    ] = "adam"
+    """Adam, AdamW, Muon (for matrices; AdamW for the rest), schedule-free AdamW, or a torch optimizer of your own."""
     learning_rate: Number = 1e-3
     """Step size of the updates."""
     beta1: ShareNumber = 0.9
-    """Decay of the running mean of gradients; Muon has a momentum of its own."""
+    """Decay of the running mean of gradients; Muon has its own momentum."""
     beta2: ShareNumber = 0.999
     """Decay of the running mean of squared gradients."""
     eps: PositiveNumber = 1e-5
     """Added to the denominator of an update, so that it is never 0."""
     weight_decay: NotNegativeNumber = 0.0
-    """How strongly weights are pulled towards 0; with adam as a part of the gradient (L2)."""
+    """How strongly weights decay towards 0; with adam as part of the gradient (L2)."""
     max_grad_norm: NotNegativeNumber = 0.5
-    """Gradients of an update are scaled down to this norm; 0 = off."""
+    """The gradients of an update are scaled down to this norm; 0 = off."""
     clip_range: NotNegativeNumber = 0.0
-    """After every update all weights are kept within +- this; 0 = off."""
+    """After every update all weights are clipped to +- this; 0 = off."""
 
 
 class TrainerConfig(Config):
     """Sizes and the algorithm. 0 means: chosen from the others or from the machine."""
 
     total_timesteps: Count = 10_000_000
-    """Agent-steps to train for; the run ends with the first whole epoch that reaches them."""
+    """Agent-steps to train for; the run ends with the first whole epoch that reaches this number."""
     num_worlds: Count = 64
     """Worlds in the batch; rows = worlds x agents."""
     threads: Annotated[int, Field(ge=0, le=4096)] = 0
-    """Threads of the core, and as many workers for the network; 0 = the physical cores, at most 16."""
+    """Threads of the core, and the same number of workers for the network; 0 = the physical cores, at most 16."""
     async_factor: Annotated[int, Field(ge=1, le=64)] = 2
     """Lanes of the batch: while one steps, the policy acts in another."""
     batch_size: Count = 65_536
@@ -109,29 +116,29 @@ class TrainerConfig(Config):
     minibatch_size: Count = 8_192
     """Agent-steps per update."""
     max_microbatch: CountOrNone = 0
-    """Agent-steps whose gradients are computed at a time, to save memory; 0 = chosen."""
+    """Agent-steps whose gradients are computed at a time, to save memory; 0 = chosen automatically."""
     bptt_horizon: Count = 64
-    """Ticks of a segment: how far gradients go back through a recurrent core."""
+    """Ticks per segment: how far gradients go back through a recurrent core."""
     update_epochs: Annotated[int, Field(ge=1, le=100)] = 1
-    """How often each minibatch of a batch is learned from."""
+    """Passes over each batch."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where the network runs; auto = the GPU if there is one."""
+    """Device of the network; auto = the GPU if there is one."""
     compile: Literal["off", "default", "reduce-overhead", "max-autotune"] = "off"
     """Compile the network with torch.compile in this mode."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
-    """Numbers of the network's products; fp16, with a scaled loss, is for GPUs."""
+    """Number format of the network's matrix products; fp16, with loss scaling, is for GPUs."""
     tf32: bool = True
-    """Allow TF32 in products on a GPU."""
+    """Allow TF32 in matrix products on a GPU."""
     env_impl: Literal["auto", "native", "reference"] = "auto"
-    """Which implementation of the game; reference = the plain Python one, where a game has it."""
+    """Which implementation of the game; reference = plain Python, for games that have it."""
     experience_device: Literal["auto", "cpu"] = "auto"
-    """Where a batch is kept; cpu saves the GPU's memory."""
+    """Where a batch is stored; cpu saves GPU memory."""
     masks: bool = True
     """Whether actions that cannot succeed are masked out."""
     advantage: Literal["gae", "vtrace"] = "gae"
     """How advantages are estimated."""
     gamma: ShareNumber = 0.99
-    """Discount: how much the value of the next tick counts."""
+    """Discount: the weight of the next tick's value."""
     gae_lambda: ShareNumber = 0.95
     """How far advantages look ahead: 0 = one tick, 1 = the whole segment."""
     rho_clip: PositiveNumber = 1.0
@@ -139,27 +146,27 @@ class TrainerConfig(Config):
     c_clip: PositiveNumber = 1.0
     """V-trace: upper bound of the importance ratio that carries differences back in time."""
     target_kl: NotNegativeNumber = 0.0
-    """An epoch's remaining minibatches are skipped above this KL divergence; 0 = off."""
+    """The remaining minibatches of an epoch are skipped above this KL divergence; 0 = off."""
     normalize_advantages: bool = True
-    """Whether advantages are scaled to mean 0 and deviation 1."""
+    """Whether advantages are scaled to mean 0 and standard deviation 1."""
     signal: tuple[SignalTerm, ...] = ()
-    """What is learned from in place of the game's rewards: a list of values with weights; none = the rewards."""
+    """What to learn from instead of the game's rewards: a list of values with weights; none = the rewards."""
     reward: Literal["raw", "scaled", "centered"] = "raw"
-    """How rewards are scaled before they are learned from: not, by the deviation of returns, or less their mean."""
+    """How rewards are transformed: not at all, divided by the deviation of returns, or with their mean subtracted."""
     reward_time_scale: PositiveNumber = 2e6
-    """Agent-steps over which the statistics of scaled and centered rewards are means."""
+    """Agent-steps over which the statistics of scaled and centered rewards are averaged."""
     reward_clip: NotNegativeNumber = 10.0
-    """Scaled rewards are kept within +- this; 0 = off."""
+    """Scaled rewards are clipped to +- this; 0 = off."""
     shared_advantage: Number = 0.0
-    """Share of the advantages of all agents that an agent sees, added to its own."""
+    """Weight of the advantages of all visible agents that is added to an agent's own advantage."""
     prio_alpha: ShareNumber = 0.0
-    """How strongly segments with large advantages are drawn more often; 0 = every segment once, shuffled."""
+    """How strongly segments with large advantages are preferred; 0 = every segment once, shuffled."""
     prio_beta0: ShareNumber = 0.2
-    """How much of that is corrected by importance weights at the start; 1 at the end of the run."""
+    """How much of that preference importance weights correct at the start; 1 at the end of the run."""
     desync_episodes: bool = True
     """Whether first episodes have different lengths, so that worlds do not all reset at the same tick."""
     window_env_steps: CountOrNone = 0
-    """Metrics per so many steps of single worlds, beside those of epochs; 0 = off."""
+    """Additional metrics for every N environment steps; 0 = off."""
 
     renamed: ClassVar[Mapping[str, str]] = {"sight_share": "shared_advantage"}
 
@@ -168,50 +175,50 @@ class CheckpointConfig(Config):
     """When and how many; 0 = never by this clock."""
 
     epochs: CountOrNone = 0
-    """Save after so many epochs; 0 = not by epochs."""
+    """Save every N epochs; 0 = not by epochs."""
     seconds: NotNegative = 60.0
-    """Save after so many seconds; 0 = not by the clock."""
+    """Save every N seconds; 0 = not by time."""
     windows: bool = False
     """Also save whenever a window of trainer.window_env_steps is full."""
     keep: Annotated[int, Field(ge=2, le=1000)] = 3
-    """How many of the newest checkpoints are kept; the best by score is kept besides."""
+    """How many of the newest checkpoints to keep; the best by score is kept as well."""
 
 
 class EvaluationConfig(Config):
     """Evaluation while training, in a process of its own, and of the last checkpoint when the run is over."""
 
     enabled: bool = False
-    """Whether checkpoints are evaluated while the run trains."""
+    """Whether checkpoints are evaluated during training."""
     epochs: CountOrNone = 0
-    """Evaluate after so many epochs; 0 = not by epochs."""
+    """Evaluate every N epochs; 0 = not by epochs."""
     seconds: NotNegative = 0.0
-    """Evaluate after so many seconds; 0 = not by the clock. With neither, every checkpoint."""
+    """Evaluate every N seconds; 0 = not by time. With neither, every checkpoint is evaluated."""
     episodes: Count = 10
-    """Episodes of an evaluation."""
+    """Episodes per evaluation."""
     final_seconds: NotNegative = 600.0
-    """How long to wait at most for the evaluation of the last checkpoint; 0 = none."""
+    """Maximum time to wait for the evaluation of the last checkpoint; 0 = do not evaluate it."""
     replays_every_epochs: CountOrNone = 0
-    """An evaluation so many epochs after the last replay saves its first episode; 0 = none."""
+    """Minimum epochs between replays: an evaluation after that saves its first episode; 0 = no replays."""
     replay_weights: bool = False
-    """Whether such a replay holds the policy too, so that it can play on in the viewer."""
+    """Whether such a replay also stores the policy, so that it can continue playing in the viewer."""
 
 
 class AnalysisConfig(Config):
     """Statistics of gradients and weights every so many epochs; 0 = off."""
 
     gradient_epochs: CountOrNone = 0
-    """Statistics of the gradients every so many epochs; 0 = off."""
+    """Compute gradient statistics every N epochs; 0 = off."""
     weight_epochs: CountOrNone = 0
-    """Statistics of the weights every so many epochs; 0 = off."""
+    """Compute weight statistics every N epochs; 0 = off."""
 
 
 class MonitorConfig(Config):
     """How often a thread of its own looks at memory, CPU and GPU."""
 
     seconds: Positive = 1.0
-    """Seconds between two looks at memory, CPU and GPU."""
+    """Seconds between two samples of memory, CPU and GPU use."""
     epochs: CountOrNone = 0
-    """In the metrics of every so many epochs; 0 = whenever there was a look since the last."""
+    """Write them to the metrics every N epochs; 0 = whenever there is a new sample."""
 
 
 class ProfilerConfig(Config):
@@ -222,19 +229,19 @@ class ProfilerConfig(Config):
     interval_epochs: Count = 100
     """Epochs between two traces."""
     wait_steps: CountOrNone = 1
-    """Steps of the rollout, and minibatches, before a trace begins."""
+    """Steps of the rollout, and minibatches, to wait before a trace begins."""
     warmup_steps: CountOrNone = 1
     """Steps, and minibatches, for the profiler to warm up."""
     active_steps: Count = 3
-    """Steps, and minibatches, that are traced."""
+    """Steps, and minibatches, to trace."""
     record_shapes: bool = False
-    """Whether shapes of tensors are recorded."""
+    """Whether tensor shapes are recorded."""
     core: bool = True
     """Whether the trace shows which phase each thread of the core was in."""
     stacks: bool = False
-    """Whether the trace says where in Python operators were called; such traces are large."""
+    """Whether the trace contains Python call stacks; such traces are large."""
     rollout_timing: CountOrNone = 0
-    """The timing tree of every so many-th rollout in the log; 0 = off."""
+    """Write the timing tree of every N-th rollout to the log; 0 = off."""
 
 
 class TrackConfig(Config):
@@ -245,7 +252,7 @@ class TrackConfig(Config):
     wandb: Literal["off", "offline", "online"] = "off"
     """Whether metrics are copied to Weights & Biases."""
     project: str = "gridmill"
-    """The project at Weights & Biases."""
+    """The Weights & Biases project."""
 
 
 class GuardConfig(Config):
@@ -265,29 +272,29 @@ class Run(Config):
     """One training run."""
 
     recipe: str
-    """The recipe that the run was made from."""
+    """The recipe that the run was created from."""
     run: Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^$")] = ""
     """Name of the run and of its folder; empty = recipe and time."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of worlds, actions, minibatches and weights."""
     game: AnyGame
-    """The game that is trained in, by name, file or as JSON; docs/words.md lists its parts."""
+    """The game to train, by name, by file or as JSON; docs/words.md lists its parts."""
     evaluation_game: AnyGame | None = None
-    """The game that evaluation plays, if not the one that is trained in."""
+    """The game to evaluate in, if it is not the training game."""
     curriculum: CurriculumConfig = CurriculumConfig()
     """Variants of games to learn in; evaluation plays the game."""
     score: str = ""
-    """The statistic that is called the score; empty = the game's own."""
+    """The statistic to use as the score; empty = the game's own score."""
     teacher: str = ""
-    """A script of the game whose actions are imitated (losses.clone); empty = none."""
+    """A script of the game to imitate (losses.clone); empty = none."""
     supervised_steps: CountOrNone = 0
-    """Agent-steps before which losses that learn from advantages do not count."""
+    """Losses that use advantages are inactive for this many agent-steps."""
     players: Frozen[str, AgentsOf] = FrozenDict()
-    """Who else plays (a script, a run's folder, a file), and for which agents: a share, numbers or a team."""
+    """Other players (a script, a run's folder, a file) and their agents: a share, numbers or a team."""
     policy: PolicyConfig = PolicyConfig()
     """The network."""
     losses: Frozen[str, Loss] = FrozenDict({"ppo": PPO(), "value": Value()})
-    """What is minimised: the weighted sum of these."""
+    """The losses whose weighted sum is minimised."""
     optimizer: OptimizerConfig = OptimizerConfig()
     """How weights are updated."""
     trainer: TrainerConfig = TrainerConfig()

@@ -191,7 +191,12 @@ def test_sizes_of_a_named_game_are_keywords() -> None:
 
 @pytest.mark.parametrize(
     "imports",
-    ["import gridmill, gymnasium", "import gymnasium, gridmill", "import gridmill.prospector.single, gymnasium"],
+    [
+        "import gridmill, gymnasium",
+        "import gymnasium, gridmill",
+        "import gridmill.prospector.single, gymnasium",
+        "import gridmill, importlib.util; importlib.util.find_spec('gymnasium'); import gymnasium",
+    ],
 )
 def test_ids_come_with_import_gridmill(imports: str) -> None:
     code = f"{imports}; print(gymnasium.make('gridmill/toy-v0').reset(seed=0)[0].shape, len(gymnasium.registry) > 60)"

@@ -64,7 +64,7 @@ def test_what_is_offered(words: list[str], wanted: list[str], folder: Path) -> N
 
 def test_zsh_and_fish_are_told_the_meaning(folder: Path) -> None:
     (line,) = (line for line in offered(["train", "ci", "trainer.ga"], folder, "zsh") if "gamma" in line)
-    assert "how much the value of the next tick counts." in line
+    assert "the weight of the next tick" in line
 
 
 def test_asking_imports_no_torch(folder: Path) -> None:

@@ -56,7 +56,7 @@ def test_every_setting_of_a_run_is_listed() -> None:
     ("path", "takes"),
     [
         ("trainer.gamma", "number, 0 to 1, or a schedule"),
-        ("optimizer.kind", "adam, adamw, muon or schedule_free"),
+        ("optimizer.kind", "adam, adamw, muon, schedule_free, FILE.py:Class"),
         ("optimizer.eps", "number above 0, or a schedule"),
         ("trainer.masks", "true or false"),
         ("trainer.update_epochs", "whole number, 1 to 100"),
@@ -91,7 +91,7 @@ def test_all_of_them_fit_80_columns() -> None:
 def test_as_json() -> None:
     (found,) = json.loads(call("trainer.gamma", "--json").stdout)["settings"]
     assert found["default"] == 0.99
-    assert found["meaning"] == "Discount: how much the value of the next tick counts."
+    assert found["meaning"] == "Discount: the weight of the next tick's value."
     assert len(json.loads(call("--json").stdout)["settings"]) == len(EVERY)
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from gridmill import cli
 from gridmill.cli import named
 from gridmill.cli.inspect import _apart, _Ticks
-from gridmill.runs import train
+from gridmill.runs import ending, train
 
 
 def call(*arguments: str) -> Result:
@@ -138,6 +138,17 @@ def test_a_game_is_meant_where_a_run_has_its_name(place: Path, monkeypatch: pyte
     (place / "runs" / "toy").mkdir(exist_ok=True)
     (place / "runs" / "toy" / "run.json").write_text((place / "runs" / "one" / "run.json").read_text())
     assert named.game_of("toy").name == "toy"
+    (place / "runs" / "toy" / "checkpoints").mkdir(exist_ok=True)
+    assert json.loads(call("eval", "toy", "--episodes", "1", "--json").stdout)["results"][0]["policy"] == "random"
+    assert ending.word(Path("runs/toy")) == "runs/toy"
+    (place / "runs" / "random").mkdir(exist_ok=True)
+    (place / "runs" / "random" / "run.json").touch()
+    assert [named.policy_name(name) for name in ("random", "script:one")] == ["random", "script:one"]
+    assert [named.policy_name(f"one{more}") for more in ("", "@best", "#01234567")] == [
+        "runs/one",
+        "runs/one@best",
+        "runs/one#01234567",
+    ]
     assert named.game_of("runs/toy").name == "berries"
 
 
@@ -214,7 +225,10 @@ def test_no_help_is_cut(path: tuple[str, ...]) -> None:
 
 def test_every_command_is_listed_with_its_whole_sentence() -> None:
     text = " ".join(call("--help").stdout.split())
-    assert "explain What a game means for learning: chains, first rewards, ceilings, warnings. diff" in text
+    assert (
+        "explain Explain a game before training: production chains, earliest rewards, upper bounds, warnings. diff"
+        in text
+    )
 
 
 @pytest.mark.parametrize("command", ["games", "recipes"])

@@ -44,6 +44,16 @@ def test_the_second_version(tmp_path: Path) -> None:
     assert memory.limit_in_words(root) == "the cgroup of this process allows 700 MiB"
 
 
+@pytest.mark.parametrize("top", ["", "memory"])
+def test_files_that_were_read_count_as_free(tmp_path: Path, top: str) -> None:
+    """A container that has read its data has used all that it may have, and yet can have it."""
+    names = ("limit_in_bytes", "usage_in_bytes") if top else ("max", "current")
+    stat = f"inactive_file {5 * MIB}\ntotal_inactive_file {60 * MIB}" if top else f"anon 1\ninactive_file {60 * MIB}"
+    numbers = {names[0]: str(100 * MIB), names[1]: str(100 * MIB), "stat": stat}
+    files = {f"{top}/x/memory.{name}".lstrip("/"): text for name, text in numbers.items()}
+    assert memory.free(system(tmp_path, "4:memory:/x\n" if top else "0::/x\n", files)) == 60 * MIB
+
+
 def test_the_first_version(tmp_path: Path) -> None:
     numbers = {"limit_in_bytes": str(300 * MIB), "usage_in_bytes": str(400 * MIB)}
     files = {f"memory/x/memory.{name}": text for name, text in numbers.items()}

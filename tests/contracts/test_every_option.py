@@ -66,6 +66,7 @@ def session(run: Run) -> Path:
 
 OTHERS = Path(tempfile.mkdtemp())
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+LION = f"{EXAMPLES}/own_optimizer.py:Lion"
 
 
 def make_others() -> None:
@@ -347,7 +348,7 @@ TABLE: dict[str, Case] = {
     "losses.contrastive.offset": to(2, **CONTRAST),
     "losses.contrastive.size": to(8, **CONTRAST),
     "losses.contrastive.temperature": to(0.5, **CONTRAST),
-    "optimizer.kind": to("adamw", "muon", "schedule_free", optimizer__weight_decay=0.1),
+    "optimizer.kind": to("adamw", "muon", "schedule_free", LION, optimizer__weight_decay=0.1),
     "optimizer.learning_rate": to(0.002, Schedule(start=1e-3, end=0.0)),
     "optimizer.beta1": to(0.5),
     "optimizer.beta2": to(0.9),

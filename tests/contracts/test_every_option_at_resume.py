@@ -95,10 +95,16 @@ def test_it_is_refused_in_one_line(path: str) -> None:
         assert "\n" not in str(caught.value)
 
 
+def marks_of(path: str) -> list[pytest.MarkDecorator]:
+    """A trace takes seconds: on every change those of runs that begin are enough."""
+    costly = path.startswith("profiler.") and path != "profiler.enabled"
+    return [needs_bf16] * (path in WITH_BF16) + [pytest.mark.long] * costly
+
+
 @pytest.mark.parametrize("values", [1, pytest.param(None, marks=pytest.mark.long)], ids=["first", "all"])
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(p, marks=[needs_bf16] if p in WITH_BF16 else []) for p in TABLE if p not in REFUSED | HEADS],
+    [pytest.param(p, marks=marks_of(p)) for p in TABLE if p not in REFUSED | HEADS],
 )
 def test_it_takes_effect(path: str, values: int | None) -> None:
     """The first of the other values; long: all of them."""

@@ -277,12 +277,13 @@ def test_every_world_has_its_share_of_players() -> None:
         ("toy", {"teacher": "arena"}, "teacher: no script `arena` for toy - its scripts: none"),
         ("corridor", {"players": {"x": 1}}, "players: no script `x` for corridor - its scripts: none"),
         ("arena", {"players": {"arena": 0}}, "players: expected a share in (0, 1] for `arena`, got 0"),
+        ("arena", {"players": {"arena": ()}}, "players: expected a share, agents or a team for `arena`, got no agents"),
         ("arena", {"players": {"arena": True}}, "players: expected a share in (0, 1] for `arena`, got True"),
         ("arena", {"players": {"arena": float("nan")}}, "players: expected a share in (0, 1] for `arena`, got nan"),
         (
             "arena",
             {"players": {"arena": 0.01}},
-            "players: 0.01 of 24 agents is no agent for `arena`; expected at least 0.0417",
+            "players: 0.01 of 24 agents is less than one agent for `arena`; expected at least 0.0417",
         ),
         (
             "prospector",

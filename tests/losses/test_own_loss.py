@@ -240,7 +240,7 @@ def test_two_losses_may_not_mean_different_things_by_one_column(tmp_path: Path) 
     kind = f"{written(tmp_path)}:Mimic"
     one, other = {"kind": kind}, {"kind": kind, "array": "rewards"}
     Trainer(tiny(2).replace_all([("losses.one", one), ("losses.other", one)])).close()
-    with pytest.raises(ConfigError, match=r"column `teacher`, got one that is taken - at `\$.losses.other`"):
+    with pytest.raises(ConfigError, match=r"column `teacher`, got one that is already used - at `\$.losses.other`"):
         Trainer(tiny(2).replace_all([("losses.one", one), ("losses.other", other)]))
 
 

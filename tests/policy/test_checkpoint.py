@@ -164,7 +164,7 @@ def test_when_none_loads_all_are_named(tmp_path: Path) -> None:
     paths = [save_epoch(tmp_path, epoch) for epoch in (1, 2)]
     for path in paths:
         (path / "run.json").unlink()
-    for ask, said in ((checkpoint.newest, "no checkpoint loads"), (checkpoint.find, "no checkpoint is whole")):
+    for ask, said in ((checkpoint.newest, "no checkpoint loads"), (checkpoint.find, "no checkpoint is intact")):
         with pytest.raises(CheckpointError) as caught:
             ask(tmp_path)
         reasons = [f"expected a file, got No such file or directory - in `{path / 'run.json'}`" for path in paths[::-1]]
@@ -187,7 +187,8 @@ def test_the_words_of_refusals(tmp_path: Path) -> None:
     (path / "policy.safetensors").write_bytes(changed)
     was, now = FileEntry.of(whole).sha256[:12], FileEntry.of(changed).sha256[:12]
     assert refusal(path) == (
-        f"expected sha256 {was} as in the manifest, got {now}: it was changed - in `{path / 'policy.safetensors'}`"
+        f"expected sha256 {was} as in the manifest, got {now}: the file was changed"
+        f" - in `{path / 'policy.safetensors'}`"
     )
     (path / "policy.safetensors").write_bytes(b"no tensors here at all")
     reseal(path)
@@ -211,7 +212,7 @@ def manifest_changed(path: Path, **fields: Any) -> None:
 def test_the_words_of_refused_manifests(tmp_path: Path) -> None:
     path = save_epoch(tmp_path, 1)
     text = (path / "manifest.json").read_bytes()
-    broken_seal = "expected a manifest that matches its own sha256, got another: it was changed"
+    broken_seal = "expected a manifest that matches its own sha256, got another: the file was changed"
     cases: list[tuple[dict[str, Any], str]] = [
         ({"epoch": 2}, broken_seal),
         ({"sha256": None}, broken_seal),
@@ -287,7 +288,7 @@ def test_a_saver_goes_on_after_a_miss_and_tries_again(tmp_path: Path) -> None:
     blocked(folder)
     assert saver.save(1, *state_of(1)) is None
     assert notes == [
-        f"epoch 1 could not be saved: File exists - in `{folder}`; training goes on, the next try comes in 10 s"
+        f"epoch 1 could not be saved: File exists - in `{folder}`; training continues, the next try is in 10 s"
     ]
     clock.now = 9.0
     assert not saver.retry_due()
@@ -309,7 +310,7 @@ def test_three_misses_in_a_row_end_it(tmp_path: Path) -> None:
         assert saver.save(epoch, *state_of(epoch)) is None
     assert [note.rpartition(" in ")[2] for note in notes] == ["10 s", "60 s"]
     clock.now = 70.0
-    with pytest.raises(NotSaved, match=r"; 3 misses in a row, the checkpoints before are intact$") as caught:
+    with pytest.raises(NotSaved, match=r"; 3 failures in a row, earlier checkpoints are intact$") as caught:
         saver.save(2, *state_of(2))
     assert caught.value.exit_code == 3
 

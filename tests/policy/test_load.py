@@ -49,12 +49,17 @@ def test_last_best_and_an_epoch(run: Path) -> None:
 def test_wherever_a_run_is_taken_as_a_policy(run: Path, tmp_path: Path) -> None:
     assert evaluate(berries(), f"{run}@best", episodes=2).policy == f"{run}@best"
     begun = train(tiny(1, run="begun", policy__init_from=f"{run}@2"), tmp_path, panel=False).folder
-    assert f"begins with {run}/checkpoints/epoch-00000002" in (begun / "log.txt").read_text()
+    assert f"starts with {run}/checkpoints/epoch-00000002" in (begun / "log.txt").read_text()
     changes = [("losses.kickstart", Kickstart(teacher=f"{run}@best")), ("players", {f"{run}@1": 0.5})]
     changes += [("trainer.batch_size", 64), ("trainer.minibatch_size", 32)]
     trainer = Trainer(tiny(1).replace_all(changes))
     assert [int(actor.player.policy.critic.bias) for actor in trainer._actors().values()] == [3, 1]  # type: ignore[union-attr]
     trainer.close()
+
+
+def test_a_run_is_resumed_from_the_one_that_is_named(run: Path) -> None:
+    """It is finished, so that it only says which it is."""
+    assert [resume(f"{run}{which}", panel=False).epochs for which in ("", "@best", "@2")] == [5, 3, 2]
 
 
 def test_a_damaged_best_gives_way_to_the_next(run: Path, tmp_path: Path) -> None:

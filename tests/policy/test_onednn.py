@@ -27,7 +27,7 @@ pytestmark = pytest.mark.U4
 FACTS = {"model name": "A CPU", "flags": "fpu avx512_fp16 amx_bf16 amx_tile"}
 ILL = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 CURED = f"import os\nif '{VARIABLE}' in os.environ: print(64.0)\nelse:\n    {ILL}"
-CAPPED = f"ONEDNN_MAX_CPU_ISA={CAP}, since a bf16 product with AMX ends a process with SIGILL here"
+CAPPED = f"ONEDNN_MAX_CPU_ISA={CAP}, because a bf16 product with AMX ends a process with SIGILL here"
 BROKEN = f"bf16 is refused: a product ends a process with SIGILL here, with ONEDNN_MAX_CPU_ISA={CAP} too"
 SOURCE = Path(onednn.__file__).parents[1]
 
@@ -180,7 +180,7 @@ def test_where_answers_are_kept(given: str, expected: str, monkeypatch: pytest.M
 def test_a_setting_of_the_users_own_wins(name: str, tmp_path: Path, count: list[Sequence[str]]) -> None:
     asked = Asked(tmp_path, CURED)
     asked.environment[name] = "ALL"
-    assert asked.find() == Finding("set", f"{name}=ALL was set from outside and is left as it is")
+    assert asked.find() == Finding("set", f"{name}=ALL was set by the user and is not changed")
     assert asked.environment[name] == "ALL"
     assert count == []
 
@@ -340,4 +340,4 @@ def test_doctor_says_it(code: str, line: str, tmp_path: Path) -> None:
 
 def test_doctor_says_that_the_user_has_set_it(tmp_path: Path) -> None:
     done = driven(ILL, tmp_path, "doctor", ONEDNN_MAX_CPU_ISA="AVX2")
-    assert "onednn: ONEDNN_MAX_CPU_ISA=AVX2 was set from outside and is left as it is" in unwrapped(done.stdout)
+    assert "onednn: ONEDNN_MAX_CPU_ISA=AVX2 was set by the user and is not changed" in unwrapped(done.stdout)

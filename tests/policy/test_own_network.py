@@ -124,8 +124,8 @@ def test_a_run_begins_with_it_and_is_taught_by_it(trained: Path, tmp_path: Path)
 
 def test_init_from_another_network_is_refused(trained: Path, plain: str, tmp_path: Path) -> None:
     for network, said in (
-        ("", f"expected policy.network = '{EXAMPLE}:Remembers' as in the weights to begin with, got ''"),
-        (plain, f"expected policy.network = '{EXAMPLE}:Remembers' as in the weights to begin with, got '{plain}'"),
+        ("", f"expected policy.network = '{EXAMPLE}:Remembers' as in the initial weights, got ''"),
+        (plain, f"expected policy.network = '{EXAMPLE}:Remembers' as in the initial weights, got '{plain}'"),
     ):
         with pytest.raises(ValueError) as caught:
             train(tiny(1, policy__network=network, policy__init_from=str(trained)), tmp_path, panel=False)
@@ -191,6 +191,7 @@ def test_muon_knows_only_our_parts(plain: str) -> None:
 FORWARD = "    def forward(self, obs):\n        hidden"
 BAD: dict[str, tuple[str, str, str]] = {
     "arguments": ("(self, spec, config)", "(self, spec)", "expected a class that is called with (spec, config), got "),
+    "error when made": ("super().__init__()", "super().__init__(); None + 1", "failed in line 10: TypeError: "),
     "state_size": ("super().__init__()", "super().__init__(); self.state_size = -1",
                    "expected state_size to be a whole number of floats per row, got -1"),
     "one value": ("return *torch.split(self.heads(hidden), [self.heads.out_features - 1, 1], -1), hidden",

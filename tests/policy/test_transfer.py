@@ -140,7 +140,7 @@ def test_a_run_begins_where_another_ended_and_goes_on_without_it(tmp_path: Path)
     weights = [checkpoint.load_policy(checkpoint.find(folder)).policy for folder in (first, second)]
     for name, tensor in weights[0].items():
         torch.testing.assert_close(weights[1][name], tensor, rtol=0, atol=1e-6)
-    assert "begins with" in (second / "log.txt").read_text()
+    assert "starts with" in (second / "log.txt").read_text()
     shutil.rmtree(first)
     result = resume(second, ["trainer.total_timesteps=512"], panel=False)
     assert result.exit_code == 0

@@ -99,7 +99,7 @@ def test_wrong_settings_are_one_line_with_their_path(settings: dict[str, Any], e
 def test_the_batch_refuses_what_it_cannot_do() -> None:
     with pytest.raises(ValueError, match=r"^game: games of one batch must be of one kind, got grid and prospector$"):
         gridmill.make(["toy", "prospector"])
-    with pytest.raises(ValueError, match=r"^validation: prospector computes its observations in one way only$"):
+    with pytest.raises(ValueError, match=r"^validation: prospector has only one observation path$"):
         gridmill.make("prospector", validation=True)
     with gridmill.make("prospector", num_worlds=2) as env:
         with pytest.raises(RuntimeError, match=r"call reset\(\) before the first step"):

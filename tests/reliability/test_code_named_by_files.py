@@ -6,6 +6,7 @@ A run with parts of the user's own is opened when the person names the file too;
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.X8
 
 EVIL = """
 open({canary!r}, "w").close()
+from torch.optim import SGD
 from gridmill.games import toy
 from gridmill.losses import Loss
 from gridmill.policy.cores.none import NoCore
@@ -99,6 +101,10 @@ CANARIES: dict[str, Callable[[Path, Path], None]] = {
     "encoder, a file": in_record("policy.encoder", "FILE:Bag"),
     "encoder, a module": in_record("policy.encoder", "MODULE:Bag"),
     "core, a file": in_record("policy.core", "FILE:NoCore"),
+    "optimizer, a file": in_record("optimizer.kind", "FILE:SGD"),
+    "optimizer, a module": in_record("optimizer.kind", "MODULE:SGD"),
+    "network, a file": in_record("policy.network", "FILE:Evil"),
+    "player, a file": in_record("players", {"FILE:evil": 0.5}),
     "by a second run": by_a_second_run,
     "encoder in a replay": in_replay("encoder"),
     "core in a replay": in_replay("core"),
@@ -126,7 +132,9 @@ def opened(run: Path, tmp_path: Path, name: str, which: list[str]) -> int:
     return refused
 
 
-REFUSED = {"loss": 1, "encoder": 1, "core": 1, "by a second run": 1, "policy of a replay": 2}
+REFUSED = {"by a second run": 1, "policy of a replay": 2} | dict.fromkeys(
+    ("loss", "encoder", "core", "optimizer", "network", "player"), 1
+)
 
 
 @pytest.mark.parametrize("name", CANARIES)
@@ -152,6 +160,7 @@ PRESETS = {
     "game": 'game = "FILE:evil"',
     "encoder": '[policy]\nencoder = "FILE:Bag"',
     "core": '"policy.core" = "FILE:NoCore"',
+    "optimizer": '[optimizer]\nkind = "FILE:SGD"',
     "loss": '[losses.evil]\nkind = "FILE:Evil"',
     "loss, whole": 'losses.evil = {kind = "FILE:Evil", weight = 1.0}',
 }
@@ -178,12 +187,14 @@ def test_a_recipe_in_a_preset_is_only_a_name(tmp_path: Path) -> None:
 # ---- code that the person names
 
 OWN = """
+import torch
 from gridmill.losses import Loss
 from gridmill.policy.cores.none import NoCore
 from gridmill.policy.encoders.bag import Bag
 
 class Mine(Bag): pass
 class Last(NoCore): pass
+class Slow(torch.optim.SGD): pass
 class Nothing(Loss):
     def __call__(self, batch, out, now, heads=None):
         return 0 * out.values.mean(), {}
@@ -197,7 +208,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "there").mkdir()
     file = place / "there" / "parts.py"
     file.write_text(OWN)
-    changes = {"policy__encoder": f"{file}:Mine", "policy__core": f"{file}:Last"}
+    changes = {"policy__encoder": f"{file}:Mine", "policy__core": f"{file}:Last", "optimizer__kind": f"{file}:Slow"}
     run = tiny(2, run="own", **changes).replace("losses.nothing", {"kind": f"{file}:Nothing"})
     folder = train(run, place, panel=False).folder
     shutil.move(place / "there", place / "here")
@@ -213,7 +224,7 @@ def test_a_run_says_what_it_needs(own: Path, tmp_path: Path) -> None:
     """All of it in one line; with the file named it goes on, and the file's hash is shown."""
     there, here = own.parent / "there" / "parts.py", own.parent / "here" / "parts.py"
     answer = ask(["resume", str(own)], tmp_path, tmp_path)
-    listed = ", ".join(f"{there}:{name}" for name in ("Nothing", "Mine", "Last"))
+    listed = ", ".join(f"{there}:{name}" for name in ("Nothing", "Mine", "Last", "Slow"))
     said = f"gridmill: `{own}` names code of its own, which runs only if you name it too: {listed}; add --code parts.py"
     assert (answer.code, answer.out, answer.err) == (2, "", f"{said}\n")
     words = ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--policy", str(own), "--episodes", "1"]
@@ -224,7 +235,8 @@ def test_a_run_says_what_it_needs(own: Path, tmp_path: Path) -> None:
     answer = ask(["resume", str(own), "--code", str(here), "trainer.total_timesteps=384"], tmp_path, tmp_path)
     assert (answer.code, answer.err) == (0, taken)
     record = json.loads((own / "run.json").read_bytes())
-    assert record["code"] == {f"{here}:{name}": user_code.sha256(str(here)) for name in ("Nothing", "Mine", "Last")}
+    names = ("Nothing", "Mine", "Last", "Slow")
+    assert record["code"] == {f"{here}:{name}": user_code.sha256(str(here)) for name in names}
 
 
 @pytest.mark.usefixtures("nothing_taken")
@@ -240,6 +252,31 @@ def test_code_is_named_in_python_too(own: Path) -> None:
     assert resume(own, ["trainer.total_timesteps=512"], panel=False, code=[here]).exit_code == 0
     told = f"parts.py:Mine has changed since the run was saved: sha256 {user_code.sha256(here)[:12]}, was {was[:12]}"
     assert told in (own / "log.txt").read_text()
+
+
+@pytest.mark.usefixtures("nothing_taken")
+def test_changed_code_is_told_of_without_a_name_in_it_too(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from gridmill.policy.encoders.bag import Bag\n\n\nclass Mine(Bag): ...\n")
+    folder = train(tiny(2, run="own", policy__encoder=str(file)), tmp_path, panel=False).folder
+    file.write_text(file.read_text() + "# changed\n")
+    resume(folder, ["trainer.total_timesteps=384"], panel=False, code=[str(file)])
+    assert "mine.py has changed since the run was saved" in (folder / "log.txt").read_text()
+
+
+@pytest.mark.usefixtures("nothing_taken")
+def test_a_module_as_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is looked for where it would be imported from; one that is not there is refused."""
+    (tmp_path / "mine_of_code").mkdir()
+    (tmp_path / "mine_of_code" / "__init__.py").touch()
+    file = tmp_path / "mine_of_code" / "parts.py"
+    file.write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    (told,) = user_code.take(["mine_of_code.parts"])
+    assert told == f"code: mine_of_code.parts, sha256 {user_code.sha256(str(file))[:12]}"
+    for name in ("nosuch", "nosuch.module", "mine_of_code.others", ".parts", ""):
+        with pytest.raises(ValueError, match=rf"^no module of code `{re.escape(name)}`$"):
+            user_code.take([name])
 
 
 @pytest.mark.usefixtures("nothing_taken")

@@ -13,12 +13,13 @@ import multiprocessing
 import os
 import re
 import signal
+import socket
 import sys
 import tempfile
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def undisturbed(epochs: int = 6) -> Path:
     return train(tiny(epochs, run="undisturbed"), tempfile.mkdtemp(), panel=False).folder
 
 
-def said(folder: Path) -> str:
+def said_by(folder: Path) -> str:
     return (folder / "log.txt").read_text()
 
 
@@ -60,7 +61,9 @@ def test_a_full_disk_for_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     result = train(tiny(6, run="full"), tmp_path, panel=False)
     assert (result.exit_code, full["left"]) == (0, 0)
     assert [record["epoch"] for record in epochs_of(result.folder)] == [1, 2, 3, 4, 5, 6]
-    assert "warning: metrics.jsonl cannot be written: No space left on device; training goes on" in said(result.folder)
+    assert "warning: metrics.jsonl cannot be written: No space left on device; training continues" in said_by(
+        result.folder
+    )
     monkeypatch.undo()
     assert difference(undisturbed(), result.folder) == 0
 
@@ -117,7 +120,7 @@ def test_a_dead_tracker(how: str, mode: str, tmp_path: Path, monkeypatch: pytest
     finally:
         release.set()
     assert (result.exit_code, result.epochs) == (0, 6)
-    assert sum("warning: W&B: " in line for line in said(result.folder).splitlines()) == 1
+    assert sum("warning: W&B: " in line for line in said_by(result.folder).splitlines()) == 1
     assert difference(undisturbed(), result.folder) == 0
 
 
@@ -145,6 +148,60 @@ def test_a_dead_server_for_the_real_package(tmp_path: Path, monkeypatch: pytest.
     result = train(tiny(40, run="online", track__wandb="online"), tmp_path, panel=False)
     assert (result.exit_code, result.epochs) == (0, 40)
     assert difference(undisturbed(40), result.folder) == 0
+
+
+@contextlib.contextmanager
+def silent_server() -> Iterator[tuple[int, list[socket.socket]]]:
+    """A server that takes every connection and never answers; its port, and the connections so far."""
+    taken: list[socket.socket] = []
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                taken.append(listening.accept()[0])
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        try:
+            yield listening.getsockname()[1], taken
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            for one in taken:
+                one.close()
+
+
+@pytest.mark.long
+def test_a_silent_server_for_the_real_package(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """W&B's own client with a server that takes connections and says nothing: training does not wait for it, the end
+    waits no longer than it says, and the process leaves.
+    """
+    if importlib.util.find_spec("wandb") is None:
+        pytest.skip("pip install 'gridmill[track]'")
+    code = (
+        "import sys, time\nfrom tiny import tiny\nfrom gridmill.runs import train\n"
+        "began = time.monotonic()\n"
+        "result = train(tiny(40, run='silent', track__wandb='online'), sys.argv[1], panel=False)\n"
+        "print(f'ENDED {result.exit_code} {result.epochs} {time.monotonic() - began:.1f}', flush=True)\n"
+    )
+    with silent_server() as (port, taken):
+        variables = {"WANDB_BASE_URL": f"http://127.0.0.1:{port}", "WANDB_API_KEY": "0" * 40}
+        with process(code, str(tmp_path), **variables) as child:
+            assert child.stdout is not None
+            said = child.stdout.read()
+            left = time.monotonic()
+            assert child.wait(120) == 0, said
+            left = time.monotonic() - left
+        assert taken, said  # it was asked, and is silent to this moment
+    (ended,) = [line.split()[1:] for line in said.splitlines() if line.startswith("ENDED ")]
+    assert ended[:2] == ["0", "40"]
+    folder = tmp_path / "silent"
+    assert difference(undisturbed(40), folder) == 0
+    assert sum("warning: W&B: " in line for line in said_by(folder).splitlines()) == 1
+    trained = epochs_of(folder)[-1]["seconds"]
+    version = importlib.metadata.version("wandb")
+    record_property(
+        "figure", f"W&B {version}, {len(taken)} connections: 40 epochs in {trained:.1f} s, the end after {ended[2]} s"
+    )
 
 
 class Family:

@@ -161,7 +161,7 @@ def test_what_is_refused_is_said(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^expected a folder, got a link - in `"):
         resume(folder, panel=False)
     os.link(folder / "log.txt", tmp_path / "other.txt")
-    said = f"expected a file of the run alone, got one with 2 names: `{folder / 'log.txt'}`"
+    said = f"expected a file that belongs only to the run, got one with 2 names: `{folder / 'log.txt'}`"
     (folder / "checkpoints").unlink()
     with pytest.raises(ValueError) as caught:
         place.refuse_foreign(folder)

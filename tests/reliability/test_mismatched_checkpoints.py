@@ -89,7 +89,7 @@ MISMATCHES: dict[str, tuple[Run, Shapes, list[str]]] = {
     "seed": (RUN.replace("seed", 1), Shapes(), ["run.seed was 0, is 1"]),
     "name": (RUN.replace("run", "other"), Shapes(), ["run.run was '', is 'other'"]),
     "masks": (RUN.replace("trainer.masks", False), Shapes(), ["run.trainer.masks was True, is False"]),
-    "weights to begin with": (
+    "initial weights": (
         RUN.replace("policy.init_from", "runs/other"),
         Shapes(),
         ["run.policy.init_from was '', is 'runs/other'"],

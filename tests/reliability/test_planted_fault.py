@@ -61,5 +61,5 @@ def test_one_wrong_byte_ends_with_2_and_both_rows_by_name(tmp_path: Path) -> Non
     off = ["env", "GRIDMILL_OBS_VALIDATION=0", *command]
     done = subprocess.run(off, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 64, done.stdout + done.stderr
-    said = "gridmill: GRIDMILL_OBS_VALIDATION=0 switches off what this command is for; unset it\n"
+    said = "gridmill: GRIDMILL_OBS_VALIDATION=0 switches off the comparison that this command makes; unset it\n"
     assert done.stderr == said

@@ -11,7 +11,7 @@ from typing import Any
 
 import draws
 import pytest
-from config_trees import rich, ruled
+from config_trees import OPTIONS, rich, ruled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_games import agents_of, attempt, games, quiet_make, random_actions
@@ -20,12 +20,6 @@ import gridmill
 from gridmill import Game, _native
 
 pytestmark = pytest.mark.F1
-
-OPTIONS: dict[str, Any] = {
-    "num_worlds": 1, "seed": 0, "threads": 1, "lanes": 1, "masks": False, "desync_episodes": False,
-    "min_first_episode": -1, "profiling": False, "validation": False, "fast": True, "signal": [],
-}  # fmt: skip
-
 
 BASES = [
     rich({"kind": "ascii", "text": "#####\n#@.1#\n#.X.#\n#####", "legend": {"X": "crate"}}),

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import functools
 import signal
+import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from small_runs import needs_bf16
-from tiny import berries, difference, epochs_of, process, tiny, without_times
+from tiny import berries, difference, epochs_of, tiny, without_times
+from warm import started
 
 from gridmill import recipes
 from gridmill.run import PPO, PolicyConfig, Run, Schedule
@@ -55,17 +58,16 @@ PLACES = {
 def killed(folder: Path, core: str, place: str) -> Path:
     """A run with a checkpoint in its middle, killed at a place after it; its folder."""
     module, owner, name, count = PLACES[place]
-    with process(HANG, str(folder), core, module, owner, name, str(count)) as child:
-        assert child.stdout is not None
-        said = ""
-        for line in child.stdout:
-            said += line
-            if line == "HERE\n":
-                break
-        else:
-            pytest.fail(said)
-        child.send_signal(signal.SIGKILL)
-    assert child.returncode == -signal.SIGKILL
+    said = folder / "said"
+    child = started([sys.executable, "-c", HANG, str(folder), core, module, owner, name, str(count)], folder, said)
+    try:
+        while "HERE\n" not in said.read_text():
+            assert child.is_alive(), said.read_text()
+            time.sleep(0.01)
+    finally:
+        child.kill()
+        child.join()
+    assert child.exitcode == -signal.SIGKILL
     return folder / "killed"
 
 

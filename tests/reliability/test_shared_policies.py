@@ -93,7 +93,7 @@ def test_another_than_was_meant(run: Path, tmp_path: Path) -> None:
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(data)
-    with pytest.raises(CheckpointError, match=r"^expected sha256 .* as in the manifest, got .*: it was changed"):
+    with pytest.raises(CheckpointError, match=r"^expected sha256 .* as in the manifest, got .*: the file was changed"):
         policy.load(f"{copy}#{hashes(run)[-1][:12]}")  # never the one before in its place
     for wrong in ("#abc", "#XYZXYZXYZ", "#"):
         with pytest.raises(ValueError, match=r"^expected 8 to 64 hex digits of a sha256 behind #, got `"):

@@ -83,7 +83,7 @@ def test_a_flipped_byte_is_passed_over(folder: Path, use: str) -> None:
     weights.write_bytes(data)
     with pytest.warns(UserWarning, match=r"^skipped: expected sha256 "):
         USES[use](folder)
-    with pytest.raises(checkpoint.CheckpointError, match=r"it was changed"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"the file was changed"):
         player.load(newest)  # named itself, it is meant
     assert before.exists()
 

@@ -155,7 +155,7 @@ def test_commands(file: Path, tmp_path: Path) -> None:
     twice = RUNNER.invoke(cli.app, ["eval", "toy", "arena", "--episodes", "1", "--replay", str(target)])
     assert (twice.exit_code, "one game and one policy" in twice.output) == (2, True)
     alone = RUNNER.invoke(cli.app, ["eval", "toy", "--episodes", "1", "--replay-values"])
-    assert (alone.exit_code, "go with --replay" in alone.output) == (2, True)
+    assert (alone.exit_code, "need --replay" in alone.output) == (2, True)
     ship = RUNNER.invoke(cli.app, ["show", str(recorded(tmp_path / "ship.replay", "prospector", "bot:shuttle"))])
     assert (ship.exit_code, "sector" in ship.output) == (0, True)
     flat = RUNNER.invoke(cli.app, ["show", str(recorded(tmp_path / "flat.replay", "corridor", "random"))])

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tiny import epochs_of, tiny
+from typer.testing import CliRunner
 
-from gridmill import games
-from gridmill.config import ConfigError
+from gridmill import cli, games
+from gridmill.config import ConfigError, user_code
 from gridmill.config.install import command, pip_install, python
 from gridmill.run import Run
 from gridmill.runs import ending, resume, train
@@ -43,13 +44,33 @@ def test_the_end_says_where_to_look(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "tick 1" in done.stdout
 
 
+def test_the_end_of_a_run_with_a_network_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands name its file, and what looks at the game alone needs none."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("from gridmill.policy.encoders.bag import Bag\n\n\nclass Mine(Bag): ...\n")
+    train(tiny(2, run="own", policy__encoder="mine.py:Mine"), panel=False)
+    code = ["--code", str(tmp_path / "mine.py")]
+    lines = [line.split(maxsplit=1)[1] for line in last_lines(Path("runs/own"))]
+    assert lines[1:3] == [command("eval", "own", *code), command("show", "own", *code, "--gif", "own.gif")]
+    monkeypatch.setattr(user_code, "_taken", [])
+    for words in (["watch", "own", "--to", "2", *code], ["explain", "own"], ["diff", "own", "own"]):
+        done = CliRunner().invoke(cli.app, words)
+        assert done.exit_code == 0, done.output
+        user_code._taken.clear()
+    done = CliRunner().invoke(cli.app, ["show", "own"])
+    assert done.exit_code == 2
+    assert done.stderr.endswith("add --code mine.py\n")
+
+
 def test_the_end_names_what_is_there_already(tmp_path: Path) -> None:
     (tmp_path / "replays").mkdir()
     (tmp_path / "replays" / "epoch-00000002.replay").write_bytes(b"")
     judged = {"epoch": 2, "score": {"mean": 1.25, "se": 0.5}}
     found = ending.lines(tmp_path, True, judged)
     folder = shlex.quote(str(tmp_path))
-    assert found[1] == f"evaluation  score 1.25 +- 0.500, epoch 2; against chance: {command('eval', str(tmp_path))}"
+    assert (
+        found[1] == f"evaluation  score 1.25 +- 0.500, epoch 2; against random play: {command('eval', str(tmp_path))}"
+    )
     assert found[3].endswith(f"watch {folder}/replays/epoch-00000002.replay")
     assert ending.lines(tmp_path, False, None)[0] == f"report      {command('report', str(tmp_path))}"
 
@@ -90,7 +111,7 @@ def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     score = f"{epochs_of(folder)[-1]['score_recent']:.3g}"[:3]
     assert said.startswith(f"{folder} is finished: 256 of 256 steps, score {score}")
-    assert said.endswith(f"; to train on: {command('resume', str(folder), 'trainer.total_timesteps=512')}\n")
+    assert said.endswith(f"; to continue training: {command('resume', str(folder), 'trainer.total_timesteps=512')}\n")
     assert (result.exit_code, result.agent_steps, result.epochs) == (0, 256, 2)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before  # nothing was touched
     assert resume(folder, ["trainer.total_timesteps=512"], panel=False).agent_steps == 512
@@ -131,7 +152,7 @@ def test_an_existing_run_names_the_command_that_resumes_it(tmp_path: Path) -> No
     with pytest.raises(ValueError) as error:
         train(tiny(1, run="mine"), tmp_path, panel=False)
     resumed = command("resume", str(folder))
-    assert str(error.value) == f"`{folder}` exists; resume it: {resumed} - or begin anew: --fresh"
+    assert str(error.value) == f"`{folder}` exists; resume it: {resumed} - or start over: --fresh"
 
 
 def test_shipped_games_have_no_warnings_in_the_heading() -> None:

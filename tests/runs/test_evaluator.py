@@ -188,7 +188,7 @@ def test_failures_are_lines_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return str(result["error"])
 
     assert outcome("import sys; sys.exit('out of luck')") == "evaluation: out of luck (exit code 1)"
-    assert outcome("import os; os.kill(os.getpid(), 9)") == "evaluation: said nothing (exit code -9)"
+    assert outcome("import os; os.kill(os.getpid(), 9)") == "evaluation: no output (exit code -9)"
     assert outcome("print('no JSON')").startswith("evaluation: its answer cannot be read: JSONDecodeError: ")
     assert outcome("print('[]')").startswith("evaluation: its answer cannot be read: TypeError: ")
 
@@ -211,7 +211,7 @@ def test_one_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest
     with Evaluator(run, tmp_path) as judge:
         judge.start_when_due(4, 0.0, checkpoint)
         pid = pid_of(judge)
-        assert wait_for(judge.poll) == [{"epoch": 4, "error": "evaluation: not done after 0 s"}]
+        assert wait_for(judge.poll) == [{"epoch": 4, "error": "evaluation: not finished after 0 s"}]
         assert not Path(f"/proc/{pid}").exists()
 
 
@@ -280,7 +280,7 @@ def test_the_last_checkpoint_of_a_run_is_evaluated(tmp_path: Path) -> None:
     (found,) = (line for line in lines_of(result.folder) if "evaluation" in line)
     assert found["agent_steps"] == 384
     log = (result.folder / "log.txt").read_text()
-    assert "evaluating epoch-00000003, for at most 600 s (Ctrl-C leaves)\nevaluation, epoch 3: score " in log
+    assert "evaluating epoch-00000003, for at most 600 s (Ctrl-C skips it)\nevaluation, epoch 3: score " in log
     assert "(2 episodes)\nreport " in log
     assert log.endswith("\nended: finished\n")
     assert f"{found['evaluation']['score']['mean']:.3g}" in (result.folder / "report.html").read_text()
@@ -312,7 +312,7 @@ def test_the_wait_at_the_end_has_a_limit_and_an_exit(tmp_path: Path, monkeypatch
     (last,) = a_folder(tmp_path, run, 7)
     with Evaluator(run, tmp_path) as judge:
         assert list(judge.finish(9, last, 0.2, lambda: False)) == [
-            {"epoch": 7, "error": "evaluation: not done 0.2 s after the run's end"}
+            {"epoch": 7, "error": "evaluation: not finished 0.2 s after the run's end"}
         ]
         pid = pid_of(judge)
         began = time.monotonic()

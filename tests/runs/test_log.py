@@ -138,7 +138,7 @@ def test_one_run_has_one_writer(tmp_path: Path) -> None:
     log = opened(tmp_path)
     log.epoch(metrics(1))
     assert is_being_written(tmp_path)
-    with pytest.raises(RuntimeError, match=rf"^expected a run that nobody trains, but `{tmp_path}` is being trained$"):
+    with pytest.raises(RuntimeError, match=rf"^expected an idle run, but `{tmp_path}` is being trained$"):
         opened(tmp_path)
     log.close()
     log.close()  # twice does no harm
@@ -177,12 +177,12 @@ def test_a_full_disk_is_said_once_and_tried_again(tmp_path: Path, capsys: pytest
             log.epoch(metrics(epoch))
         assert (tmp_path / "metrics.jsonl").stat().st_size == before
     out = " ".join(capsys.readouterr().out.split())
-    said = "warning: metrics.jsonl cannot be written: File too large; training goes on, lines wait in memory"
+    said = "warning: metrics.jsonl cannot be written: File too large; training continues, lines are kept in memory"
     assert out.count(said) == 1
     log.epoch(metrics(50))
     log.close()
     assert epochs_of(tmp_path) == list(range(1, 51))
-    assert "metrics.jsonl can be written again, 46 lines that waited are in it" in " ".join(
+    assert "metrics.jsonl can be written again, 46 waiting lines were written" in " ".join(
         capsys.readouterr().out.split()
     )
 
@@ -245,7 +245,7 @@ def test_a_broken_panel_gives_way_to_lines(
         log.epoch(metrics(2))
     assert epochs_of(tmp_path) == [1, 2]
     out = " ".join(capsys.readouterr().out.split())
-    assert out.count("warning: panel cannot be written: KeyError: 'colour'; plain lines from here") == 1
+    assert out.count("warning: panel cannot be written: KeyError: 'colour'; continuing with plain lines") == 1
     assert " ".join(epoch_line(metrics(2)).split()) in out
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from warm import Start, fresh, warm
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "own_game.py"
-
-
-def python(folder: Path, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def last_epoch(run: Path) -> dict[str, Any]:
@@ -22,20 +18,26 @@ def last_epoch(run: Path) -> dict[str, Any]:
     return json.loads(lines[-1])  # type: ignore[no-any-return]
 
 
-def test_own_game_is_trained_evaluated_and_resumed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", [warm, pytest.param(fresh, marks=pytest.mark.long)])
+def test_own_game_is_trained_evaluated_and_resumed(start: Start, tmp_path: Path) -> None:
+    def said(*words: str) -> str:
+        done = start(words, tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     (tmp_path / "own_game.py").write_text(EXAMPLE.read_text())
-    told = python(tmp_path, "-W", "error", "own_game.py").splitlines()[-1]
+    told = said(sys.executable, "-W", "error", "own_game.py").splitlines()[-1]
     (run,) = (tmp_path / "runs").iterdir()
     assert told.endswith(f"in runs/{run.name}")
     assert (run / "run.json").is_file()
     assert last_epoch(run)["agent_steps"] == 25 * 8_192
 
     policies = ["--policy", f"runs/{run.name}", "--policy", "random"]
-    said = python(tmp_path, "-m", "gridmill", "eval", "own_game.py:harvest", *policies, "--episodes", "64", "--json")
-    trained, at_random = json.loads(said)["results"]
+    table = said("gridmill", "eval", "own_game.py:harvest", *policies, "--episodes", "64", "--json")
+    trained, at_random = json.loads(table)["results"]
     assert trained["reward"]["mean"] > at_random["reward"]["mean"] + 4 * at_random["reward"]["se"]
 
     # The record holds the whole game, so going on does not need the file.
     (tmp_path / "own_game.py").unlink()
-    python(tmp_path, "-m", "gridmill", "resume", f"runs/{run.name}", "trainer.total_timesteps=220_000")
+    said("gridmill", "resume", f"runs/{run.name}", "trainer.total_timesteps=220_000")
     assert last_epoch(run)["agent_steps"] == 27 * 8_192

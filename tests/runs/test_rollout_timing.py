@@ -54,7 +54,7 @@ def test_every_second_rollout_is_timed_and_in_the_metrics(tmp_path: Path) -> Non
     log = (folder / "log.txt").read_text()
     assert re.findall(r"rollout timing, epoch (\d+)", log) == ["2", "4"]
     assert log.count("<- most") == 2
-    for words in ("env wait", "copy", "student forward", "teacher", "  store", "threads of the core", "teacher calls"):
+    for words in ("env wait", "copy", "student forward", "teacher", "  store", "core threads", "teacher calls"):
         assert words in log, words
     records = epochs_of(folder)
     calls = [record["time/teacher_calls"] for record in records]

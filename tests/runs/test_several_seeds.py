@@ -44,7 +44,7 @@ def test_seeds_are_trained_and_compared(tmp_path: Path) -> None:
 def test_one_that_stops_ends_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tiny(2, run="x", guard__stop=True, guard__max_kl=1e-12)
     assert seeds.train(run, (4, 5, 6), tmp_path) == 5
-    assert capsys.readouterr().out.endswith("stopped with seed 4; not begun: seeds=5,6 run=x\n")
+    assert capsys.readouterr().out.endswith("stopped with seed 4; not started: seeds=5,6 run=x\n")
     assert [path.name for path in tmp_path.iterdir()] == ["x-seed-4"]
 
 

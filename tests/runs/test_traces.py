@@ -121,4 +121,4 @@ def test_the_profiled_run_from_supervised_to_ppo(tmp_path: Path) -> None:
     assert {"teacher", "observations"} <= {e["name"] for e in events_of(file) if e.get("cat") == "core"}
     log = (result.folder / "log.txt").read_text()
     assert "teacher calls" in log
-    assert "phases of the core, of the rollouts:" in log
+    assert "core phases during rollouts:" in log

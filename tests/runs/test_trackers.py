@@ -81,8 +81,8 @@ def test_a_dead_tracker_is_said_once(
         for epoch in range(50):
             log.epoch({"epoch": epoch, "agent_steps": epoch})
     out = " ".join(capsys.readouterr().out.split())
-    assert out.count("warning: fake: no route to host; training goes on") == 1
-    assert out.count("warning: other: server down; training goes on") == 1
+    assert out.count("warning: fake: no route to host; training continues") == 1
+    assert out.count("warning: other: server down; training continues") == 1
     assert (dead.missed, never.missed) == (50, 51)
 
 
@@ -100,7 +100,7 @@ def test_a_hanging_tracker_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> 
     for step in range(1000):
         tracker.put(step, {})
     assert time.perf_counter() - start < 0.5
-    assert (tracker.missed, tracker.trouble) == (990, "slow: it does not keep up; training goes on")
+    assert (tracker.missed, tracker.trouble) == (990, "slow: it does not keep up; training continues")
     tracker.close(patience=0.05)
     wake.set()
 

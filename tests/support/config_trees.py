@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 COUNTED = {"kind": "count", "tag": "type:crate", "collective": "reds", "resource": "ore"}
+# Of a native batch made without Python's checks.
+OPTIONS: dict[str, Any] = {
+    "num_worlds": 1, "seed": 0, "threads": 1, "lanes": 1, "masks": False, "desync_episodes": False,
+    "min_first_episode": -1, "profiling": False, "validation": False, "fast": True, "signal": [],
+}  # fmt: skip
+
 ASK: list[dict[str, Any]] = [
     {"kind": "holds", "who": "actor_collective", "amounts": {"ore": 1}},
     {"kind": "has_vibe", "vibe": "calm"},

@@ -42,6 +42,7 @@ def commands(run: Path, out: Path, file: str = REPLAY) -> dict[str, list[str]]:
         "eval its policy": ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--policy", name, "--episodes", "1"],
         "report": ["report", name, "--out", str(out / "report.html")],
         "report without baselines": ["report", name, "--no-baselines", "--out", str(out / "report.html")],
+        "policy info": ["policy", "info", name],
         "runs": ["runs", "--runs-dir", str(run.parent)],
         "runs as JSON": ["runs", "--runs-dir", str(run.parent), "--json"],
         "view": ["view", name, "--export", str(out / "page.html")],

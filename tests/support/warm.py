@@ -7,6 +7,7 @@ anything else, so each begins as a fresh one that has just imported the package.
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.context
 import os
 import runpy
 import subprocess
@@ -42,6 +43,14 @@ def warm(words: Sequence[str], folder: Path) -> Done:
             child.kill()  # a test that ran out of time leaves nobody behind
         assert child.exitcode is not None
         return subprocess.CompletedProcess(words, child.exitcode, *(file.read_text() for file in files))
+
+
+def started(words: Sequence[str], folder: Path, said: Path) -> multiprocessing.context.ForkServerProcess:
+    """The same without waiting for it; what it says, also of errors, is in a file."""
+    said.touch()
+    child = FORKS.Process(target=_become, args=(list(words), str(folder), str(said), str(said)))
+    child.start()
+    return child
 
 
 def _become(words: list[str], folder: str, out: str, err: str) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from small_runs import hash_of, small_run
 from tiny import difference, epochs_of
 
 from gridmill import games
 from gridmill.config import ConfigError
+from gridmill.games.make import make
 from gridmill.policy import load
 from gridmill.run import Run
 from gridmill.runs import dry_run, resume, train
 from gridmill.sizing import players_of_agents, sizes
+from gridmill.train.actors import OwnActor
 from gridmill.train.rollout import hash_of as mixed
 from gridmill.train.trainer import Trainer
 
@@ -176,6 +180,37 @@ def test_a_resumed_run_is_equal_to_the_bit(frozen: str, tmp_path: Path) -> None:
     ]
 
 
+REMEMBERS = """
+import numpy as np
+
+
+class Remembers:
+    def act(self, obs, state, masks):
+        state = np.zeros(len(obs), np.int64) if state is None else state
+        return (state // 3) % masks.shape[1], state + 1
+
+
+def remembers(env, seed):
+    return Remembers()
+"""
+
+
+def test_a_resumed_run_has_what_a_player_of_ones_own_remembers(tmp_path: Path) -> None:
+    file = tmp_path / "remembers.py"
+    file.write_text(REMEMBERS)
+    run = shared_run({f"{file}:remembers": 0.5}, 3)
+    run = run.replace_all([("checkpoint.epochs", 1), ("trainer.total_timesteps", 2 * run.trainer.batch_size)])
+    whole, again = (train(run.replace("run", name), tmp_path, panel=False).folder for name in ("whole", "again"))
+    shutil.rmtree(again / "checkpoints" / "epoch-00000002")
+    assert resume(again, panel=False, code=[str(file)]).exit_code == 0
+    assert difference(whole, again) == 0
+    with (
+        make(arena()) as env,
+        pytest.raises(ValueError, match=r"remembers: expected a state of 12 rows, got the shape \(3,\)"),
+    ):
+        OwnActor(f"{file}:remembers", env, 0, 12).restore(torch.zeros(3))
+
+
 def test_windows_count_learners() -> None:
     run = shared_run({"arena": 0.5}, 3, window_env_steps=16 * WORLDS)
     trainer = Trainer(run)
@@ -207,7 +242,7 @@ def test_sizes_are_those_of_the_learners() -> None:
         ({"players": {"arena": 1.0}}, "expected at least one of 6 agents to learn from, got none - at `$.players`"),
         (
             {"players": {"arena": 0.01}},
-            "0.01 of 6 agents is no agent for `arena`; expected at least 0.167 - at `$.players`",
+            "0.01 of 6 agents is less than one agent for `arena`; expected at least 0.167 - at `$.players`",
         ),
         (
             {"players": {"arena": 1.5}},

@@ -78,7 +78,7 @@ def test_films_are_refused_with_a_reason(tape: Path, tmp_path: Path, monkeypatch
         assert said in done.stderr
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     done = CliRunner().invoke(cli.app, ["show", str(tape), "--gif", gif])
-    assert re.search(r"films need pillow: \S+ -m pip install 'gridmill\[video\]'\n", done.stderr)
+    assert re.search(r"videos need pillow: \S+ -m pip install 'gridmill\[video\]'\n", done.stderr)
     assert not Path(gif).exists()
 
 

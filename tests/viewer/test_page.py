@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import lzma
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -123,12 +122,27 @@ def test_an_exported_page_allows_exactly_its_own_scripts(page: Elements) -> None
     ]
 
 
+def from_seven_bits(text: str) -> bytes:
+    bits = "".join(f"{ord(character) & 127:07b}" for character in text)
+    return bytes(int(bits[i : i + 8], 2) for i in range(0, len(bits) - 7, 8))
+
+
+def test_bytes_as_text_come_back_and_end_no_element() -> None:
+    for data in (b"", b"\0", bytes(range(256)) * 3, b"</script><!--\r\n" * 5, bytes(7)):
+        text = export._seven_bits(data)
+        assert from_seven_bits(text) == data
+        assert not set(text) & set("\0\r\n<")
+        read = Elements()
+        read.feed(f'<script id="x" type="y">{text}</script>')
+        assert read.found[0][2] == text
+
+
 def test_an_exported_page_holds_engine_and_files_as_data(page: Elements) -> None:
     data = {
         attrs["id"]: (attrs["type"], text) for tag, attrs, text in page.found if tag == "script" and "type" in attrs
     }
-    assert lzma.decompress(base64.b64decode(data["data-engine"][1])) == b"\0asm engine"
-    assert base64.b64decode(data["data-file-1"][1]) == b"replay"
+    assert gzip.decompress(from_seven_bits(data["data-engine"][1])) == b"\0asm engine"
+    assert from_seven_bits(data["data-file-1"][1]) == b"replay"
     assert {kind for kind, _ in data.values()} == {"application/json", "application/octet-stream"}
     assert "alert(1)" in data["data-start"][1]
     assert "<" not in data["data-start"][1]

@@ -52,8 +52,8 @@ def test_who_plays_the_others(wanted: str, found: str) -> None:
         (("--agent", "24"), "--agent must be 0 to 23"),
         (("--seed", "-1"), "--seed must be 0"),
         (("--others", "script:areno"), "did you mean"),
-        (("--save", "x.replay"), "--save goes with --terminal"),
-        (("--terminal", "--export", "x.html"), "do not go together"),
+        (("--save", "x.replay"), "--save needs --terminal"),
+        (("--terminal", "--export", "x.html"), "cannot be combined"),
     ],
 )
 def test_wrong_options_are_refused_in_a_line(options: tuple[str, ...], said: str) -> None:
@@ -147,7 +147,7 @@ def test_what_is_typed_as_a_name_cannot_steer_the_terminal() -> None:
     out = io.StringIO()
     keys = iter([":", "n", "\x1b", "east", "x", "\x7f", "o", "\n"])
     assert Table(games.toy(), 0, 0, "noop").play(keys, out) is None
-    assert "`no` is no action here" in out.getvalue()
+    assert "`no` is not an action of this game" in out.getvalue()
     assert "\x1b" not in out.getvalue().replace(terminal.CLEAR, "")
 
 

@@ -38,23 +38,23 @@ def test_what_is_no_artefact_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     for text in ("", "[]", "{}", "{" * 5_000, '{"kind": "ab"}'):
         path.write_text(text)
-        with pytest.raises(ValueError, match="is no artefact of the workshop"):
+        with pytest.raises(ValueError, match="is not an artifact of the workshop"):
             artefact.read(path)
     path.write_text(json.dumps(made()))
-    with pytest.raises(ValueError, match="expected an artefact of `gridmill tune`, got one of `gridmill ab`"):
+    with pytest.raises(ValueError, match="expected an artifact of `gridmill tune`, got one of `gridmill ab`"):
         artefact.read(path, "tune")
     path.write_text(json.dumps(made() | {"schema": 9}))
-    with pytest.raises(ValueError, match="expected an artefact of schema 1, got 9"):
+    with pytest.raises(ValueError, match="expected an artifact of schema 1, got 9"):
         artefact.read(path)
     for lacking in ("date", "commit", "cpu"):
         whole = made()
         del whole["machine"][lacking]
         path.write_text(json.dumps(whole))
-        with pytest.raises(ValueError, match=rf"is no artefact of the workshop: machine\.{lacking}.* is missing"):
+        with pytest.raises(ValueError, match=rf"is not an artifact of the workshop: machine\.{lacking}.* is missing"):
             artefact.read(path)
     for sample in ({}, {"unit": "s", "better": "lower", "values": ["a"]}, 3):
         path.write_text(json.dumps(made() | {"samples": {"rate": sample}}))
-        with pytest.raises(ValueError, match=r"samples\.rate is no list of values with a unit"):
+        with pytest.raises(ValueError, match=r"samples\.rate is not a list of values with a unit"):
             artefact.read(path)
 
 

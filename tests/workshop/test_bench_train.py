@@ -105,7 +105,7 @@ def test_what_cannot_be_measured_is_refused(changed: dict[str, Any], expected: s
 
 
 def test_a_peer_needs_a_network_that_plain_torch_has() -> None:
-    with pytest.raises(ValueError, match=r"--peers: torch has no core scan of its own; it has lstm, gru"):
+    with pytest.raises(ValueError, match=r"--peers: torch has no core scan; it has lstm, gru"):
         Settings(small("scan"), peers=True).check()
     with pytest.raises(ValueError, match=r"--peers: the encoder bag reads tokens"):
         Settings(bench_train.standard("arena"), peers=True).check()
@@ -285,7 +285,7 @@ def test_another_network_and_a_missing_bound_are_said(scripted: type[Scripted]) 
     ready = {"trainer": {"num_weights": 10}, "bound": {"num_weights": 12}, "step": {}}
     notes = bench_train.notes_of(Settings(small("scan")), [{"subjects": ready}])
     assert notes == [
-        "no act + learn bound: torch has no core scan of its own; it has lstm, gru",
+        "no act + learn bound: torch has no core scan; it has lstm, gru",
         "not the same network: the entries of all matrices are trainer 10, bound 12",
     ]
     result = CliRunner().invoke(app, ["bench", "train", "--game", "arena", "--rounds", "1"])

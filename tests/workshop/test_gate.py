@@ -161,7 +161,7 @@ def test_the_floors_of_the_tree_are_never_lowered_without_a_reason() -> None:
     [
         (["--rounds", "2"], "--rounds must be at least 3, got 2"),
         (["--reason", "x"], "--reason is for --record"),
-        (["--record", "--planted", "0.2"], "so it does not go with --planted"),
+        (["--record", "--planted", "0.2"], "so it cannot be combined with --planted"),
         (["--game", "tyo"], "unknown game `tyo`"),
         (["--game", "corridor", "--floors", "{}"], "corridor: no floor yet; record one with --record"),
     ],
@@ -226,5 +226,5 @@ def test_a_callgrind_that_cannot_be_told_to_count_is_one_line(
 
 def test_floors_that_are_none_are_refused(tmp_path: Path) -> None:
     (tmp_path / "floors.json").write_text("[]")
-    with pytest.raises(ValueError, match="is no file of floors"):
+    with pytest.raises(ValueError, match="is not a file of floors"):
         gate.read_floors(tmp_path / "floors.json")

@@ -77,7 +77,7 @@ def test_a_run_without_a_whole_epoch_is_one_line_and_1(tmp_path: Path, monkeypat
     monkeypatch.setattr(session, "train", lambda *_: SimpleNamespace(folder=tmp_path, exit_code=0))
     result = CliRunner().invoke(app, ["profile", "train", "ci"])
     assert result.exit_code == 1
-    assert result.stderr == "gridmill: no epoch was finished, so there is nothing to say of where its time went\n"
+    assert result.stderr == "gridmill: no epoch was finished, so there are no times to show\n"
 
 
 @pytest.mark.parametrize(

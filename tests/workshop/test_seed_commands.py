@@ -114,7 +114,7 @@ def test_their_switches_work_and_what_they_leave_is_where_the_page_says(tmp_path
     assert result.exit_code == 0, result.output
     log = (tmp_path / "runs" / "prod" / "log.txt").read_text()
     assert "GRIDMILL_OBS_USE_OPTIMIZED=1, GRIDMILL_OBS_VALIDATION=1, GRIDMILL_PROFILING=1" in " ".join(log.split())
-    assert "phases of the core" in log
+    assert "core phases during rollouts" in log
     assert "0 mismatches" in log
 
 

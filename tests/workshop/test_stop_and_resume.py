@@ -83,7 +83,7 @@ def test_bench_step_goes_on_where_it_was_stopped(monkeypatch: pytest.MonkeyPatch
         assert one["rounds"][:3] == before["rounds"]
     refused = run("--sweep", "worlds=1,2", "--resume", str(path), "--iterations", "9")
     assert refused.exit_code == 64
-    assert refused.stderr == f"gridmill: `{path}` was measured with other settings; begin anew without --resume\n"
+    assert refused.stderr == f"gridmill: `{path}` was measured with other settings; start over without --resume\n"
 
 
 def test_mismatches_before_a_stop_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,5 +300,5 @@ def test_what_another_build_or_machine_measured_is_not_continued(what: str, key:
     artefact.write(record, path)
     with pytest.raises(ValueError) as refused:
         artefact.continued(path, "gate", {"a": (1, 2)})
-    said = f"`{path}` was measured with the {what} another, this is {here}; begin anew without --resume"
+    said = f"`{path}` was measured with the {what} another, this is {here}; start over without --resume"
     assert str(refused.value) == said

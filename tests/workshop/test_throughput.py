@@ -65,7 +65,9 @@ def test_what_cannot_be_measured_is_refused(settings: Settings, expected: str) -
     assert str(refused.value) == expected
 
 
-@pytest.mark.parametrize("mode", ["rollout", "trainer", "trainer_eval"])
+@pytest.mark.parametrize(
+    "mode", ["trainer", *(pytest.param(m, marks=pytest.mark.long) for m in ("rollout", "trainer_eval"))]
+)
 def test_modes_with_a_trainer(mode: str, tmp_path: Path) -> None:
     words = ["throughput", "--mode", mode, *TRAINED, "--output", str(tmp_path)]
     result = CliRunner().invoke(app, words)

@@ -221,6 +221,7 @@ def test_the_largest_batch_fits_and_twice_as_much_does_not() -> None:
     assert "of the memory that is free now" in result.stdout
 
 
+@pytest.mark.long  # eleven processes with torch; on every change the sides are scripted
 def test_tune_for_real(tmp_path: Path) -> None:
     words = ["tune", "ci", *SMALL, "trainer.threads=1", "--try", "trainer.minibatch_size=384,768", "--blocks", "2"]
     result = CliRunner().invoke(app, [*words, "--check-epochs", "2", "--seeds", "0"])
@@ -281,10 +282,10 @@ def test_artefacts_are_listed_and_drawn_on_one_page(tmp_path: Path) -> None:
             ["compare-presets", "--preset", "baseline", "--preset", "baseline"],
             "two different ones, got `baseline` twice",
         ),
-        (["compare-presets", "--preset", "baseline"], "--preset is given twice, got 1"),
+        (["compare-presets", "--preset", "baseline"], "--preset must be given twice, got 1"),
         (["compare-presets", "--seeds", "1,1"], "--seeds takes different numbers like 0,1,2, got 1,1"),
-        (["artifacts", "nowhere"], "expected a folder of artefacts, got `nowhere`"),
-        (["artifacts", "."], "no artefacts under ."),
+        (["artifacts", "nowhere"], "expected a folder of artifacts, got `nowhere`"),
+        (["artifacts", "."], "no artifacts under ."),
     ],
 )
 def test_bad_input_is_one_line_and_2(words: list[str], text: str) -> None:

@@ -44,7 +44,7 @@ def test_a_short_one_compares_every_row(tmp_path: Path) -> None:
     assert "result: equal to the byte" in result.stdout
     log = (tmp_path / "runs" / "v" / "log.txt").read_text()
     assert "switches: GRIDMILL_OBS_VALIDATION=1" in log
-    assert "observation validation: 1,584 comparisons (792 a world), 0 mismatches" in log  # 2 x 24 x 33: a reset too
+    assert "observation validation: 1,584 comparisons (792 per world), 0 mismatches" in log  # 2 x 24 x 33: a reset too
     assert json.loads((tmp_path / "runs" / "v" / "run.json").read_text())["switches"] == {
         "GRIDMILL_OBS_VALIDATION": "1"
     }
@@ -64,7 +64,7 @@ def test_a_mismatch_is_2_and_both_rows_by_name(tmp_path: Path, monkeypatch: pyte
     result = CliRunner().invoke(app, ["validate", "700", *SMALL, "run=v"])
     assert result.exit_code == validate.MISMATCH, result.output
     log = (tmp_path / "runs" / "v" / "log.txt").read_text()
-    assert "100 comparisons (50 a world), 1 mismatch, reference takes 3.0x" in " ".join(log.split())
+    assert "100 comparisons (50 per world), 1 mismatch, reference takes 3.0x" in " ".join(log.split())
     assert "  first mismatch: world 1, episode 0, tick 5, agent 3\n" in log
     assert "  fast (* not in the other):\n    episode_completion_pct=7, *(0,1) tag=mine\n" in log
     assert "  reference (* not in the other):\n    episode_completion_pct=7, *(0,1) tag=wall\n" in log
@@ -81,7 +81,7 @@ def test_nothing_compared_is_not_0(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "0")
         result = CliRunner().invoke(app, ["validate", "smoke"])
         assert result.exit_code == 64
-        assert "=0 switches off what this command is for; unset it" in result.stderr
+        assert "=0 switches off the comparison that this command makes; unset it" in result.stderr
         monkeypatch.delenv(name)
 
 
@@ -101,7 +101,7 @@ def test_what_kept_it_from_judging_is_no_mismatch(error: Exception, monkeypatch:
     [
         (["768", "trainer.total_timesteps=768"], "trainer.total_timesteps: give the length instead"),
         (["sm"], "expected smoke, soak or a number of agent-steps, got `sm`"),
-        (["smoke", "--recipe", "prospector"], "prospector has one way to observe"),
+        (["smoke", "--recipe", "prospector"], "prospector has only one observation path"),
         (["smoke", "--foo"], "No such option"),
         (["smoke", "trainer.treads=1"], "did you mean"),
     ],

@@ -175,7 +175,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Obs, dict[str, Any]]:
         if options and "reset_mask" in options:
-            raise ValueError("options['reset_mask'] needs autoreset mode DISABLED; here rows begin again by themselves")
+            raise ValueError("options['reset_mask'] needs autoreset mode DISABLED; here rows reset automatically")
         super().reset(seed=seed)
         self.batch.reset(seed=int(self.np_random.integers(1 << 63)) if seed is None else seed)
         return self._seen(), self._infos(np.zeros(self.num_envs, np.bool_))

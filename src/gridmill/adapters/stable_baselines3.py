@@ -109,7 +109,7 @@ class GridmillVecEnv(VecEnv):
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        raise AttributeError(f"rows of a batch have no attributes of their own; `{attr_name}` cannot be set")
+        raise AttributeError(f"rows of a batch have no attributes; `{attr_name}` cannot be set")
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
         if method_name != "action_masks":

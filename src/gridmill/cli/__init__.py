@@ -1,6 +1,7 @@
 """The command line: games are in `inspect`, training in `train`, its settings in `settings`, its runs in `runs`,
-pictures in `show`, replay files in `replays`, watching and playing in `view`, what measures in `speed`, what compares
-and judges in `workshop`. What a word means is in `named`, what the Tab key offers in `complete`.
+trained policies in `policy`, pictures in `show`, replay files in `replays`, watching and playing in `view`, what
+measures in `speed`, what compares and judges in `workshop`. What a word means is in `named`, what the Tab key
+offers in `complete`.
 
 Each command turns its options into plain values and calls what does the work, imported only then, so
 that `gridmill --help` answers at once. Errors of the caller end with one line on stderr and exit code 2.
@@ -17,7 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gridmill.cli import inspect, replays, runs, settings, show, speed, train, view, workshop
+from gridmill.cli import inspect, policy, replays, runs, settings, show, speed, train, view, workshop
 from gridmill.cli.groups import Listed
 from gridmill.cli.judging import in_one_line
 
@@ -55,12 +56,13 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="A high-throughput multi-agent grid world and its workshop of performance tools.",
+    help="A fast multi-agent grid world for reinforcement learning, its trainer and its tools.",
 )
 app.add_typer(inspect.app)
 app.add_typer(train.app)
 app.add_typer(settings.app)
 app.add_typer(runs.app)  # runs, report
+app.add_typer(policy.policy, name="policy")
 app.add_typer(show.app)  # show, watch
 app.add_typer(replays.replay, name="replay")
 app.add_typer(view.app)
@@ -83,9 +85,9 @@ def _print_version(wanted: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show the whole traceback of an error.")] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show the full traceback of an error.")] = False,
 ) -> None:
     # A terminal that cannot show a character gets a question mark instead of a crash.
     for stream in (sys.stdout, sys.stderr):

@@ -9,7 +9,9 @@ import typer
 
 Code = Annotated[
     list[str] | None,
-    typer.Option(metavar="FILE.py", help="Code that a run names and may be run, or a module; may be repeated."),
+    typer.Option(
+        metavar="FILE.py", help="A file or module that the run names and that may be executed; may be repeated."
+    ),
 ]
 
 

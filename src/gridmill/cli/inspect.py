@@ -11,7 +11,7 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.named import game_of, has_policy, played, policy_name, run_folder, run_tree
+from gridmill.cli.named import folder_of, game_of, has_policy, played, policy_name, run_tree
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -43,7 +43,7 @@ def evaluate(
     game: Annotated[
         list[str],
         typer.Argument(
-            help="Games by name or path/to/file.py[:function]; or a run, for its game.",
+            help="Game names or path/to/file.py[:function]; or a run, to play its game.",
             autocompletion=complete.game_or_run,
         ),
     ],
@@ -58,45 +58,45 @@ def evaluate(
     episodes: Annotated[int, typer.Option(help="Episodes of each policy on each game.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the worlds.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
-    replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the first episode, to `show` it.")] = None,
-    replays: Annotated[int, typer.Option(metavar="N", help="Save N episodes, from the best to the worst.")] = 0,
+    replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the first episode as a replay.")] = None,
+    replays: Annotated[int, typer.Option(metavar="N", help="Save N episodes, ranging from the best to the worst.")] = 0,
     replay_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where they go.", show_default="replays")
+        Path | None, typer.Option(metavar="DIR", help="Folder for these replays.", show_default="replays")
     ] = None,
     replay_weights: Annotated[
-        bool, typer.Option("--replay-weights", help="Put the policy into the files, to play on with it.")
+        bool, typer.Option("--replay-weights", help="Store the policy in the replays, to continue playing with it.")
     ] = False,
     replay_values: Annotated[
-        bool, typer.Option("--replay-values", help="Put its values and probabilities into the files.")
+        bool, typer.Option("--replay-values", help="Store its values and action probabilities in the replays.")
     ] = False,
     players: Annotated[
         list[str] | None,
         typer.Option(
             metavar="WHO=WHICH",
-            help="Who else plays (script, folder or file) for a share (0.5), agents (0,1) or a team; repeatable.",
+            help="Another player (script, folder or file) for a share (0.5), agents (0,1) or a team; repeatable.",
         ),
     ] = None,
-    greedy: Annotated[bool, typer.Option("--greedy", help="Trained policies take their likeliest action.")] = False,
-    temperature: Annotated[float, typer.Option(help="Of the draws of trained policies.")] = 1.0,
+    greedy: Annotated[bool, typer.Option("--greedy", help="Trained policies take their most likely action.")] = False,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature of trained policies.")] = 1.0,
     code: Code = None,
 ) -> None:
-    """Play games with policies: means with standard errors.
+    """Evaluate policies on games: means with standard errors.
 
-    Tables put chance and a script beside a trained policy.
+    For a trained policy, tables also show random play and the game's script.
     """
     from gridmill import evaluate as tool
 
     take_code(code)
-    own = [str(folder) for folder in map(run_folder, game) if folder is not None and has_policy(folder)]
+    own = [str(folder) for folder in map(folder_of, game) if folder is not None and has_policy(folder)]
     asked = [policy_name(name) for name in policy or list(dict.fromkeys(own)) or ["random"]]
     kept = None
     if replay is not None or replays:
         if len(game) > 1 or len(asked) > 1:
-            raise ValueError("--replay and --replays go with one game and one policy")
+            raise ValueError("--replay and --replays need exactly one game and one policy")
         folder = replay_dir or Path("replays")
         kept = tool.ReplayOptions(replay, folder if replays else None, replays, replay_weights, replay_values)
     elif replay_dir or replay_weights or replay_values:
-        raise ValueError("--replay-dir, --replay-weights and --replay-values go with --replay or --replays")
+        raise ValueError("--replay-dir, --replay-weights and --replay-values need --replay or --replays")
     beside = dict(map(_part, players or ()))
     how: dict[str, Any] = {"players": beside, "greedy": greedy, "temperature": temperature}
     # Every pair gets a game built for it alone, so that no two can share a config.
@@ -196,11 +196,13 @@ def explain(
     ],
     first_episode: Annotated[
         int | None,
-        typer.Option("--min-first-episode", help="Evaluator this min_first_episode.", show_default="the game's own"),
+        typer.Option(
+            "--min-first-episode", help="Check this value of min_first_episode.", show_default="the game's own"
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
-    """What a game means for learning: chains, first rewards, ceilings, warnings."""
+    """Explain a game before training: production chains, earliest rewards, upper bounds, warnings."""
     if first_episode is not None and first_episode < 1:
         raise ValueError(f"--min-first-episode must be at least 1, got {first_episode}")
 
@@ -226,9 +228,9 @@ def diff(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
-    """Every field in which two games, or two runs, differ.
+    """List every field in which two games, or two runs, differ.
 
-    Exit code 0 whether they differ or not.
+    The exit code is 0 whether they differ or not.
     """
     from gridmill.grid.analysis import diff as tool
 
@@ -262,7 +264,7 @@ def as_json(record: Any) -> str:
 
 @app.command()
 def doctor() -> None:
-    """Say what is installed, what is missing, and the command to get it."""
+    """Show what is installed, what is missing, and the command to install it."""
     from gridmill.config.install import pip_install
     from gridmill.policy import onednn
     from gridmill.workshop import machine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,22 +39,28 @@ def expect_run(text: str, runs_dir: Path = RUNS) -> Path:
 
 
 def policy_name(text: str) -> str:
-    """A policy as it is typed; the name of a run, with or without @best, becomes its folder."""
-    name, at, which = text.partition("@")
-    if Path(name).exists():
+    """A policy as it is typed; the name of a run, with or without @best or #HASH, becomes its folder."""
+    from gridmill.evaluate import is_trained
+
+    name = re.split("[@#]", text, maxsplit=1)[0]
+    if not is_trained(text) or Path(name).exists():
         return text
     folder = run_folder(name)
-    return text if folder is None else f"{folder}{at}{which}"
+    return text if folder is None else f"{folder}{text[len(name) :]}"
+
+
+def folder_of(text: str) -> Path | None:
+    """The folder of a run where a game is taken too; the name of a game is that game."""
+    from gridmill import games
+
+    return None if text in games.names() else run_folder(text)
 
 
 def run_of(text: str) -> Run | None:
-    """The settings of a run, by its folder or name; None if it is no run. The name of a game is that game."""
-    from gridmill import games
+    """The settings of a run, by its folder or name; None if it is no run."""
     from gridmill.evaluate import run_of as read
 
-    if text in games.names():
-        return None
-    folder = run_folder(text)
+    folder = folder_of(text)
     return None if folder is None else read(folder)
 
 

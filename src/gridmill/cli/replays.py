@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None)
 replay = typer.Typer(
-    cls=Listed, no_args_is_help=True, rich_markup_mode=None, help="Check replay files, and take them apart."
+    cls=Listed, no_args_is_help=True, rich_markup_mode=None, help="Check, inspect, cut and merge replay files."
 )
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Replay files, of any suffix.")]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Replay files, with any suffix.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A replay file.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")]
@@ -28,9 +28,9 @@ DIFFERS = 2
 
 @replay.command("check")
 def check(files: Files, json: Json = False) -> None:
-    """Play files again and compare: the first tick that differs.
+    """Play replays again and report the first tick that differs.
 
-    Exit codes: 0 all are equal, 2 one differs or cannot be read.
+    Exit codes: 0 all equal, 2 one differs or cannot be read.
     """
     from gridmill import replay as tool
 
@@ -77,7 +77,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 @replay.command("info")
 def info(files: Files, json: Json = False) -> None:
-    """Say what is in files: game, players, branches, results. Nothing is played."""
+    """Show the contents of replays: game, players, branches, results. Nothing is played."""
     from gridmill.replay import read, tools
 
     found = [(file, tools.info(read(file))) for file in files]
@@ -96,7 +96,7 @@ def cut(
     output: Output,
     branch: Annotated[int, typer.Option(help="The branch to take.")] = 0,
 ) -> None:
-    """Write the first ticks of a branch as a file of its own."""
+    """Write the first ticks of a branch to a new file."""
     from gridmill.replay import read, tools, write
 
     write(output, tools.cut(read(file), to, branch))
@@ -105,7 +105,7 @@ def cut(
 
 @replay.command("merge")
 def merge(files: Files, output: Output) -> None:
-    """Write replays of one game and seed as one file, a branch each."""
+    """Merge replays of one game and seed into one file, one branch each."""
     from gridmill.replay import read, tools, write
 
     whole = tools.merge([read(file) for file in files])
@@ -117,23 +117,25 @@ def merge(files: Files, output: Output) -> None:
 def whatif(
     file: File,
     tick: Annotated[int, typer.Option(help="The tick before which the world is forked.")],
-    agent: Annotated[int, typer.Option(help="Whose actions are tried.")],
-    rollouts: Annotated[int, typer.Option(help="Rollouts of each action.")] = 32,
+    agent: Annotated[int, typer.Option(help="The agent whose actions are tried.")],
+    rollouts: Annotated[int, typer.Option(help="Rollouts per action.")] = 32,
     policy: Annotated[
         str | None,
-        typer.Option(help="Who plays on: random, script:NAME or a folder.", show_default="as in the file"),
+        typer.Option(
+            help="Who continues after the action: random, script:NAME or a folder.", show_default="as in the file"
+        ),
     ] = None,
-    horizon: Annotated[int, typer.Option(help="Ticks of a rollout.", show_default="to the episode's end")] = 0,
-    branch: Annotated[int, typer.Option(help="The branch of the file.")] = 0,
+    horizon: Annotated[int, typer.Option(help="Ticks per rollout.", show_default="to the episode's end")] = 0,
+    branch: Annotated[int, typer.Option(help="The branch of the replay.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
     threads: Annotated[int, typer.Option(help="Threads of the core.", show_default="all cores")] = 0,
     code: Code = None,
     json: Json = False,
 ) -> None:
-    """Try every action of an agent at a tick of a replay, many times each.
+    """Try every action of an agent at one tick of a replay, many times each.
 
-    Shows the returns of each action, the regret of the one that was taken and, for a trained policy,
-    how far off its critic was.
+    Shows the returns of each action, the regret of the action that was taken and, for a trained policy,
+    the error of its critic.
     """
     from gridmill import whatif as tool
     from gridmill.replay import read

@@ -17,9 +17,9 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command()
 def runs(
     word: Annotated[
-        list[str] | None, typer.Argument(help="Only runs with this in name, recipe or state; seed=N for a seed.")
+        list[str] | None, typer.Argument(help="Only runs with this word in name, recipe or state; seed=N for a seed.")
     ] = None,
-    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of runs.")] = Path("runs"),
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder that holds the runs.")] = Path("runs"),
     sort: Annotated[str, typer.Option(help="age, name, recipe, seed, state, score, speed or steps.")] = "age",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
@@ -39,12 +39,12 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="Where to write it.", show_default="beside the run or runs")
     ] = None,
     baselines: Annotated[
-        bool, typer.Option(help="Play random and scripts first where a run has no such figures yet.")
+        bool, typer.Option(help="First play random and scripts for runs that have no baselines yet.")
     ] = True,
 ) -> None:
-    """Write the page of a run, or one that compares several.
+    """Write the report page of a run, or a page that compares several runs.
 
-    Runs that differ only in their seed become a mean with its 95 % interval.
+    Runs that differ only in their seed are drawn as a mean with its 95 % interval.
     """
     from gridmill.config.files import kind_of
 

@@ -15,18 +15,18 @@ if typing.TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None)
 SCHEDULE = (
     'A schedule is JSON: \'optimizer.learning_rate={"start": 2e-3, "end": 2e-4, "shape": "cosine"}\'; '
-    "shape is linear, cosine or stairs, over is steps, epochs or metric:NAME, begin and until are where it moves."
+    "shape is linear, cosine or stairs; over is steps, epochs or metric:NAME; begin and until bound the change."
 )
 
 
 @app.command()
 def settings(
     pattern: Annotated[
-        str | None, typer.Argument(help="A part of a name or meaning, or a pattern such as 'trainer.*'.")
+        str | None, typer.Argument(help="Part of a name or meaning, or a pattern such as 'trainer.*'.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
-    """List the settings of training: default, what each takes, meaning.
+    """List all training settings: default, accepted values, meaning.
 
     `gridmill train RECIPE KEY=VALUE` sets one; `gridmill train RECIPE --dry-run` shows a recipe's own values.
     """

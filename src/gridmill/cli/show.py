@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from gridmill.cli import complete
+from gridmill.cli.code import Code, take_code
 from gridmill.cli.named import expect_run, game_of, run_of
 
 app = typer.Typer(rich_markup_mode=None)
@@ -19,21 +20,21 @@ FILM_TICKS = 300  # of a film that is no replay, unless --to says otherwise
 Shown = Annotated[
     str,
     typer.Argument(
-        help="A replay, a run, whose policy plays, or a game, played at random.", autocompletion=complete.game_or_run
+        help="A replay, a run (its policy plays), or a game (random actions).", autocompletion=complete.game_or_run
     ),
 ]
-First = Annotated[int, typer.Option("--from", help="The first tick of a film.")]
+First = Annotated[int, typer.Option("--from", help="The first tick to show.")]
 To = Annotated[int | None, typer.Option(help="The tick to stop before.", show_default="all")]
-Every = Annotated[int, typer.Option(help="One frame in so many ticks.")]
-Fps = Annotated[float, typer.Option(help="Frames a second.")]
+Every = Annotated[int, typer.Option(help="Ticks per frame.")]
+Fps = Annotated[float, typer.Option(help="Frames per second.")]
 
 
 @app.command()
 def show(
     game: Shown,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture instead of text.")] = None,
-    gif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a film (extra `video`).")] = None,
-    mp4: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a film (extra `video`).")] = None,
+    gif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a video (extra `video`).")] = None,
+    mp4: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a video (extra `video`).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
     steps: Annotated[int, typer.Option(help="Ticks to play first; in a replay, the tick to show.")] = 0,
     first: First = 0,
@@ -42,9 +43,11 @@ def show(
     fps: Fps = 10.0,
     world: Annotated[int, typer.Option(help="Which world of the batch.")] = 0,
     scale: Annotated[int, typer.Option(help="Pixels per cell of a picture.")] = 16,
-    plain: Annotated[bool, typer.Option("--plain", help="No legend and no inventories beside it.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Without legend and inventories.")] = False,
+    code: Code = None,
 ) -> None:
-    """Show a game, a run or a replay as text, picture or film."""
+    """Show a game, a run or a replay as text, picture or video."""
+    take_code(code)
     _refuse_below({"--steps": (steps, 0), "--world": (world, 0), "--scale": (scale, 1)})
     films = {ending: file for ending, file in ((".gif", gif), (".mp4", mp4)) if file is not None}
     for ending, file in films.items():
@@ -78,13 +81,15 @@ def watch(
     every: Every = 1,
     fps: Fps = 8.0,
     agent: Annotated[int, typer.Option(help="The agent to follow where the world is larger than the terminal.")] = 0,
+    code: Code = None,
 ) -> None:
     """Watch a replay, a run or a game in the terminal.
 
-    Space pauses, arrows step, q ends. Without a terminal the frames are printed one after another.
+    Space pauses, arrows step, q quits. Without a terminal the frames are printed one after another.
     """
     from gridmill.viewer import watch as tool
 
+    take_code(code)
     source = _Source(game, seed, 0)
     last = _end(source, first, to, every, fps)
     colour = "NO_COLOR" not in os.environ

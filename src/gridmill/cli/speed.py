@@ -28,12 +28,12 @@ class Profiles(Listed):
 
 app = typer.Typer(rich_markup_mode=None)
 profile = typer.Typer(
-    cls=Profiles, no_args_is_help=True, rich_markup_mode=None, help="Where the time goes: of a step, of training."
+    cls=Profiles, no_args_is_help=True, rich_markup_mode=None, help="Show where the time of a step or of training goes."
 )
 bench = typer.Typer(cls=Listed, no_args_is_help=True, rich_markup_mode=None, help="Measure speed.")
 
 
-Resume = Annotated[Path | None, typer.Option(metavar="FILE", help="Go on with one that was stopped.")]
+Resume = Annotated[Path | None, typer.Option(metavar="FILE", help="Continue a measurement that was stopped.")]
 
 
 class Window(StrEnum):
@@ -73,31 +73,31 @@ def bench_step(
     window: Annotated[Window | None, typer.Option(help="Shape of the view.", show_default="the game's own")] = None,
     worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
     threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
-    lanes: Annotated[int, typer.Option(help="Lanes; above 1 with send and recv.")] = 1,
+    lanes: Annotated[int, typer.Option(help="Lanes; with more than 1, uses send and recv.")] = 1,
     profile: Annotated[bool, typer.Option("--profile", help="Break the time down by phase.")] = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the run as JSON.")] = None,
     baseline: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE...", help="Compare with saved runs, phases too.")
+        list[Path] | None, typer.Option(metavar="FILE...", help="Compare with saved runs, including phases.")
     ] = None,
-    phase: Annotated[str | None, typer.Option(metavar="LABEL", help="Label of this phase of work.")] = None,
+    phase: Annotated[str | None, typer.Option(metavar="LABEL", help="Label of this measurement.")] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Summarise the saved runs of a folder; measures nothing."),
+        typer.Option(metavar="DIR", help="Summarise the saved runs of a folder without measuring."),
     ] = None,
     peers: Annotated[
-        bool, typer.Option("--peers", help="The same world in every installed peer, interleaved.")
+        bool, typer.Option("--peers", help="Also measure the same world in every installed peer, interleaved.")
     ] = False,
     sweep: Annotated[
         str | None, typer.Option(metavar="NAME=N,N,...", help="Compare worlds, agents, threads, lanes or games.")
     ] = None,
-    overhead: Annotated[bool, typer.Option("--overhead", help="Profiling off against on, interleaved.")] = False,
+    overhead: Annotated[bool, typer.Option("--overhead", help="Compare profiling off and on, interleaved.")] = False,
     instructions: Annotated[
-        bool, typer.Option("--instructions", help="Count instructions, with valgrind if perf cannot.")
+        bool, typer.Option("--instructions", help="Count instructions, with valgrind if perf is not available.")
     ] = False,
     resume: Resume = None,
     more: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="More files for --baseline.")] = None,
 ) -> None:
-    """Env only, random actions drawn ahead, no policy.
+    """Measure the environment alone, with random actions drawn in advance.
 
     Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 validation mismatches, 64 bad
     input, 130 stopped.
@@ -109,7 +109,7 @@ def bench_step(
 
     if report is not None:
         if output or baseline or peers or sweep or overhead or resume:
-            raise ValueError("--report measures nothing, so it goes with no option but itself")
+            raise ValueError("--report measures nothing, so it cannot be combined with other options")
         from gridmill.workshop.bench import saved
 
         raise typer.Exit(saved.report(report))
@@ -144,15 +144,15 @@ def bench_step(
 
 Changes = Annotated[
     list[str] | None,
-    typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.", autocompletion=complete.setting),
+    typer.Argument(metavar="KEY=VALUE...", help="Settings to change.", autocompletion=complete.setting),
 ]
 Measured = Annotated[str | None, typer.Option("--game", help="A game's name or file.", show_default="prospector")]
-Recipe = Annotated[str | None, typer.Option(help="A recipe instead of the bench's own run.")]
+Recipe = Annotated[str | None, typer.Option(help="A recipe instead of the benchmark's own run.")]
 ThreadCounts = Annotated[str, typer.Option(metavar="N,N", help="Numbers of threads to measure.")]
 Rounds = Annotated[int, typer.Option(help="Measured rounds.")]
 Epochs = Annotated[int, typer.Option(help="Epochs per round.")]
 Warmup = Annotated[int, typer.Option(help="Epochs before measuring.")]
-Peers = Annotated[bool, typer.Option("--peers", help="pufferlib-core's trainer beside ours, interleaved.")]
+Peers = Annotated[bool, typer.Option("--peers", help="Also measure pufferlib-core's trainer, interleaved.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Save the run as JSON.")]
 
 
@@ -169,7 +169,7 @@ def bench_rollout(
     output: Output = None,
     resume: Resume = None,
 ) -> None:
-    """Collecting steps with a policy, beside torch's own act.
+    """Measure collecting steps with a policy, compared with torch's own forward pass.
 
     Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input, 130 stopped.
     """
@@ -192,7 +192,7 @@ def bench_train(
     output: Output = None,
     resume: Resume = None,
 ) -> None:
-    """Whole epochs of training, beside torch's own act + learn.
+    """Measure whole epochs of training, compared with torch's own act + learn.
 
     Exit codes: 0 fine, 1 unstable (CV above 20 %), 2 bad input, 130 stopped.
     """
@@ -216,22 +216,22 @@ def _training(
 @profile.command("step")
 def profile_step(
     game: Annotated[
-        list[str] | None, typer.Option(help="Game to profile; may be repeated.", show_default="all")
+        list[str] | None, typer.Option(help="A game to profile; may be repeated.", show_default="all")
     ] = None,
     steps: Annotated[int, typer.Option(help="Measured steps.")] = 15_000,
     warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 5_000,
     worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
     threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
     teacher: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A script that is asked in every row and acts.")
+        str | None, typer.Option(metavar="NAME", help="A script that runs in every row and whose actions are used.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of tables.")] = False,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to save it.", show_default="artifacts/")
+        Path | None, typer.Option(metavar="FILE", help="File to save the result in.", show_default="artifacts/")
     ] = None,
     resume: Resume = None,
 ) -> None:
-    """Where the time of a step goes, by phase, for each game.
+    """Show where the time of a step goes, by phase, for each game.
 
     Exit codes: 0 fine, 2 bad input, 130 stopped.
     """
@@ -246,20 +246,24 @@ def profile_step(
 def profile_train(
     recipe: Annotated[str, typer.Argument(help="A recipe, as for train.", autocompletion=complete.recipe)],
     changes: Changes = None,
-    steps: Annotated[int, typer.Option(help="Agent-steps to train; two epochs at least.")] = 10_000,
-    rollout_timing: Annotated[int, typer.Option(metavar="K", help="Every K-th rollout as a tree.")] = 10,
-    torch: Annotated[bool, typer.Option("--torch/--no-torch", help="A trace with torch's operators.")] = True,
-    native: Annotated[bool, typer.Option("--native/--no-native", help="The core's phases in the trace.")] = True,
-    wait: Annotated[int, typer.Option(help="Steps, and minibatches, before the trace.")] = 2,
-    warmup: Annotated[int, typer.Option(help="Then so many to warm up.")] = 2,
-    active: Annotated[int, typer.Option(help="Then so many are traced.")] = 4,
-    shapes: Annotated[bool, typer.Option("--shapes", help="Shapes of tensors.")] = False,
-    stacks: Annotated[bool, typer.Option("--stacks", help="Where they were called; large.")] = False,
-    expected_sps: Annotated[float | None, typer.Option(help="Say if it is below half of this.")] = None,
-    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")] = Path("runs"),
+    steps: Annotated[int, typer.Option(help="Agent-steps to train; at least two epochs.")] = 10_000,
+    rollout_timing: Annotated[int, typer.Option(metavar="K", help="Show every K-th rollout as a tree.")] = 10,
+    torch: Annotated[bool, typer.Option("--torch/--no-torch", help="Write a trace with torch's operators.")] = True,
+    native: Annotated[
+        bool, typer.Option("--native/--no-native", help="Include the core's phases in the trace.")
+    ] = True,
+    wait: Annotated[int, typer.Option(help="Steps, and minibatches, to wait before the trace.")] = 2,
+    warmup: Annotated[int, typer.Option(help="Steps, and minibatches, to warm up after that.")] = 2,
+    active: Annotated[int, typer.Option(help="Steps, and minibatches, to trace after that.")] = 4,
+    shapes: Annotated[bool, typer.Option("--shapes", help="Record tensor shapes.")] = False,
+    stacks: Annotated[
+        bool, typer.Option("--stacks", help="Record Python call stacks; the trace becomes large.")
+    ] = False,
+    expected_sps: Annotated[float | None, typer.Option(help="Report if the speed is below half of this.")] = None,
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Folder in which to create the run.")] = Path("runs"),
     resume: Resume = None,
 ) -> None:
-    """Where the time of training goes: tree, trace, operators, advice."""
+    """Show where the time of training goes: timing tree, trace, operators, advice."""
     from gridmill.workshop import profile_train as tool
 
     traced = tool.Traced(torch, native, wait, warmup, active, shapes, stacks)
@@ -272,21 +276,23 @@ def profile_train(
 @app.command()
 def throughput(
     mode: Annotated[Mode, typer.Option(help="What to measure.")] = Mode.env_only,
-    env_impl: Annotated[Implementation, typer.Option(help="Which Prospector.")] = Implementation.auto,
+    env_impl: Annotated[Implementation, typer.Option(help="Which implementation of Prospector.")] = Implementation.auto,
     worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 64,
     threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
     steps: Annotated[int, typer.Option(help="Steps per repeat, over all worlds.")] = 200_000,
     repeats: Annotated[int, typer.Option(help="Measured repeats.")] = 10,
     warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 50_000,
     seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 0,
-    target_steps_per_sec: Annotated[float | None, typer.Option(help="Say how far away this is.")] = None,
-    enforce_target: Annotated[bool, typer.Option("--enforce-target", help="Exit code 1 below the target.")] = False,
-    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the artefacts.")] = Path(
+    target_steps_per_sec: Annotated[float | None, typer.Option(help="Report the distance to this target.")] = None,
+    enforce_target: Annotated[
+        bool, typer.Option("--enforce-target", help="Exit with code 1 if below the target.")
+    ] = False,
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the artifacts.")] = Path(
         "artifacts/throughput"
     ),
     resume: Resume = None,
 ) -> None:
-    """Steps per second of Prospector, saved as an artefact.
+    """Measure steps per second of Prospector and save an artifact.
 
     Exit codes: 0 fine, 1 below an enforced target, 2 bad input, 130 stopped.
     """

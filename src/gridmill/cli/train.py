@@ -32,7 +32,7 @@ def train(
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE...",
-            help="Settings; they win. `gridmill settings` lists them. seeds=1,2,3 trains each.",
+            help="Settings that override the recipe; `gridmill settings` lists them. seeds=1,2,3 trains each.",
             autocompletion=complete.setting,
         ),
     ] = None,
@@ -40,19 +40,21 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME|FILE.toml",
-            help="Merged over the recipe.",
+            help="Settings to merge over the recipe.",
             show_default="by machine",
             autocompletion=complete.preset,
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print settings, arithmetic, memory; train nothing.")] = (
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print settings, sizes and memory without training.")] = (
         False
     ),
-    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")] = RUNS,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew if a run of this name exists.")] = False,
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Folder in which to create the run.")] = RUNS,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over if a run with this name exists; it is kept under another name.")
+    ] = False,
     code: Code = None,
 ) -> None:
-    """Train a recipe, one that ships or your own.
+    """Train a recipe: a built-in one or your own.
 
     Any setting can be overridden: `gridmill train ci seed=1 trainer.gamma=0.99`.
     """
@@ -90,7 +92,7 @@ def resume(
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE...", help="Settings to change.", autocompletion=complete.setting),
     ] = None,
-    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of runs.")] = RUNS,
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder that holds the runs.")] = RUNS,
     code: Code = None,
 ) -> None:
     """Resume a run from its newest checkpoint."""

@@ -16,17 +16,22 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None)
 
 Export = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write one HTML file with everything inside; no server.")
+    Path | None, typer.Option(metavar="FILE", help="Write one self-contained HTML file instead of starting a server.")
 ]
-Seed = Annotated[int, typer.Option(help="Seed of the world when a game is opened.")]
-Host = Annotated[str, typer.Option(help="Address to serve at.")]
-Port = Annotated[int, typer.Option(help="Port; 0 is any that is free.")]
+Seed = Annotated[int, typer.Option(help="Seed of a new world.")]
+Host = Annotated[str, typer.Option(help="Address to listen on.")]
+Port = Annotated[int, typer.Option(help="Port; 0 = any free port.")]
 AllowRemote = Annotated[
-    bool, typer.Option("--allow-remote", help="Let other machines connect if they have the address.")
+    bool, typer.Option("--allow-remote", help="Let other machines connect if they know the address.")
 ]
-NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address without opening a browser.")]
 Others = Annotated[
-    str, typer.Option(metavar="WHO", help="script:NAME, random or noop.", show_default="the game's first script")
+    str,
+    typer.Option(
+        metavar="WHO",
+        help="Who plays the other agents: script:NAME, random or noop.",
+        show_default="the game's first script",
+    ),
 ]
 
 
@@ -48,7 +53,7 @@ def view(
     allow_remote: AllowRemote = False,
     no_browser: NoBrowser = False,
 ) -> None:
-    """Watch replays in a page that plays them again, and take over anywhere."""
+    """Open replays in a web page that plays them again and lets you take over at any tick."""
     start, files, root = _opened(what or [], seed, others)
     _shown(start, files, root, export, (host, port, allow_remote, no_browser))
 
@@ -61,10 +66,10 @@ def play(
     agent: Annotated[int, typer.Option(help="The agent you play.")] = 0,
     seed: Seed = 0,
     others: Others = "",
-    terminal: Annotated[bool, typer.Option("--terminal", help="In this terminal, as text.")] = False,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Play in this terminal, as text.")] = False,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With --terminal: where the replay goes.", show_default="GAME.replay"),
+        typer.Option(metavar="FILE", help="With --terminal: file for the replay.", show_default="GAME.replay"),
     ] = None,
     export: Export = None,
     host: Host = "127.0.0.1",
@@ -72,7 +77,7 @@ def play(
     allow_remote: AllowRemote = False,
     no_browser: NoBrowser = False,
 ) -> None:
-    """Play a game yourself; what you play is a replay."""
+    """Play a game yourself and save a replay of it."""
     from gridmill import games
     from gridmill.viewer.start import new_game
 
@@ -80,11 +85,11 @@ def play(
     start = new_game(config, seed, agent, others)
     if terminal:
         if export is not None:
-            raise ValueError("--terminal and --export do not go together")
+            raise ValueError("--terminal and --export cannot be combined")
         _at_terminal(config, seed, agent, start["play"]["others"], save)
         return
     if save is not None:
-        raise ValueError("--save goes with --terminal; the page has a button for it")
+        raise ValueError("--save needs --terminal; the page has a button for it")
     _shown(start, {}, _runs(), export, (host, port, allow_remote, no_browser))
 
 

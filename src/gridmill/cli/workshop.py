@@ -18,13 +18,15 @@ app = typer.Typer(rich_markup_mode=None)
 
 Changes = Annotated[
     list[str] | None,
-    typer.Argument(metavar="KEY=VALUE...", help="Changes of the run.", autocompletion=complete.setting),
+    typer.Argument(metavar="KEY=VALUE...", help="Settings to change.", autocompletion=complete.setting),
 ]
-RunsDir = Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the run goes.")]
+RunsDir = Annotated[Path, typer.Option(metavar="DIR", help="Folder in which to create the run.")]
 
 
-Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Where to save it.", show_default="artifacts/")]
-Resume = Annotated[Path | None, typer.Option(metavar="FILE", help="Go on with one that was stopped.")]
+Output = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="File to save the result in.", show_default="artifacts/")
+]
+Resume = Annotated[Path | None, typer.Option(metavar="FILE", help="Continue a measurement that was stopped.")]
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -37,17 +39,19 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
 
 @app.command()
 def ab(
-    a: Annotated[str, typer.Argument(metavar="A", help="Recipe, KEY=VALUE, SWITCH=VALUE, @REVISION, in quotes.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same.")],
-    seeds: Annotated[str, typer.Option(metavar="N,N", help="Both sides begin anew with each.")] = "0,1,2",
-    blocks: Annotated[int, typer.Option(help="Blocks of each side, for a seed.")] = 4,
-    epochs: Annotated[int, typer.Option(help="Epochs of a block.")] = 1,
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="Recipe, KEY=VALUE, SWITCH=VALUE and @REVISION, in one quoted text.")
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The other side, in the same form.")],
+    seeds: Annotated[str, typer.Option(metavar="N,N", help="Seeds; both sides start over with each.")] = "0,1,2",
+    blocks: Annotated[int, typer.Option(help="Blocks per side and seed.")] = 4,
+    epochs: Annotated[int, typer.Option(help="Epochs per block.")] = 1,
     warmup: Annotated[int, typer.Option(help="Epochs before the first block.")] = 1,
-    phases: Annotated[bool, typer.Option(help="Time the phases of the core too.")] = True,
+    phases: Annotated[bool, typer.Option(help="Also time the phases of the core.")] = True,
     output: Output = None,
     resume: Resume = None,
 ) -> None:
-    """Train two settings side by side; SPS and score as ratios.
+    """Train two settings side by side and compare speed and score as ratios.
 
     `gridmill ab "ci GRIDMILL_OBS_USE_OPTIMIZED=0" ci`, `gridmill ab ci@HEAD~1 ci`.
     Exit codes: 0 done, 2 bad input, 130 stopped.
@@ -62,17 +66,25 @@ def ab(
 @app.command()
 def gate(
     game: Annotated[list[str] | None, typer.Option(help="A game; may be repeated.", show_default="all")] = None,
-    rounds: Annotated[int, typer.Option(help="Rounds of the time ratio.")] = 30,
-    record: Annotated[bool, typer.Option("--record", help="Make what is found the floor, where it is higher.")] = False,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="With --record: why a floor may be lowered.")] = "",
-    planted: Annotated[float, typer.Option(metavar="SHARE", help="Extra work, to see the gate fail.")] = 0.0,
-    target: Annotated[bool, typer.Option("--target", help="Also how far Prospector's trainer is.")] = False,
+    rounds: Annotated[int, typer.Option(help="Rounds for the time ratio.")] = 30,
+    record: Annotated[
+        bool, typer.Option("--record", help="Record the results as new floors where they are higher.")
+    ] = False,
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="With --record: allow lower floors, for this reason.")
+    ] = "",
+    planted: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of extra work, to check that the gate fails.")
+    ] = 0.0,
+    target: Annotated[
+        bool, typer.Option("--target", help="Also show how far Prospector's trainer is from its target.")
+    ] = False,
     floors: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The floors.", show_default="bench/floors.json")
+        Path | None, typer.Option(metavar="FILE", help="The file of floors.", show_default="bench/floors.json")
     ] = None,
     resume: Resume = None,
 ) -> None:
-    """Fail if the engine became slower than the floors in the tree.
+    """Fail if the engine has become slower than the recorded floors.
 
     Exit codes: 0 not slower, 1 slower, 2 bad input, 130 stopped.
     """
@@ -84,13 +96,13 @@ def gate(
 
 @app.command(cls=Judging)
 def validate(
-    length: Annotated[str, typer.Argument(metavar="smoke|soak|N", help="How long; N agent-steps.")] = "smoke",
+    length: Annotated[str, typer.Argument(metavar="smoke|soak|N", help="Length; N = agent-steps.")] = "smoke",
     changes: Changes = None,
-    recipe: Annotated[str, typer.Option(help="What is trained.")] = "ci",
+    recipe: Annotated[str, typer.Option(help="The recipe to train.")] = "ci",
     runs_dir: RunsDir = Path("runs"),
     resume: Resume = None,
 ) -> None:
-    """Train with both ways to observe compared at every step.
+    """Train with both observation paths and compare them at every step.
 
     Exit codes: 0 equal, 1 too little compared, 2 a mismatch, 64 bad input, 130 or
     143 stopped.
@@ -102,25 +114,33 @@ def validate(
 
 @app.command(cls=TakesSettings)
 def tune(
-    recipe: Annotated[str, typer.Argument(help="What is trained.", autocompletion=complete.recipe)],
+    recipe: Annotated[str, typer.Argument(help="The recipe to train.", autocompletion=complete.recipe)],
     changes: Changes = None,
     space: Annotated[
         list[str] | None,
         typer.Option("--try", metavar="KEY=V,V", help="Values to try; may be repeated.", show_default="by machine"),
     ] = None,
-    preset: Annotated[str, typer.Option(metavar="NAME|FILE", help="The reference.", show_default="by machine")] = "",
-    trials: Annotated[int, typer.Option(help="Search with Optuna, so often.", show_default="the whole grid")] = 0,
-    blocks: Annotated[int, typer.Option(help="Measured epochs of a candidate.")] = 4,
-    check_epochs: Annotated[int, typer.Option(help="Epochs of the check that it still learns.")] = 20,
-    seeds: Annotated[str, typer.Option(metavar="N,N", help="Of that check.")] = "0,1,2,3,4",
-    finalists: Annotated[int, typer.Option(help="So many of the fastest are checked until one still learns.")] = 3,
-    output: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="The preset.", show_default="artifacts/")] = (
-        None
-    ),
+    preset: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="The preset to compare with.", show_default="by machine")
+    ] = "",
+    trials: Annotated[
+        int, typer.Option(help="Number of trials to search with Optuna.", show_default="the whole grid")
+    ] = 0,
+    blocks: Annotated[int, typer.Option(help="Measured epochs per candidate.")] = 4,
+    check_epochs: Annotated[int, typer.Option(help="Epochs of the check that the winner still learns.")] = 20,
+    seeds: Annotated[str, typer.Option(metavar="N,N", help="Seeds of that check.")] = "0,1,2,3,4",
+    finalists: Annotated[
+        int, typer.Option(help="How many of the fastest candidates to check until one still learns.")
+    ] = 3,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="The preset to write.", show_default="artifacts/")
+    ] = (None),
     resume: Resume = None,
-    largest_batch: Annotated[bool, typer.Option("--largest-batch", help="Only say which batch fits.")] = False,
+    largest_batch: Annotated[
+        bool, typer.Option("--largest-batch", help="Only show which batch fits into memory.")
+    ] = False,
 ) -> None:
-    """Find the settings that train fastest here; writes a preset.
+    """Find the settings that train fastest on this machine and write a preset.
 
     Exit codes: 0 done, 1 nothing was stable, 2 bad input, 130 stopped.
     """
@@ -147,15 +167,17 @@ def tune(
 
 @app.command("compare-presets", cls=TakesSettings)
 def compare_presets(
-    recipe: Annotated[str, typer.Argument(help="What is trained.", autocompletion=complete.recipe)] = "prospector",
+    recipe: Annotated[str, typer.Argument(help="The recipe to train.", autocompletion=complete.recipe)] = "prospector",
     changes: Changes = None,
-    preset: Annotated[list[str] | None, typer.Option(help="Two of them.", show_default="baseline ultra_fast")] = None,
-    seconds: Annotated[float, typer.Option(help="Of training, for each and with every seed.")] = 60.0,
-    seeds: Annotated[str, typer.Option(metavar="N,N", help="Both begin anew with each.")] = "0,1,2",
+    preset: Annotated[
+        list[str] | None, typer.Option(help="A preset; give two.", show_default="baseline ultra_fast")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Seconds of training per preset and seed.")] = 60.0,
+    seeds: Annotated[str, typer.Option(metavar="N,N", help="Seeds; both presets start over with each.")] = "0,1,2",
     output: Output = None,
     resume: Resume = None,
 ) -> None:
-    """Train one recipe with two presets in turns.
+    """Train one recipe with two presets in turns and compare them.
 
     Exit codes: 0 done, 2 bad input, 130 stopped.
     """
@@ -163,7 +185,7 @@ def compare_presets(
 
     both = tuple(preset or ("baseline", "ultra_fast"))
     if len(both) != 2:
-        raise ValueError(f"--preset is given twice, got {len(both)}")
+        raise ValueError(f"--preset must be given twice, got {len(both)}")
     many = _numbers(seeds, "--seeds")
     settings = tool.Settings(recipe, tuple(changes or ()), (both[0], both[1]), seconds, many, output, resume)
     raise typer.Exit(tool.run(settings))
@@ -171,10 +193,10 @@ def compare_presets(
 
 @app.command()
 def artifacts(
-    folder: Annotated[list[Path] | None, typer.Argument(help="Folders of artefacts.", show_default="artifacts")] = None,
+    folder: Annotated[list[Path] | None, typer.Argument(help="Folders of artifacts.", show_default="artifacts")] = None,
     page: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw them all on one page.")] = None,
 ) -> None:
-    """List what the tools have found, and draw it."""
+    """List the results of the performance tools, and draw them."""
     from gridmill.workshop import gallery as tool
 
     raise typer.Exit(tool.run(folder or (), page))

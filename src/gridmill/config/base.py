@@ -111,7 +111,7 @@ def _plain(value: Any) -> Any:
 
 
 class Config(BaseModel):
-    """Base of all settings: frozen, unknown fields refused, ints not taken for bools or text."""
+    """Base of all settings: frozen; unknown fields are refused; ints are not accepted as bools or text."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
     renamed: ClassVar[Mapping[str, str]] = {}  # names that settings had before, and have now
@@ -186,7 +186,7 @@ def place(config: Config, tree: Any, path: str, value: Any) -> None:
     names = path.split(".")
     for depth, name in enumerate(names):
         last = depth == len(names) - 1
-        if isinstance(spot, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(spot):
+        if isinstance(spot, list) and name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(spot):
             key: Any = int(name)
         elif isinstance(spot, dict) and (name in spot or (last and _open_dict(config, names[:depth]))):
             key = name

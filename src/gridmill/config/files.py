@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 KINDS = {
@@ -70,3 +72,22 @@ def write_whole(path: Path, data: bytes) -> None:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)  # a full disk needs the room
+
+
+def sweep_unfinished(folder: Path) -> None:
+    """Remove what `write_whole` left in a folder when its process was killed; what a living one writes stays."""
+    for path in folder.glob("*.tmp"):
+        found = re.fullmatch(r".+\.(\d{1,9})\.tmp", path.name)
+        if found is not None and kind_of(path) == "a plain file" and not _lives(int(found[1])):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True

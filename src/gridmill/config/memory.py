@@ -34,7 +34,10 @@ def mebibytes(size: int) -> str:
 
 
 def _cgroups(root: Path) -> Iterator[tuple[int, int]]:
-    """Limit and use of every group with a limit that this process is in: a group's bounds those inside of it too."""
+    """Limit and use of every group with a limit that this process is in: a group's bounds those inside of it too.
+
+    Pages of files that were read once count as free: the system drops them first.
+    """
     for line in _text(root / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
         names, _, path = rest.partition(":")
@@ -49,7 +52,12 @@ def _cgroups(root: Path) -> Iterator[tuple[int, int]]:
             if not group.is_relative_to(top):
                 break
             with suppress(ValueError):  # "max": no limit
-                yield int(_text(group / most)), int(_text(group / used) or "0")
+                yield int(_text(group / most)), max(0, int(_text(group / used) or "0") - _droppable(group))
+
+
+def _droppable(group: Path) -> int:
+    said = dict(line.partition(" ")[::2] for line in _text(group / "memory.stat").splitlines())
+    return int(said.get("total_inactive_file") or said.get("inactive_file") or "0")
 
 
 def _text(path: Path) -> str:

@@ -18,7 +18,7 @@ Count = Annotated[int, Field(ge=1, le=2**48)]
 
 
 class Schedule(Config):
-    """A number on its way from `start` to `end` while something goes from `begin` to `until`; still before and after.
+    """A number that changes from `start` to `end` while something goes from `begin` to `until`; constant outside.
 
     `over` is agent steps, epochs, or the name of a metric (`metric:score`); until = 0 is the end of the run. With
     shape `stairs` it moves in `stairs` equal steps.

@@ -18,14 +18,15 @@ import os
 import sys
 import traceback
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from gridmill.config import did_you_mean
+from gridmill.config import ConfigError, did_you_mean
 from gridmill.config.text import clipped, printable
 
 Base = TypeVar("Base")
@@ -101,6 +102,8 @@ def take(code: Iterable[str]) -> list[str]:
             if not os.path.isfile(place):
                 raise ValueError(f"no file of code `{clipped(place, 400)}`")
             place = str(Path(place).resolve())
+        elif _spec(place) is None:
+            raise ValueError(f"no module of code `{clipped(place, 400)}`")
         if place not in _taken:
             _taken.append(place)
         told.append(f"code: {place}, sha256 {sha256(place)[:12]}")
@@ -152,8 +155,15 @@ def place_of(text: str) -> str:
 def sha256(text: str) -> str:
     """Of the file in which code is, in hex digits; empty if there is none."""
     place = place_of(text)
-    file = place if place.endswith(".py") else getattr(importlib.util.find_spec(place), "origin", None)
+    file = place if place.endswith(".py") else getattr(_spec(place), "origin", None)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Where Python would find a module from here; None if it would not."""
+    with _importable(Path.cwd()), one_line(module), suppress(ImportError, ValueError):
+        return importlib.util.find_spec(module)
+    return None
 
 
 def _allowed(place: str) -> str:
@@ -205,6 +215,19 @@ def find(text: str, package: str, base: type[Base], what: str) -> type[Base]:
         hint = did_you_mean(name, [each.__name__ for each in _own_classes(module, base)])
         raise ValueError(f"no {what} `{name}` (a {base.__name__}) in `{place}`{hint}")
     return found
+
+
+def one_of(name: str, known: Sequence[str]) -> str:
+    """One of these names, or the settled text of a class of the user's own; ConfigError if it is neither."""
+    if name in known:
+        return name
+    if is_own(name):
+        try:
+            return settled(name)
+        except CodeNeeded as error:
+            raise ConfigError(str(error)) from None
+    hint = did_you_mean(name, known)
+    raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
 
 
 def settled(text: str) -> str:
@@ -295,3 +318,15 @@ def one_line(text: str, place: str = "") -> Iterator[None]:
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         where = f" in line {line}" if line else ""
         raise ValueError(f"`{text}` failed{where}: {type(error).__name__}: {said}") from error
+
+
+@contextmanager
+def their_own(text: str) -> Iterator[None]:
+    """The same; but what we find wrong with the code, a ConfigError, says so itself."""
+    try:
+        with one_line(text):
+            yield
+    except ValueError as error:
+        if isinstance(error.__cause__, ConfigError):
+            raise error.__cause__ from None
+        raise

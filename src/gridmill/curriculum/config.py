@@ -87,13 +87,13 @@ class TaskSet(Config):
     """Variants of one game."""
 
     game: AnyGame | None = None
-    """The game whose variants these are; none = the run's."""
+    """The game to vary; none = the run's game."""
     weight: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0
-    """How often tasks are drawn from here, beside other sets."""
+    """How often tasks are drawn from this set, relative to other sets."""
     vary: tuple[Annotated[Values | Range, Field(discriminator="kind")], ...] = ()
-    """The paths of the game that vary, each with its values or range."""
+    """The paths of the game to vary, each with its values or range."""
     target: Finite
-    """The score, mean over a world's agents, from which an episode completes its task."""
+    """An episode completes its task if its score, averaged over the world's agents, reaches this."""
 
     @model_validator(mode="after")
     def _each_path_once(self) -> TaskSet:
@@ -116,19 +116,19 @@ class CurriculumConfig(Config):
     choose: Literal["uniform", "learning_progress"] = "learning_progress"
     """How the next task of a world is chosen."""
     tasks: Annotated[int, Field(ge=1, le=1_000_000)] = 256
-    """Tasks in the pool: compiled, and to be chosen from."""
+    """Maximum number of tasks in the pool; all of them are compiled."""
     fast: Rate = 0.3
     """Weight of the newest score in the fast average."""
     slow: Rate = 0.05
-    """Weight of the newest score in the slow average; the distance of the two is the progress."""
+    """Weight of the newest score in the slow average; the distance between the two averages is the progress."""
     explore: Share = 0.2
-    """Share of the choices that do not look at progress."""
+    """Share of the choices that ignore progress."""
     tries: Episodes = 8
-    """Episodes of a new task before its progress is looked at."""
+    """Episodes of a new task before its progress counts."""
     patience: Episodes = 30
     """Episodes of a task before it may be evicted."""
     least_progress: Share = 0.02
-    """Below this progress a task is learned or hopeless, and may be evicted."""
+    """A task with less progress than this is learned or hopeless, and may be evicted."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> CurriculumConfig:

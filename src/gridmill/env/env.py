@@ -142,12 +142,12 @@ class Env:
 
     @property
     def signal(self) -> npt.NDArray[np.float32] | None:
-        """[rows], what the last tick brought of what `make(signal=...)` asks for; None unless asked for."""
+        """[rows], the signal of `make(signal=...)` for the last tick; None unless requested."""
         return self._arrays["signal"]  # type: ignore[no-any-return]
 
     @property
     def masks(self) -> npt.NDArray[np.uint8] | None:
-        """[rows, actions]: 1 where an action would succeed; None unless asked for."""
+        """[rows, actions]: 1 where an action would succeed; None unless requested."""
         return self._arrays["masks"]  # type: ignore[no-any-return]
 
     # ---- scripted agents
@@ -159,30 +159,30 @@ class Env:
 
     @property
     def teacher_actions(self) -> npt.NDArray[np.int32]:
-        """[rows], what the teacher would do on `obs` as it is now; in rows of players, what they will do."""
+        """[rows], what the teacher would do given the current `obs`; in rows of players, what they will do."""
         if not self.teacher:
             raise ValueError("this env has no teacher: make(..., teacher=NAME) gives it one")
         return self._arrays["teacher_actions"]  # type: ignore[no-any-return]
 
     def teach(self, on: bool) -> None:
-        """Switch the teacher. Off, it is not asked and `teacher_actions` stays as it is; on again, it begins anew."""
+        """Switch the teacher. Off: it does not run and `teacher_actions` does not change; on again: it starts over."""
         if not self.teacher:
             raise ValueError("this env has no teacher: make(..., teacher=NAME) gives it one")
         self._batch.teach(bool(on))
 
     @property
     def teacher_calls(self) -> int:
-        """How many rows the teacher was asked for since the env was made."""
+        """How many rows the teacher has been run for since the env was created."""
         return int(self._batch.teacher_calls) if self.teacher else 0
 
     def weigh_signal(self, weights: Sequence[float]) -> None:
-        """What the terms of the signal weigh from now on, in their order."""
+        """Set the weights of the signal's terms from now on, in their order."""
         self._batch.weigh_signal([float(weight) for weight in weights])
 
     # ---- stepping
 
     def reset(self, seed: int | None = None) -> npt.NDArray[Any]:
-        """Start new episodes everywhere: from a seed, or, without one, the next episode of each world; what is seen."""
+        """Start new episodes in all worlds, from a seed or else the next episode of each; returns the observations."""
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
             raise TypeError(f"seed: expected an int or None, got {seed!r}")
         if seed is not None and not 0 <= seed < 2**64:
@@ -213,7 +213,7 @@ class Env:
         self._flying += 1
 
     def recv(self, lane: int) -> None:
-        """Wait for a lane that was sent, helping with what is left."""
+        """Wait for a lane that was sent, and help with its remaining work."""
         try:
             self._batch.recv(lane)
         except _native.WorldFault as fault:
@@ -231,14 +231,14 @@ class Env:
         return slice(lane * size, (lane + 1) * size)
 
     def hold_ended(self) -> None:
-        """From now on a world whose episode ends stays as its last tick left it, to be looked at.
+        """From now on, a world whose episode ends stays as its last tick left it, so that it can be inspected.
 
         Until it is reset or restored, `step`, `send` and `save` are refused.
         """
         self._batch.hold_ended()
 
     def close(self) -> None:
-        """Join the threads and free the worlds. Arrays someone holds stay readable."""
+        """Join the threads and free the worlds. Arrays that are still referenced stay readable."""
         self._batch.close()
 
     @property
@@ -278,7 +278,7 @@ class Env:
         return index
 
     def replace_game(self, number: int, game: GameConfig) -> None:
-        """Compile a game like `add_game`, in the place of one that no world plays or will play next."""
+        """Compile a game like `add_game`, in place of one that no world plays or will play next."""
         self._refuse_other_kind(game)
         self._expect_scripts(game)
         self._batch.replace_game(operator.index(number), game.core_tree(), game.saved_name())
@@ -304,20 +304,20 @@ class Env:
     # ---- state
 
     def save(self, worlds: Iterable[int] | None = None) -> bytes:
-        """The whole state of some worlds (default: all) as bytes, rows of the arrays included."""
+        """The complete state of some worlds (default: all) as bytes, including their rows of the arrays."""
         return bytes(self._batch.save(self._worlds(worlds)))
 
     def restore(self, data: bytes, worlds: Iterable[int] | None = None) -> None:
-        """Put saved worlds back; one saved world may be forked into several."""
+        """Restore saved worlds; one saved world may be forked into several."""
         self._batch.restore(data, self._worlds(worlds))
 
     def state_hash(self) -> npt.NDArray[np.uint64]:
-        """A hash of each world's state, equal exactly when the states are."""
+        """A hash of each world's state; equal exactly if the states are equal."""
         found: npt.NDArray[np.uint64] = self._batch.state_hash()
         return found
 
     def reseed(self, worlds: Iterable[int], seeds: Iterable[int]) -> None:
-        """Let worlds draw other random numbers from now on; what has happened stays.
+        """Make worlds draw other random numbers from now on; the past does not change.
 
         Forks of one world part by it; forks with the same seed draw alike.
         """
@@ -340,20 +340,20 @@ class Env:
 
     @property
     def observation_validation(self) -> Any:
-        """What shadow validation has found; None when it is off or the game has none."""
+        """Results of shadow validation; None when it is off or the game has none."""
         return None
 
     def vocabulary(self) -> dict[str, Any]:
-        """What a policy must know of the observations beyond their kind, by the names of `policy.Spec`."""
+        """What a policy must know about the observations beyond their kind, by the names of `policy.Spec`."""
         return {"obs_size": int(self.obs.shape[1])}
 
     def step_facts(self) -> dict[str, npt.NDArray[Any]]:
-        """What the last step of every world was, beside its reward, by name: each [worlds]."""
+        """Facts about the last step of every world in addition to its reward, by name: each [worlds]."""
         return {}
 
     @property
     def bytes_per_world(self) -> int:
-        """Native memory per world beside its rows of the arrays."""
+        """Native memory per world, not counting its rows of the arrays."""
         return int(self._batch.bytes_per_world)
 
     @property
@@ -363,17 +363,17 @@ class Env:
 
     @property
     def step_timing_total(self) -> dict[str, int] | None:
-        """Like `step_timing`, added up since the env was made, with the number of `steps`."""
+        """Like `step_timing`, summed since the env was created, with the number of `steps`."""
         if not self.profiling:
             return None
         return self._timing(self._batch.timing_total()) | {"steps": int(self._batch.timed_steps)}
 
     def trace_phases(self, room: int) -> None:
-        """From now on keep when every worker ran which phase, `room` of them for each worker; 0 ends it."""
+        """From now on record when each worker ran which phase, up to `room` phases per worker; 0 stops it."""
         self._batch.trace(room)
 
     def take_traced_phases(self) -> tuple[list[TracedPhase], int]:
-        """What was kept since the last call, and how many phases found no room."""
+        """The phases recorded since the last call, and how many did not fit."""
         rows, dropped = self._batch.take_trace()
         names = (*self.phases, *BESIDE_PHASES)
         return [TracedPhase(w, t, world, names[p], a, b) for w, t, world, p, a, b in rows.tolist()], int(dropped)

@@ -45,6 +45,8 @@ def _named(players: Mapping[str, Part], num_agents: int, teams: Teams) -> list[s
                 raise ValueError(f"players: expected a team for `{name}` ({listed}), got {part!r:.40}")
         elif isinstance(part, list | tuple):
             agents = part
+            if not agents:
+                raise ValueError(f"players: expected a share, agents or a team for `{name}`, got no agents")
         for agent in agents:
             if isinstance(agent, bool) or not isinstance(agent, int | np.integer) or not 0 <= agent < num_agents:
                 raise ValueError(f"players: expected agents 0 to {num_agents - 1} for `{name}`, got {agent!r:.40}")
@@ -65,7 +67,7 @@ def _counts(shares: Mapping[str, float], num_agents: int) -> dict[str, int]:
     for name, count in counts.items():
         if count == 0:
             raise ValueError(
-                f"players: {shares[name]:g} of {num_agents} agents is no agent for `{name}`; "
+                f"players: {shares[name]:g} of {num_agents} agents is less than one agent for `{name}`; "
                 f"expected at least {1 / num_agents:.3g}"
             )
     return counts

@@ -51,7 +51,7 @@ Columns = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over worlds with its standard error; the median beside it, since profits are skewed."""
+    """A mean over worlds with its standard error, and the median, because profits are skewed."""
 
     mean: float
     se: float
@@ -144,7 +144,8 @@ def run_of(folder: Path) -> Run:
         raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
     tree = Run.upgraded(record["run"])
     if isinstance(tree, dict):
-        for name in ("losses", "supervised_steps"):  # nobody learns here, so no loss of the user's own is loaded
+        # Nobody learns here, and a policy is read with its weights: no code of the user's own is needed for either.
+        for name in ("losses", "supervised_steps", "optimizer", "policy"):
             tree.pop(name, None)
     with user_code.from_a_file(None, folder):
         return Run.load(tree)

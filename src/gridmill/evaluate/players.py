@@ -25,7 +25,7 @@ class Trained(Player, Protocol):
     """A player from a file: it may have learned in another game, so it is shown where it plays."""
 
     def bind(self, env: Env, seed: int) -> None:
-        """Get ready for the words of this environment, drawing actions from this seed on."""
+        """Prepare for the words of this environment, and draw actions from this seed."""
 
     def think(self, obs: Any, state: Any, masks: Any = None) -> Any:
         """What it makes of some rows: log_probs(), values and the state after it."""
@@ -58,12 +58,16 @@ def chosen(policy: Any, greedy: bool = False, temperature: float = 1.0) -> Choic
     """A policy by its name, from a folder or a file of the user's own; or an object, as `evaluate` says."""
     if not isinstance(policy, str):
         if isinstance(getattr(policy, "masks", None), bool) and hasattr(policy, "bind"):
+            if greedy or temperature != 1:
+                raise ValueError(
+                    "policy: a loaded one draws as it was told to; say greedy and temperature to policy.load"
+                )
             return _of_trained(policy, str(getattr(policy, "path", None) or type(policy).__name__))
         name = getattr(policy, "__name__", type(policy).__name__)
         return Choice(name, lambda env, seed: as_player(policy, env, name, greedy), masks=True)
     if not is_trained(policy):
         return Choice(policy, lambda env, seed: named(policy, env, seed))
-    if user_code.is_own(policy) and not os.path.exists(policy):
+    if user_code.is_own(policy) and not os.path.isdir(policy):
         return Choice(policy, lambda env, seed: from_file(policy, env, seed, greedy), masks=True)
     return _of_trained(load_trained(policy, greedy, temperature), policy)
 

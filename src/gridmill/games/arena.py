@@ -33,7 +33,7 @@ OFF = 100  # a laser cost nobody can pay: the limit is 50
 
 
 def arena(num_agents: int = 24, max_steps: int = 1000) -> Game:
-    """Four quarters of machines and agents with lasers; only hearts pay, and an altar wants three batteries."""
+    """Four quarters of machines and agents with lasers; only hearts are rewarded, and each takes three batteries."""
     if num_agents < 1 or (num_agents > 6 and num_agents % 6 != 0):
         raise ValueError(f"num_agents: expected 1 to 6 or a multiple of 6, got {num_agents}")
     quarter = Scatter(
@@ -62,13 +62,13 @@ def arena(num_agents: int = 24, max_steps: int = 1000) -> Game:
 
 
 def arena_basic(num_agents: int = 24, max_steps: int = 1000) -> Game:
-    """The arena with lasers that nobody can pay for."""
+    """The arena with lasers that no agent can afford to fire."""
     game = arena(num_agents, max_steps).replace("attack.cost.laser", OFF)
     return game.replace("name", "arena_basic")
 
 
 def arena_basic_easy_shaped(num_agents: int = 24, max_steps: int = 1000) -> Game:
-    """The arena to learn in: blocks and more walls, no weapons, cheap hearts, and a reward for every stage."""
+    """An easier arena for learning: blocks and more walls, no weapons, cheap hearts, a reward for every stage."""
     game = arena_basic(num_agents, max_steps).replace("name", "arena_basic_easy_shaped")
     objects = {"wall": ObjectType(), "block": ObjectType()}
     objects |= {name: MACHINES[name] for name in ("mine", "generator")}

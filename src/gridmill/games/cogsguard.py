@@ -90,7 +90,7 @@ def cogsguard(
     rewards: Sequence[str] = ("objective",),
     wealth: int = 1,
 ) -> Game:
-    """Hold junctions of a large map: mine, make hearts, align; clips spread from one junction."""
+    """Hold junctions on a large map: mine, make hearts, align; clips spread from one junction."""
     return _game("cogsguard", machina_1(compound=_home()), num_agents, max_steps, clips, rewards, wealth)
 
 
@@ -101,7 +101,7 @@ def cogsguard_arena(
     rewards: Sequence[str] = ("objective",),
     wealth: int = 1,
 ) -> Game:
-    """CogsGuard to train in: a smaller map, denser buildings, a tenth of the time."""
+    """CogsGuard for training: a smaller map, denser buildings, a tenth of the time."""
     return _game("cogsguard_arena", machina_arena(compound=_home()), num_agents, max_steps, clips, rewards, wealth)
 
 

@@ -41,7 +41,7 @@ class Corridor(GameConfig):
 
 
 def corridor(length: int = 8, max_steps: int = 50) -> Corridor:
-    """One agent in a row of cells: go right until the end. The smallest whole game, to copy."""
+    """One agent in a row of cells: go right until the end. The smallest complete game, to copy."""
     return Corridor(length=length, max_steps=max_steps)
 
 

@@ -100,11 +100,11 @@ def make(
     players: Mapping[str, Part] | None = None,
     **sizes: Any,
 ) -> Any:
-    """An environment of `num_worlds` worlds of one game, or of several games dealt out in turn.
+    """Create an environment of `num_worlds` worlds of one game, or of several games assigned in turn.
 
     Other keywords are sizes of a game by its name: make("arena", num_agents=12).
     `desync_episodes` shortens each world's first episode by a different amount, never below `min_first_episode`;
-    by default that is the tick by which every reward that can pay could have paid with one of each building.
+    by default that is the tick by which every reachable reward could have been earned with one of each building.
     `implementation` is native, or for games that have one the slow and obvious reference. `teacher` and `players` name
     scripts of the game: what the teacher would do is in `env.teacher_actions`; players act in a share of the rows, or
     for the agents or the team that they are given: {"arena": 0.25}, {"arena": (0, 1)}, {"arena": "red"}.
@@ -142,12 +142,12 @@ def make(
     options["signal"] = [term.core_tree(BEGINNING.at(term.weight)) for term in signal]
     if not built[0].has_validation:
         if validation:
-            raise ValueError(f"validation: {built[0].name} computes its observations in one way only")
+            raise ValueError(f"validation: {built[0].name} has only one observation path")
         options["validation"] = False
     if threads > (os.cpu_count() or 1):
         warnings.warn(
             f"threads={threads} is more than the {os.cpu_count()} cores of this machine; results stay the same, "
-            "speed will not gain",
+            "but it will not be faster",
             stacklevel=2,
         )
     if desync_episodes and min_first_episode is None:

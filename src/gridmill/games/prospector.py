@@ -8,7 +8,7 @@ from gridmill.prospector.config import ProspectorConfig
 
 
 def prospector(**settings: Any) -> ProspectorConfig:
-    """One ship among asteroids: mine, sell, come home in time."""
+    """One ship among asteroids: mine, sell, and return in time."""
     return ProspectorConfig(**settings)
 
 

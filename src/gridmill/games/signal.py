@@ -10,7 +10,7 @@ from gridmill.grid.values import GameValue
 
 
 class SignalTerm(Config):
-    """`weight` x what `value` changed by in a step, for each agent.
+    """`weight` x the change of `value` in a step, for each agent.
 
     `value` is a statistic by the name it has in episode records, such as `battery.put`, or in games of the grid a game
     value. Prospector's `step.` values are parts of its last step and count as they are.

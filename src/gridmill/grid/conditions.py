@@ -62,7 +62,7 @@ def _all(conditions: tuple[Condition, ...], who: Names) -> str:
 
 
 class Holds(ConditionBase):
-    """Somebody holds at least these amounts."""
+    """An agent, object or collective holds at least these amounts."""
 
     kind: Literal["holds"] = "holds"
     who: Holder = "actor"
@@ -84,7 +84,7 @@ class Holds(ConditionBase):
 
 
 class HasVibe(ConditionBase):
-    """Somebody's vibe is this one."""
+    """The actor's or target's vibe is this one."""
 
     kind: Literal["has_vibe"] = "has_vibe"
     who: Someone = "actor"
@@ -100,7 +100,7 @@ class HasVibe(ConditionBase):
 
 
 class HasTag(ConditionBase):
-    """Somebody bears a tag."""
+    """The actor or target has a tag."""
 
     kind: Literal["has_tag"] = "has_tag"
     who: Someone = "target"
@@ -111,7 +111,7 @@ class HasTag(ConditionBase):
 
 
 class SameCollective(ConditionBase):
-    """Actor and target belong to one collective."""
+    """Actor and target belong to the same collective."""
 
     kind: Literal["same_collective"] = "same_collective"
 
@@ -129,7 +129,7 @@ class OtherCollective(ConditionBase):
 
 
 class Aligned(ConditionBase):
-    """Somebody belongs to this collective, or to any if none is named."""
+    """The actor or target belongs to this collective, or to any if none is named."""
 
     kind: Literal["aligned"] = "aligned"
     who: Someone = "target"
@@ -154,7 +154,7 @@ class Within(ConditionBase):
 
 
 class Near(ConditionBase):
-    """Some object with a tag, itself included, is within a radius and fulfils conditions in which it is the target."""
+    """An object with a tag, possibly itself, is within a radius and fulfils conditions in which it is the target."""
 
     kind: Literal["near"] = "near"
     who: Someone = "target"
@@ -184,7 +184,7 @@ class Periodic(ConditionBase):
 
 
 class Chance(ConditionBase):
-    """True with this probability, drawn anew for every tick and pair of actor and target."""
+    """True with this probability, drawn independently for every tick and pair of actor and target."""
 
     kind: Literal["chance"] = "chance"
     probability: Annotated[float, Field(ge=0, le=1)]
@@ -205,7 +205,7 @@ class AtLeast(ConditionBase):
 
 
 class Empty(ConditionBase):
-    """Somebody holds nothing of these resources, or nothing at all if none is named."""
+    """An agent, object or collective holds none of these resources, or nothing at all if none is named."""
 
     kind: Literal["empty"] = "empty"
     who: Holder = "target"

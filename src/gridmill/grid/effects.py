@@ -81,7 +81,7 @@ class InnerEffect(EffectBase):
 
 
 class Give(InnerEffect):
-    """Somebody gets these amounts, as far as they fit; of each at least one unit must."""
+    """Gives these amounts, as far as they fit; at least one unit of each must fit."""
 
     kind: Literal["give"] = "give"
     who: Holder = "actor"
@@ -95,7 +95,7 @@ class Give(InnerEffect):
 
 
 class Take(InnerEffect):
-    """Somebody loses these amounts, or what there is of them; a price is a `holds` beside it."""
+    """Takes these amounts, or as much as there is; for a fixed price, add a `holds` condition."""
 
     kind: Literal["take"] = "take"
     who: Holder = "actor"
@@ -109,7 +109,7 @@ class Take(InnerEffect):
 
 
 class Transfer(InnerEffect):
-    """Up to these amounts change hands, as far as they are there and fit; at least one unit must."""
+    """Transfers up to these amounts, as far as they are available and fit; at least one unit must."""
 
     kind: Literal["transfer"] = "transfer"
     source: Holder = "target"
@@ -144,7 +144,7 @@ class Transfer(InnerEffect):
 
 
 class Clear(InnerEffect):
-    """Somebody loses all of these resources, or everything if none is named."""
+    """Removes all of these resources, or everything if none is named."""
 
     kind: Literal["clear"] = "clear"
     who: Holder = "actor"
@@ -158,7 +158,7 @@ class Clear(InnerEffect):
 
 
 class Add(InnerEffect):
-    """Somebody gets (or, if it is negative, loses) as much of a resource as a game value says, rounded."""
+    """Gives (or, if negative, takes) as much of a resource as a game value says, rounded."""
 
     kind: Literal["add"] = "add"
     who: Holder = "actor"
@@ -177,7 +177,7 @@ class Add(InnerEffect):
 
 
 class SetTag(EffectBase):
-    """Somebody bears a tag from now on."""
+    """Adds a tag."""
 
     moves_agents: ClassVar[bool] = False
 
@@ -196,7 +196,7 @@ class SetTag(EffectBase):
 
 
 class ClearTag(EffectBase):
-    """Somebody no longer bears a tag."""
+    """Removes a tag."""
 
     moves_agents: ClassVar[bool] = False
 
@@ -212,7 +212,7 @@ class ClearTag(EffectBase):
 
 
 class Align(InnerEffect):
-    """Somebody joins a collective: the named one, or the actor's."""
+    """Joins a collective: the named one, or the actor's."""
 
     kind: Literal["align"] = "align"
     who: Someone = "target"
@@ -228,7 +228,7 @@ class Align(InnerEffect):
 
 
 class Unalign(InnerEffect):
-    """Somebody leaves its collective; done to another collective's object it is called scrambling."""
+    """Leaves its collective; done to another collective's object, this is called scrambling."""
 
     kind: Literal["unalign"] = "unalign"
     who: Someone = "target"
@@ -243,7 +243,7 @@ class Unalign(InnerEffect):
 
 
 class ChangeVibe(InnerEffect):
-    """Somebody's vibe becomes this one."""
+    """Sets the vibe."""
 
     kind: Literal["change_vibe"] = "change_vibe"
     who: Someone = "target"
@@ -258,7 +258,7 @@ class ChangeVibe(InnerEffect):
 
 
 class Freeze(EffectBase):
-    """An agent cannot act for some ticks, this one being the first."""
+    """Freezes an agent: it cannot act for some ticks, counting this one."""
 
     moves_agents: ClassVar[bool] = False
 
@@ -278,7 +278,7 @@ class Freeze(EffectBase):
 
 
 class Move(EffectBase):
-    """Somebody moves one cell in a direction, if it is empty."""
+    """Moves one cell in a direction, if that cell is empty."""
 
     kind: Literal["move"] = "move"
     who: Someone = "target"
@@ -289,7 +289,7 @@ class Move(EffectBase):
 
 
 class Push(EffectBase):
-    """The target is moved away from the actor, up to some cells, as far as they are empty."""
+    """Moves the target away from the actor, up to some cells, as far as they are empty."""
 
     kind: Literal["push"] = "push"
     distance: Annotated[int, Field(ge=1, le=4096)] = 1
@@ -299,7 +299,7 @@ class Push(EffectBase):
 
 
 class SwapPlaces(EffectBase):
-    """Actor and target change places."""
+    """Actor and target swap places."""
 
     kind: Literal["swap_places"] = "swap_places"
 
@@ -308,7 +308,7 @@ class SwapPlaces(EffectBase):
 
 
 class Relocate(EffectBase):
-    """Somebody is put on a random empty cell; an agent, if asked for, on the cell it started from."""
+    """Moves to a random empty cell, or an agent to the cell where it started."""
 
     kind: Literal["relocate"] = "relocate"
     who: Someone = "target"
@@ -319,7 +319,7 @@ class Relocate(EffectBase):
 
 
 class Spawn(EffectBase):
-    """A new object appears where somebody stood who was just removed, or else on an empty cell beside it."""
+    """Creates an object on the cell of one that was just removed, or else on an empty cell beside it."""
 
     moves_agents: ClassVar[bool] = False
 
@@ -339,7 +339,7 @@ class Spawn(EffectBase):
 
 
 class Remove(EffectBase):
-    """An object leaves the map; agents stay."""
+    """Removes an object from the map; agents cannot be removed."""
 
     moves_agents: ClassVar[bool] = False
 
@@ -354,7 +354,7 @@ class Remove(EffectBase):
 
 
 class Strike(EffectBase):
-    """The target is hit as by the game's laser, without its cost: armor, freeze, loot."""
+    """Hits the target like the game's laser, without its cost: armor, freeze, loot."""
 
     moves_agents: ClassVar[bool] = False
 
@@ -372,7 +372,7 @@ class Strike(EffectBase):
 
 
 class AddStat(InnerEffect):
-    """Adds to a statistic of its own name: an agent's, the actor's collective's, or the game's."""
+    """Adds to a named statistic: an agent's, the actor's collective's, or the game's."""
 
     kind: Literal["add_stat"] = "add_stat"
     of: Literal["actor", "target", "collective", "game"] = "actor"

@@ -47,7 +47,7 @@ class Validation(NamedTuple):
 
 
 class TokenBudgetWarning(UserWarning):
-    """A game could show more tokens than a row has room for."""
+    """A game could show more tokens than fit into a row."""
 
 
 class GridEnv(Env):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Game(GameConfig):
-    """A grid game. Functions in `gridmill.games` make the ones that ship."""
+    """A grid game. The functions in `gridmill.games` create the ones that ship."""
 
     kind: Literal["grid"] = "grid"
     name: str

@@ -16,7 +16,7 @@ from gridmill.grid.layers import Layer
 
 
 class Ascii(Config):
-    """Rows of characters: `#` wall, `.` or space floor, `@` agent, digits agents of that group, others by legend.
+    """Rows of characters: `#` wall, `.` or space floor, `@` agent, digits for agents of that group, others by legend.
 
     With more agent cells than agents, every episode draws which are used.
     """
@@ -38,7 +38,7 @@ class Scatter(Config):
 
 
 class Instances(Config):
-    """Maps side by side, taken in turn from the list, all of one size; agents are dealt evenly, place by place."""
+    """Maps side by side, taken in turn from the list, of one size; agents are distributed evenly, place by place."""
 
     kind: Literal["instances"] = "instances"
     maps: tuple[Map, ...]

@@ -38,7 +38,7 @@ class Converter(Config):
 
 
 class Recipe(Config):
-    """What an assembler makes of what, if at least `min_agents` stand around it and these vibes are among theirs."""
+    """What an assembler makes from what, if at least `min_agents` stand around it and these vibes are among theirs."""
 
     vibes: tuple[str, ...] = ()
     min_agents: Annotated[int, Field(ge=1, le=8)] = 1
@@ -103,7 +103,7 @@ class AgentType(Config):
 
 
 class Collective(Config):
-    """A team: what it owns together at the start, and how much that may become."""
+    """A team: what it owns at the start, and how much it can hold."""
 
     inventory: Amounts = FrozenDict()
     limits: tuple[Limit, ...] = ()
@@ -119,7 +119,7 @@ class Attack(Config):
 
 
 class ObservedValue(Config):
-    """A game value every agent sees as a global token; two digits show values up to 65535."""
+    """A game value that every agent sees as a global token; two digits show values up to 65535."""
 
     name: str
     value: GameValue
@@ -144,7 +144,7 @@ class Observation(Config):
 
 
 class RewardTerm(Config):
-    """`weight` x a game value up to `cap`: paid on its change, on what was gained, or every tick."""
+    """`weight` x a game value up to `cap`: paid for its change, for its increase, or every tick."""
 
     weight: float = 1.0
     value: GameValue

@@ -26,7 +26,7 @@ Changes = Frozen[str, Annotated[int, Field(ge=-65535, le=65535)]]
 
 
 class Rule(Config):
-    """When all of `when` hold and all of `then` can deliver, `then` happens; otherwise nothing is paid or done."""
+    """If all of `when` hold and all of `then` can be carried out, `then` happens; otherwise nothing is paid or done."""
 
     name: str = ""
     when: tuple[Condition, ...] = ()
@@ -55,10 +55,10 @@ class Area(Config):
 
 
 class Event(Config):
-    """Something that happens by the clock: at the ticks of `at`, and every `every` ticks from `start` to `until`.
+    """Something that happens at set times: at the ticks of `at`, and every `every` ticks from `start` to `until`.
 
-    Targets are the objects with a tag that fulfil `when`: all of them, or `max_targets` drawn by lot; without a tag it
-    happens once, to nobody. If it happened to no target at all, the event named by `fallback` runs instead.
+    Targets are the objects with a tag that fulfil `when`: all of them, or `max_targets` drawn at random; without a tag
+    it happens once, without a target. If it affected no target, the event named by `fallback` runs instead.
     """
 
     at: tuple[Annotated[int, Field(ge=0, le=1_000_000_000)], ...] = ()

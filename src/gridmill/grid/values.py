@@ -41,7 +41,7 @@ class ValueBase(Config):
 class Inventory(ValueBase):
     """How much of a resource somebody holds: the agent (in a rule the actor), a rule's target, or a collective.
 
-    A collective without a name is the agent's own; who is not there holds nothing.
+    A collective without a name is the agent's own; an absent holder holds nothing.
     """
 
     kind: Literal["inventory"] = "inventory"
@@ -68,7 +68,7 @@ class Stat(ValueBase):
 
 
 class Count(ValueBase):
-    """How many objects on the map bear a tag (and belong to a collective); or how much of a resource they hold."""
+    """How many objects on the map have a tag (and belong to a collective); or how much of a resource they hold."""
 
     kind: Literal["count"] = "count"
     tag: str

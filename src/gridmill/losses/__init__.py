@@ -58,7 +58,7 @@ class Recorded:
 
 
 class Minibatch:
-    """Whole segments, by column: what the forward and the active losses read, and nothing else.
+    """Whole segments, by column: exactly what the forward pass and the active losses read.
 
     All are [T, N, ...], but `state` [N, state_size] before the segments and their importance `weights` [N]. `acted` is
     what a step counts where only the policy's own actions do: 0 where the teacher led, and a mean of 1 over the whole
@@ -77,14 +77,14 @@ class Minibatch:
 
 
 class Loss(Config):
-    """What all losses have. A subclass adds settings, and `__call__`."""
+    """Base class of all losses. A subclass adds settings and `__call__`."""
 
     weight: Number = 1.0
     """Weight of the loss in the sum."""
     begin: float = Field(default=0.0, ge=0.0)
-    """Agent-steps after which it counts."""
+    """Agent-steps after which the loss is active."""
     until: float = Field(default=0.0, ge=0.0)
-    """Agent-steps up to which it counts; 0 = to the end of the run."""
+    """Agent-steps up to which the loss is active; 0 = to the end of the run."""
 
     reads: ClassVar[tuple[str, ...]] = ()  # of the trainer's own columns: actions, log_probs, values, advantages, ...
     reads_hidden: ClassVar[bool] = False  # `out.hidden`, which a network of your own may not give

@@ -29,11 +29,11 @@ class Clone(Loss):
 
     weight: NotNegativeNumber = 1.0
     lead: ShareNumber = 0.0
-    """Share of the rows in which the teacher acts in the policy's place."""
+    """Share of the rows in which the teacher acts instead of the policy."""
     replays: str = ""
-    """Files to learn from in place of a teacher, such as replays/*.replay."""
+    """Replay files to learn from instead of a teacher, such as replays/*.replay."""
     who: tuple[str, ...] = ()
-    """Of replays, whose steps: human, script, script:NAME, policy, random; none = everybody's."""
+    """Whose steps of the replays to use: human, script, script:NAME, policy, random; none = everybody's."""
 
     def check(self, run: Run) -> None:
         if self.replays:

@@ -27,11 +27,11 @@ class Contrastive(Loss):
 
     weight: NotNegativeNumber = 0.01
     offset: Count = 4
-    """How many ticks ahead the later state lies."""
+    """How many ticks later the state to be recognised lies."""
     size: Count = 32
     """Dimensions of the space in which states are compared."""
     temperature: PositiveNumber = 0.1
-    """Divides the similarities; small = sharper."""
+    """Divides the similarities; smaller = sharper."""
 
     reads_hidden: ClassVar[bool] = True
 

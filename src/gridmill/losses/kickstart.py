@@ -23,9 +23,9 @@ class Kickstart(Loss):
 
     weight: NotNegativeNumber = 1.0
     teacher: str = ""
-    """The folder of the run or checkpoint that teaches."""
+    """The run or checkpoint folder of the teacher."""
     value_weight: NotNegativeNumber = 0.5
-    """Weight of the distance of the values, inside the loss."""
+    """Weight of the distance between the values, inside the loss."""
 
     def check(self, run: Run) -> None:
         if not self.teacher:

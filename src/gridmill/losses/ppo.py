@@ -26,9 +26,9 @@ class PPO(Loss):
     """The clipped surrogate and the entropy bonus, each with a weight of its own."""
 
     clip: Number = 0.2
-    """How far the ratio of new to old probabilities may leave 1 before it no longer pays."""
+    """How far the ratio of new to old probabilities may move from 1 before it is clipped."""
     entropy_weight: Number = 0.01
-    """Weight of the entropy bonus, which keeps the policy trying."""
+    """Weight of the entropy bonus, which keeps the policy exploring."""
 
     reads: ClassVar[tuple[str, ...]] = ("actions", "log_probs", "advantages", "values", "returns", "acted")
 

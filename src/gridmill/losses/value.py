@@ -16,7 +16,7 @@ class Value(Loss):
 
     weight: Number = 0.5
     clip: NotNegativeNumber = 0.0
-    """Keeps the critic within +- this of the value it had when the step was taken; 0 = off."""
+    """Clips the critic's value to +- this around its value when the step was taken; 0 = off."""
 
     reads: ClassVar[tuple[str, ...]] = ("values", "returns")
 

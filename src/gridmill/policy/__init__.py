@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridmill.config import user_code
 from gridmill.policy.config import PolicyConfig
@@ -16,7 +16,7 @@ from gridmill.policy.spec import Layout, Spec
 if TYPE_CHECKING:
     from gridmill.policy.player import Player
 
-__all__ = ["Layout", "PolicyConfig", "Spec", "load"]
+__all__ = ["Layout", "PolicyConfig", "Spec", "export", "info", "load"]
 
 
 def load(path: str | Path, greedy: bool = False, temperature: float = 1.0, code: Sequence[str] = ()) -> Player:
@@ -29,3 +29,21 @@ def load(path: str | Path, greedy: bool = False, temperature: float = 1.0, code:
 
     user_code.take(code)
     return load_player(Path(path), greedy, temperature)
+
+
+def export(path: str | Path, out: str | Path, code: Sequence[str] = ()) -> dict[str, Any]:
+    """Write a trained policy for other programs, as FILE.onnx or FILE.pt2 (`torch.export`); what it says of itself.
+
+    `path` and `code` as in `load`.
+    """
+    from gridmill.policy.exporting import export as write
+
+    user_code.take(code)
+    return write(path, Path(out))
+
+
+def info(path: str | Path) -> dict[str, Any]:
+    """What a trained policy is: network, parameters, game, words, hash, steps, score; no code that it names is run."""
+    from gridmill.policy import about
+
+    return about.of(path)

@@ -75,6 +75,7 @@ class Checkpoint:
     trainer: dict[str, Tensor]
     record: dict[str, Any]
     sha256: str = ""  # of the file of weights
+    score: float | None = None
 
 
 class FileEntry(Config):
@@ -319,7 +320,7 @@ def find(path: Path) -> Path:
             return candidate
         except CheckpointError as error:
             reasons.append(str(error))
-    raise CheckpointError("no checkpoint is whole: " + "; ".join(reasons), path)
+    raise CheckpointError("no checkpoint is intact: " + "; ".join(reasons), path)
 
 
 def _candidates(text: Path) -> list[Path]:
@@ -380,7 +381,7 @@ def _load(path: Path, with_trainer: bool) -> Checkpoint:
     record = _json(_content(path / RECORD, manifest.record), path / RECORD)
     policy = _tensors(path / POLICY, manifest.policy)
     trainer = _tensors(path / TRAINER, manifest.trainer) if with_trainer else {}
-    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.policy.sha256)
+    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.policy.sha256, manifest.score)
 
 
 def _manifest(path: Path) -> Manifest:
@@ -396,7 +397,9 @@ def _manifest(path: Path) -> Manifest:
     except ConfigError as error:
         raise CheckpointError(str(error), file) from None
     if manifest.sealed() != data:
-        raise CheckpointError("expected a manifest that matches its own sha256, got another: it was changed", file)
+        raise CheckpointError(
+            "expected a manifest that matches its own sha256, got another: the file was changed", file
+        )
     for name, entry in manifest.files().items():
         size = _size(path / name, MOST_JSON if name == RECORD else None)
         if size != entry.size:
@@ -436,7 +439,7 @@ def _content(file: Path, entry: FileEntry) -> bytes:
     found = FileEntry.of(data)
     if found != entry:
         raise CheckpointError(
-            f"expected sha256 {entry.sha256[:12]} as in the manifest, got {found.sha256[:12]}: it was changed",
+            f"expected sha256 {entry.sha256[:12]} as in the manifest, got {found.sha256[:12]}: the file was changed",
             file,
         )
     return data
@@ -509,7 +512,7 @@ class Saver:
         self.misses += 1
         said = f"epoch {epoch} could not be saved: {_reason(error)} - in `{self.folder}`"
         if self.misses > len(BACK_OFF):
-            raise NotSaved(f"{said}; {self.misses} misses in a row, the checkpoints before are intact") from error
+            raise NotSaved(f"{said}; {self.misses} failures in a row, earlier checkpoints are intact") from error
         wait = BACK_OFF[self.misses - 1]
         self._next_try = self.clock() + wait
-        self.note(f"{said}; training goes on, the next try comes in {wait:g} s")
+        self.note(f"{said}; training continues, the next try is in {wait:g} s")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, Field
 
-from gridmill.config import Config, ConfigError, did_you_mean, user_code
+from gridmill.config import Config, ConfigError, user_code
 from gridmill.config.describe import Takes
 
 FOLDER = Path(__file__).parent
@@ -18,16 +18,7 @@ def _one_of(folder: str, *more: str) -> Any:
     """The name of a file in a folder beside this one, or a class of the user's own."""
 
     def check(name: str) -> str:
-        known = [*more, *user_code.names(FOLDER / folder)]
-        if name in known:
-            return name
-        if user_code.is_own(name):
-            try:
-                return user_code.settled(name)
-            except user_code.CodeNeeded as error:
-                raise ConfigError(str(error)) from None
-        hint = did_you_mean(name, known)
-        raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
+        return user_code.one_of(name, [*more, *user_code.names(FOLDER / folder)])
 
     return AfterValidator(check)
 
@@ -50,11 +41,11 @@ class PolicyConfig(Config):
     """The network: encoder -> core -> actor and critic. Sizes of inputs and outputs come from the environment."""
 
     network: Annotated[str, AfterValidator(_own), Takes("FILE.py:Class", ())] = ""
-    """A whole network of your own in the place of all that follows; `policy=FILE.py:Class` for short."""
+    """Your own whole network instead of all the settings below; `policy=FILE.py:Class` for short."""
     encoder: Annotated[str, _one_of("encoders", "auto"), _listed("encoders", "auto")] = "auto"
-    """What reads the observation; auto = bag for tokens, mlp for vectors."""
+    """The part that reads the observation; auto = bag for tokens, mlp for vectors."""
     core: Annotated[str, _one_of("cores"), _listed("cores")] = "scan"
-    """What remembers: recurrent, or none."""
+    """The recurrent part, which is the memory; or none."""
     hidden: Annotated[int, Field(ge=16, le=4096, multiple_of=16)] = 128
     """Width of the network."""
     layers: Annotated[int, Field(ge=0, le=8)] = 1
@@ -64,9 +55,9 @@ class PolicyConfig(Config):
     heads: Annotated[int, Field(ge=1, le=64)] = 4
     """Heads of the encoder `attend`."""
     actor_gain: Annotated[float, Field(gt=0.0, le=1e12)] = 0.01
-    """Scale of the actor's initial weights; small = first actions are nearly uniform."""
+    """Scale of the actor's initial weights; small = the first actions are nearly uniform."""
     init_from: str = ""
-    """A run or checkpoint whose weights a new run begins with; words of another game match by name."""
+    """A run or checkpoint whose weights a new run starts with; words of another game match by name."""
 
     renamed: ClassVar[Mapping[str, str]] = {"start": "init_from"}
 

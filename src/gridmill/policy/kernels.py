@@ -69,7 +69,8 @@ class Tokens:
         """
         location = obs[..., 0]
         longest = obs.shape[1]
-        if obs.device.type == "cpu" and not torch.compiler.is_compiling():
+        compiled = torch.compiler.is_compiling() or torch.compiler.is_exporting()  # its shapes depend on no number
+        if obs.device.type == "cpu" and not compiled:
             longest = max(1, int((location != NO_TOKEN).sum(-1).max()))
         place = self.place[location[:, :longest].long()]
         feature = obs[:, :longest, 1].long()

@@ -80,7 +80,7 @@ def find(
     """What holds for a CPU with these facts; sets the cap in `environment` if that is what it takes."""
     for name in (VARIABLE, OLD_VARIABLE):
         if environment.get(name):
-            return Finding("set", f"{name}={environment[name]} was set from outside and is left as it is")
+            return Finding("set", f"{name}={environment[name]} was set by the user and is not changed")
     if torch is None:
         return Finding("unconcerned", "torch is not installed")
     if not SUSPECT.intersection(facts.get("flags", "").split()):
@@ -105,7 +105,7 @@ def _tried(environment: Mapping[str, str], command: Sequence[str], seconds: floa
     if capped.ending == "unclear":
         return _unknown(capped)
     if capped.ending == "lived":
-        return Finding("capped", f"{VARIABLE}={CAP}, since a bf16 product with AMX {plain.why}")
+        return Finding("capped", f"{VARIABLE}={CAP}, because a bf16 product with AMX {plain.why}")
     return Finding("broken", f"bf16 is refused: a product {plain.why}, with {VARIABLE}={CAP} too")
 
 

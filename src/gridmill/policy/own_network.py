@@ -6,8 +6,8 @@ acting and learning disagree, or one row depend on another, is refused then and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -80,13 +80,11 @@ class OwnPolicy(Policy):
 def _made(config: PolicyConfig, spec: Spec) -> nn.Module:
     found = user_code.find(config.network, __name__, nn.Module, "network")
     try:
-        with user_code.one_line(config.network):
-            made = found(spec, config)
-    except ValueError as error:
-        if not isinstance(error.__cause__, TypeError):
-            raise
-        said = f"expected a class that is called with (spec, config), got {error.__cause__}"
-        raise ConfigError(said, SETTING) from error
+        signature(found).bind(spec, config)
+    except TypeError as error:
+        raise ConfigError(f"expected a class that is called with (spec, config), got {error}", SETTING) from error
+    with user_code.one_line(config.network):
+        made = found(spec, config)
     size = getattr(made, "state_size", 0)
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise ConfigError(f"expected state_size to be a whole number of floats per row, got {size!r:.60}", SETTING)
@@ -94,18 +92,6 @@ def _made(config: PolicyConfig, spec: Spec) -> nn.Module:
 
 
 # ---- the trial
-
-
-@contextmanager
-def _their_own(text: str) -> Iterator[None]:
-    """What goes wrong in the network is one line with its place; what we find wrong with it says so itself."""
-    try:
-        with user_code.one_line(text):
-            yield
-    except ValueError as error:
-        if isinstance(error.__cause__, ConfigError):
-            raise error.__cause__ from None
-        raise
 
 
 def _tried(policy: OwnPolicy, rng: np.random.Generator) -> tuple[bool, int]:
@@ -119,7 +105,7 @@ def _tried(policy: OwnPolicy, rng: np.random.Generator) -> tuple[bool, int]:
         kept.append(0 if isinstance(tensor, nn.Parameter) else tensor.numel())
         return tensor
 
-    with _their_own(policy.config.network):
+    with user_code.their_own(policy.config.network):
         with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
             given = policy.net(obs, state, never) if size else policy.net(obs.flatten(0, 1))
         hidden = _refuse_other_shapes(given, policy)

@@ -44,7 +44,7 @@ class Thought(NamedTuple):
 
 
 class Player:
-    """Plays rows of an environment. `masks` says whether it was trained with masks and wants them."""
+    """Plays rows of an environment. `masks` says whether it was trained with masks and needs them."""
 
     def __init__(
         self, policy: Policy, masks: bool, greedy: bool = False, temperature: float = 1.0, sha256: str = ""
@@ -65,12 +65,12 @@ class Player:
         return f"<Player {self.path or 'without a checkpoint'}: {how}, {self.policy!r}>"
 
     def as_record(self) -> tuple[dict[str, Any], bytes]:
-        """All that it takes to have it again as plain data, and its weights; `of_record` is the way back."""
+        """Everything needed to rebuild the player as plain data, and its weights; `of_record` is the inverse."""
         tree, data = portable.as_record(self.policy)
         return tree | {"masks": self.masks, "gamma": self.gamma, "reward_scale": self.reward_scale}, data
 
     def bind(self, env: Env, seed: int = 0) -> None:
-        """Get ready for the words of this environment, drawing actions from this seed on."""
+        """Prepare for the words of this environment, and draw actions from this seed."""
         own, seen = self.policy.spec, Spec.of(env)
         if seen.kind != own.kind or seen.obs_size != own.obs_size:
             raise ValueError(f"the policy was trained on {_what(own)} and cannot read {_what(seen)}")
@@ -81,7 +81,7 @@ class Player:
 
     @torch.inference_mode()
     def think(self, obs: NDArray[Any], state: State | None = None, masks: NDArray[Any] | None = None) -> Thought:
-        """What the policy makes of some rows, for the environment's actions; state None begins anew."""
+        """The policy's outputs for some rows, for the environment's actions; with state None it starts over."""
         rows = len(obs)
         before = torch.zeros(rows, self.policy.state_size) if state is None else torch.from_numpy(state)
         never = torch.zeros(1, rows, dtype=torch.uint8)
@@ -97,7 +97,7 @@ class Player:
         return Thought(logits, allowed, out.values[0], out.state.numpy())
 
     def choose(self, thought: Thought, step: int, first_row: int = 0) -> NDArray[np.int32]:
-        """Actions drawn from it, or the likeliest ones; what is drawn depends on the seed, the step and the row."""
+        """Actions sampled from it, or the most likely ones; samples depend on the seed, the step and the row."""
         rows = len(thought.logits)
         if self.greedy:
             logits = thought.logits.numpy()
@@ -112,7 +112,7 @@ class Player:
     def act(
         self, obs: NDArray[Any], state: State | None = None, masks: NDArray[Any] | None = None, first_row: int = 0
     ) -> tuple[NDArray[np.int32], State]:
-        """Actions int32 [rows], and the state for the next call; state None begins anew.
+        """Actions int32 [rows], and the state for the next call; with state None it starts over.
 
         `first_row` is that of these among all that one seed draws for.
         """
@@ -122,7 +122,7 @@ class Player:
         return actions, thought.state
 
     def reset(self, state: State | None, ended: NDArray[np.bool_]) -> State | None:
-        """Forget the rows that ended an episode."""
+        """Clear the state of the rows whose episode ended."""
         if state is not None and ended.any():
             state = np.where(ended[:, None], np.float32(0), state)
         return state

@@ -58,7 +58,7 @@ def from_record(
         policy = Policy(settings, words)
     own = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
     if own != dict(tensors):
-        raise ValueError("policy: expected the tensors of its settings, got others")
+        raise ValueError("policy: expected the tensors that its settings require, got different ones")
     policy.load_state_dict(_split(tensors, data))
     policy.freeze(True)
     return policy
@@ -67,7 +67,7 @@ def from_record(
 def _split(tensors: Sequence[tuple[str, tuple[int, ...]]], data: bytes) -> dict[str, Tensor]:
     numbers, found, at = np.frombuffer(data, "<f4").astype(np.float32), {}, 0
     if not np.isfinite(numbers).all():
-        raise ValueError("policy: expected finite weights, got others")
+        raise ValueError("policy: expected finite weights, got NaN or infinity")
     for name, shape in tensors:
         size = math.prod(shape)
         found[name] = torch.from_numpy(numbers[at : at + size].reshape(shape))

@@ -51,14 +51,14 @@ def refuse_unlike(own: PolicyConfig, other: PolicyConfig, spec: Spec) -> None:
             names[name] = getattr(own, name), getattr(other, name)
     for name, (ours, theirs) in names.items():
         if ours != theirs:
-            raise ValueError(f"expected policy.{name} = {theirs!r} as in the weights to begin with, got {ours!r}")
+            raise ValueError(f"expected policy.{name} = {theirs!r} as in the initial weights, got {ours!r}")
 
 
 def _refuse_other_observations(policy: Policy, spec: Spec) -> None:
     if (policy.spec.kind, policy.spec.obs_size) != (spec.kind, spec.obs_size):
-        raise ValueError("the weights to begin with read other observations: tokens, or a vector of another size")
+        raise ValueError("the initial weights read other observations: tokens, or a vector of another size")
     if policy.encoder.fixed_window and policy.spec.window != spec.window:
-        raise ValueError(f"expected the window {spec.window} of the weights to begin with, got {policy.spec.window}")
+        raise ValueError(f"expected the window {spec.window} of the initial weights, got {policy.spec.window}")
 
 
 def _known(policy: Policy, other: Spec) -> dict[str, tuple[int, Index]]:

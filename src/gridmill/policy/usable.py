@@ -33,7 +33,9 @@ def refuse_unusable(found: Checkpoint, own: Mapping[str, Tensor]) -> None:
     """CheckpointError naming the first weight that is not finite, or is not as the network's own is."""
     if own.keys() != found.policy.keys():
         other = sorted(own.keys() ^ found.policy.keys())[0]
-        said = "expected such a tensor, got none" if other in own else "expected no such tensor, got one"
+        said = (
+            "expected a tensor of this name, got none" if other in own else "expected no tensor of this name, got one"
+        )
         raise CheckpointError(f"{other:.200}: {said}", found.path / POLICY)
     for name, tensor in found.policy.items():
         for what in ("dtype", "shape"):

@@ -20,7 +20,7 @@ __all__ = ["build", "maker", "names"]
 
 
 def names() -> list[str]:
-    """Names of the recipes that ship: of the files in this folder."""
+    """Names of the recipes that ship, which are the names of the files in this folder."""
     return sorted(file.name for file in iter_modules(__path__))
 
 
@@ -38,7 +38,7 @@ def maker(name: str) -> Callable[[], Run]:
 def build(text: str) -> Run:
     """A run by NAME, `path/to/file.py[:function]` or `package.module:function`.
 
-    A function of your own may also return just a game: it is trained with the default settings.
+    Your own function may also return only a game, which is trained with the default settings.
     """
     if not user_code.is_own(text):
         return maker(text)()

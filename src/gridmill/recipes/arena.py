@@ -8,7 +8,7 @@ from gridmill.run import Run
 
 
 def arena() -> Run:
-    """Hearts among agents who may shoot; the settings of arena_basic_easy_shaped."""
+    """Hearts in the arena with lasers; the settings of arena_basic_easy_shaped."""
     return arena_basic_easy_shaped().replace_all(
         [
             ("recipe", "arena"),

@@ -24,7 +24,7 @@ def with_stages() -> Game:
 
 
 def arena_curriculum() -> Run:
-    """Hearts in the arena by way of variants: reward weights and caps, attack cost, stocked machines."""
+    """Hearts in the arena, learned from variants: reward weights and caps, attack cost, stocked machines."""
     vary: list[Values | Range] = []
     for place in range(len(SHAPED)):
         vary.append(Values(path=f"rewards.{place}.weight", values=(0.0, 0.1, 0.5, 0.9, 1.0)))

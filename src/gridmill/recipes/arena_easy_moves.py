@@ -15,7 +15,7 @@ WEIGHTS = {"ore.get": 0.05, "ore.put": 0.35, "battery.get": 0.05, "battery.put":
 
 
 def arena_easy_moves() -> Run:
-    """Hearts in the easy arena, learned from what agents take and put; each agent for itself."""
+    """Hearts in the easy arena, learned from what agents take and put; each agent learns from its own actions."""
     return arena_basic_easy_shaped().replace_all(
         [
             ("recipe", "arena_easy_moves"),

@@ -7,7 +7,7 @@ from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, Trai
 
 
 def cogsguard() -> Run:
-    """Eight agents who mine, make hearts and hold junctions against the clips."""
+    """Eight agents that mine, make hearts and hold junctions against the clips."""
     return Run(
         recipe="cogsguard",
         game=games.cogsguard(),

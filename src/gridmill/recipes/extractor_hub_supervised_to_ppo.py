@@ -14,7 +14,7 @@ WEANED = 15_000_000  # the pull has come to its floor
 
 
 def extractor_hub_supervised_to_ppo() -> Run:
-    """Imitate the script of the extractor hub for 5 M agent-steps, then PPO with a lasting pull to it."""
+    """Imitate the script of the extractor hub for 5 M agent-steps, then PPO with some imitation until the end."""
     clone = Clone(
         weight=Schedule(start=1.0, end=0.05, begin=SUPERVISED, until=WEANED),
         lead=Schedule(start=0.5, end=0.0, until=SUPERVISED),

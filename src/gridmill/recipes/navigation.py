@@ -16,7 +16,7 @@ ALTARS = Range(path="map.maps.0.layers.1.counts.altar", low=3, high=50)
 
 
 def navigation() -> Run:
-    """Hearts of altars scattered over rooms, mazes and open land, from a few altars to many."""
+    """Hearts from altars in rooms, mazes and open land, from few altars to many."""
     sets: dict[str, TaskSet] = {
         land: TaskSet(game=games.navigation(land=land), vary=(ALTARS,), target=0.9) for land in LANDS
     }

@@ -27,7 +27,7 @@ PROFIT: dict[str, float | Schedule] = {
 
 
 def prospector() -> Run:
-    """One ship, two dense layers of 128, learning from profit instead of the frozen reward."""
+    """One ship, two dense layers of 128, learning from profit instead of the game's reward."""
     return Run(
         recipe="prospector",
         game=games.prospector(),

@@ -7,7 +7,7 @@ from gridmill.run import Run, TrainerConfig
 
 
 def toy() -> Run:
-    """Agents walking among walls, for speed: nothing pays."""
+    """Agents walking among walls, to measure speed; there are no rewards."""
     return Run(
         recipe="toy",
         game=games.toy(),

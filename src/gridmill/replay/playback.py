@@ -55,7 +55,7 @@ class Playback:
         self.tick += 1
         self.ended = bool(self.env.terminals[0] or self.env.truncations[0])
         if self.ended and self.tick < self.end:
-            raise ReplayError(f"replay: the episode ends at tick {self.tick}, but the file goes on to {self.end}")
+            raise ReplayError(f"replay: the episode ends at tick {self.tick}, but the file continues to {self.end}")
 
     def seek(self, tick: int) -> None:
         """Go to the moment before a tick, over the nearest keyframe that holds what its hash says."""

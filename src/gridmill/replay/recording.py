@@ -42,7 +42,7 @@ class Recorder:
         self.ticks = 0
 
     def after(self, env: Env) -> None:
-        """Call after every step: only then the actions are those that were taken, players' included."""
+        """Call after every step: only then are the actions those that were taken, including those of players."""
         if self.ticks == len(self._log):
             if 2 * self._log.nbytes > MOST_LOG:
                 raise ReplayError(
@@ -54,7 +54,7 @@ class Recorder:
         self.ticks += 1
 
     def actions(self, world: int, ticks: int) -> Actions:
-        """Of a world's first episode, [ticks, agents]."""
+        """The actions of a world's first episode, [ticks, agents]."""
         return self._log[:ticks, world * self.agents : (world + 1) * self.agents].copy()
 
 

@@ -18,19 +18,19 @@ from gridmill.replay.tape import Branch, PolicyRecord, Replay
 
 
 def write(path: Path, tape: Replay) -> None:
-    """The file, whole or not at all; what no reader would take is not written."""
+    """Write the file, completely or not at all; a replay that no reader would accept is not written."""
     data = encode(tape)
     try:
         decode(data)
     except ReplayError as reason:
-        raise ReplayError(f"replay: not written, since nobody could read it: {reason}") from None
+        raise ReplayError(f"replay: not written, because it could not be read again: {reason}") from None
     write_whole(path, data)
 
 
 def encode(tape: Replay) -> bytes:
     """The bytes of a file; blocks that were read are taken over as they are."""
     if tape.format != 2:
-        raise ReplayError(f"replay: expected a replay of format 2 to write, got format {tape.format}; record it anew")
+        raise ReplayError(f"replay: expected a replay of format 2 to write, got format {tape.format}; record it again")
     game, blocks, wide = tape.game, _Blocks(), action_bytes(len(tape.action_names))
     head = {
         "format": 2,

@@ -50,7 +50,7 @@ def validation_lines(found: Any, num_worlds: int) -> list[str]:
     """The final count of an env's `observation_validation`; of the first mismatch both rows, token by token."""
     each = found.comparisons // num_worlds
     differ = f"{found.mismatches:,} mismatch{'' if found.mismatches == 1 else 'es'}"
-    said = f"{count(found.comparisons, 'comparison')} ({each:,} a world), {differ}"
+    said = f"{count(found.comparisons, 'comparison')} ({each:,} per world), {differ}"
     lines = hang("observation validation: ", f"{said}, reference takes {found.ratio:.1f}x the time")
     first = found.first_mismatch
     if first is None:

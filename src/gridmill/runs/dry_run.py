@@ -102,7 +102,7 @@ def _arithmetic(fits: Sizes) -> str:
             f"  segments     {fits.segments:,} of {fits.bptt_horizon:,} ticks",
             f"  minibatches  {fits.minibatches:,} of {fits.minibatch_segments:,} segments = "
             f"{fits.minibatch_size:,} agent-steps{parts}",
-            f"  updates      {fits.updates:,} an epoch, {fits.updates // fits.minibatches} for each minibatch",
+            f"  updates      {fits.updates:,} per epoch, {fits.updates // fits.minibatches} for each minibatch",
             f"  epochs       {fits.epochs:,} = {fits.agent_steps:,} agent-steps",
         ]
     )

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gridmill import games
+from gridmill.config import user_code
 from gridmill.config.install import command
 from gridmill.runs.figures import count, number
 
 NAMED = 12  # columns of what a line is about
 
 
-def lines(folder: Path, reported: bool, evaluation: Mapping[str, Any] | None) -> list[str]:
-    """A line each; of what is not there, the command that makes it."""
-    run = word(folder)
-    judge = command("eval", run)
+def lines(folder: Path, reported: bool, evaluation: Mapping[str, Any] | None, code: Sequence[str] = ()) -> list[str]:
+    """A line each; of what is not there, the command that makes it. `code` is what it takes to have the policy."""
+    run = [word(folder), *options(code)]
+    judge = command("eval", *run)
     films = sorted(folder.glob("replays/*.replay"), key=lambda path: path.stat().st_mtime)
+    film = [str(films[-1])] if films else run
     found = {
-        "report": str(folder / "report.html") if reported else command("report", run),
-        "evaluation": judge if evaluation is None else f"{_score(evaluation)}; against chance: {judge}",
-        "film": command("show", str(films[-1]) if films else run, "--gif", f"{folder.name}.gif"),
-        "watch": command("watch", str(films[-1]) if films else run),
+        "report": str(folder / "report.html") if reported else command("report", word(folder)),
+        "evaluation": judge if evaluation is None else f"{_score(evaluation)}; against random play: {judge}",
+        "film": command("show", *film, "--gif", f"{folder.name}.gif"),
+        "watch": command("watch", *film),
     }
     return [f"{name:<{NAMED}}{text}" for name, text in found.items()]
 
 
+def options(code: Sequence[str]) -> list[str]:
+    """Code that a run names, as commands take it; each file or module once."""
+    return [word for place in dict.fromkeys(map(user_code.place_of, code)) for word in ("--code", place)]
+
+
 def word(folder: Path) -> str:
-    """A run as commands take it: its name where runs usually are, else its folder."""
-    return folder.name if folder.parent == Path("runs") else str(folder)
+    """A run as commands take it: its name where runs usually are, if no game is called so, else its folder."""
+    return folder.name if folder.parent == Path("runs") and folder.name not in games.names() else str(folder)
 
 
 def finished(folder: Path, last: Mapping[str, Any], total: int) -> str:
@@ -36,7 +44,7 @@ def finished(folder: Path, last: Mapping[str, Any], total: int) -> str:
     steps = int(last["agent_steps"])
     score = f", score {number(last['score_recent'])}" if "score_recent" in last else ""
     longer = command("resume", word(folder), f"trainer.total_timesteps={2 * total}")
-    return f"{folder} is finished: {count(steps)} of {count(total)} steps{score}; to train on: {longer}"
+    return f"{folder} is finished: {count(steps)} of {count(total)} steps{score}; to continue training: {longer}"
 
 
 def _score(evaluation: Mapping[str, Any]) -> str:

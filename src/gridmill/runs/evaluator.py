@@ -106,7 +106,7 @@ class Evaluator:
                     return
                 self._begin(epoch, checkpoint)
             elif time.monotonic() > until:
-                yield {"epoch": self._trial.epoch, "error": f"evaluation: not done {limit:g} s after the run's end"}
+                yield {"epoch": self._trial.epoch, "error": f"evaluation: not finished {limit:g} s after the run's end"}
                 return
             time.sleep(0.05)
 
@@ -118,7 +118,7 @@ class Evaluator:
                 self._results.append({"epoch": trial.epoch, **_read(trial)})
                 self._end()
             elif time.monotonic() - trial.began > LIMIT:
-                self._results.append({"epoch": trial.epoch, "error": f"evaluation: not done after {LIMIT:.0f} s"})
+                self._results.append({"epoch": trial.epoch, "error": f"evaluation: not finished after {LIMIT:.0f} s"})
                 self._end()
         finished, self._results = self._results, []
         return finished
@@ -203,7 +203,7 @@ def _read(trial: _Trial) -> dict[str, Any]:
     code = trial.process.returncode
     said = trial.err.read().decode(errors="replace").strip().splitlines()
     if code != 0:
-        return {"error": f"evaluation: {said[-1] if said else 'said nothing'} (exit code {code})"}
+        return {"error": f"evaluation: {said[-1] if said else 'no output'} (exit code {code})"}
     try:
         result = json.loads(trial.out.read())["results"][0]
         return {name: result[name] for name in FIGURES}

@@ -38,11 +38,11 @@ def heading(run: Run, env: Env, base: Run | None = None, network: str = "") -> l
     shipped = game.name in games.names() and games.build(game.name) == game  # its warnings are known: see `explain`
     lines += game.brief(env, warnings=not shipped)
     if run.trainer.masks and (missed := game.unforeseen()):
-        lines += hang("masks: ", f"{missed} not foreseen: an action that they allow may fail", 2)
+        lines += hang("masks: ", f"{missed} not predicted: an action that they allow may fail", 2)
     if network:
         lines += hang("network: ", network)
     if run.trainer.signal:
-        lines += hang("learns from: ", ", ".join(term.text() for term in run.trainer.signal))
+        lines += hang("training signal: ", ", ".join(term.text() for term in run.trainer.signal))
     lines.append(f"score: {game.score_title(run.score)}")
     for line in curriculum_lines(Tasks(run.curriculum, game)):
         lines += hang("curriculum: ", line)

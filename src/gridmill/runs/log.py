@@ -189,10 +189,10 @@ class RunLog:
         waited = lines.waiting
         trouble = lines.write(line)
         if trouble:
-            self._trouble(lines.path.name, f"{trouble}; training goes on, lines wait in memory")
+            self._trouble(lines.path.name, f"{trouble}; training continues, lines are kept in memory")
         elif waited and lines.path.name in self._said:
             self._said.discard(lines.path.name)
-            self._troubles.append(f"{lines.path.name} can be written again, {waited} lines that waited are in it")
+            self._troubles.append(f"{lines.path.name} can be written again, {waited} waiting lines were written")
 
     def _trouble(self, what: str, reason: str) -> None:
         if what not in self._said:
@@ -237,7 +237,7 @@ class RunLog:
 
     def _drop_panel(self, reason: Exception) -> None:
         self._panel = None
-        self._trouble("panel", f"{type(reason).__name__}: {reason}; plain lines from here")
+        self._trouble("panel", f"{type(reason).__name__}: {reason}; continuing with plain lines")
 
 
 def _panel(run: Run, folder: Path, wanted: bool | None) -> Panel | None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from gridmill.config.files import kind_of, open_plain
+from gridmill.config.files import kind_of, open_plain, sweep_unfinished
 from gridmill.config.install import command
 from gridmill.runs import ending
 
@@ -38,7 +38,7 @@ class Lock:
                 return
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise RuntimeError(f"expected a run that nobody trains, but `{folder}` is being trained") from None
+                    raise RuntimeError(f"expected an idle run, but `{folder}` is being trained") from None
             time.sleep(0.05)
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ def refuse_occupied(folder: Path) -> None:
     """ValueError if a run is there already."""
     if is_occupied(folder):
         said = f"`{folder}` exists; resume it: {command('resume', ending.word(folder))}"
-        raise ValueError(f"{said} - or begin anew: --fresh")
+        raise ValueError(f"{said} - or start over: --fresh")
 
 
 def give_up(folder: Path, lock: Lock) -> None:
@@ -164,4 +164,12 @@ def refuse_foreign(folder: Path) -> None:
                 raise ValueError(f"expected {wanted} of the run itself, got {kind}: `{folder / name}`")
     for name in ADDED_TO:
         if kind_of(folder / name) and (names_of := os.lstat(folder / name).st_nlink) > 1:
-            raise ValueError(f"expected a file of the run alone, got one with {names_of} names: `{folder / name}`")
+            raise ValueError(
+                f"expected a file that belongs only to the run, got one with {names_of} names: `{folder / name}`"
+            )
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed run, or its evaluation, was writing; checkpoints are swept when the next one is saved."""
+    for part in (folder, folder / "replays"):
+        sweep_unfinished(part)

@@ -36,7 +36,7 @@ def timing_tree(metrics: Mapping[str, Any]) -> list[str]:
             lines.append("  " + _line(label, rows[name], total) + ("  <- most" if name == most else ""))
     core = {label: metrics[f"time/{name}"] for name, label in CORE if f"time/{name}" in metrics}
     if core:
-        lines.append("threads of the core, meanwhile")
+        lines.append("core threads, in the same time")
         lines += ["  " + _line(label, seconds, core["all work"]) for label, seconds in core.items()]
     return lines
 

@@ -26,7 +26,7 @@ def train(run: Run, seeds: Sequence[int], runs_dir: Path, fresh: bool = False, r
         results.append(session.train(each, runs_dir, fresh=fresh, recipe=recipe))
         if results[-1].exit_code:
             left = ",".join(str(seed) for seed in seeds[place + 1 :])
-            print(f"stopped with seed {each.seed}{f'; not begun: seeds={left} run={base}' if left else ''}")
+            print(f"stopped with seed {each.seed}{f'; not started: seeds={left} run={base}' if left else ''}")
             return results[-1].exit_code
     print("\n" + "\n".join(_table(seeds, results)))
     if len(results) > 1:

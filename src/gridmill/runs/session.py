@@ -9,13 +9,10 @@ closed, 130 Ctrl-C, 143 SIGTERM.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import signal
-import subprocess
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,12 +25,12 @@ from gridmill.config.install import command
 from gridmill.config.memory import mebibytes
 from gridmill.curriculum import record as record_of
 from gridmill.env import switches
-from gridmill.policy import checkpoint, initial, onednn, record, usable
+from gridmill.policy import checkpoint, initial, onednn, record, usable, which
 from gridmill.policy.build import headline
-from gridmill.policy.transfer import refuse_unlike, transfer
 from gridmill.run import Run
-from gridmill.runs import ending, overrides, place
+from gridmill.runs import beginning, ending, overrides, place
 from gridmill.runs.core_report import phase_lines, validation_lines
+from gridmill.runs.epoch import Callback, Epoch, Epochs, Left, Result, go_through, refuse_others
 from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.heading import heading
 from gridmill.runs.lines import read_records
@@ -52,36 +49,66 @@ NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
 WIDE = 1024  # networks as wide as this are told of before they are made
 
 
-@dataclass(frozen=True)
-class Result:
-    """How a run ended."""
-
-    folder: Path
-    agent_steps: int
-    epochs: int
-    score: float | None  # mean of the newest agent-episodes
-    seconds: float
-    exit_code: int
-    validation: Any = None  # what shadow validation of observations found; None if it was off
-
-
 def train(
     run: Run,
     runs_dir: Path | str = "runs",
     panel: bool | None = None,
     fresh: bool = False,
     recipe: Run | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
-    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` put aside.
+    """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` renamed.
 
-    `recipe` is the run as its recipe says it, for the heading, which lists what differs.
+    `recipe` is the recipe's original run, for the heading of the log, which lists what differs. `callbacks` are called
+    after every epoch with an `Epoch`; if one raises, the run is saved and ends.
     """
+    refuse_others(callbacks)
+    return go_through(epochs(run, runs_dir, panel, fresh, recipe), callbacks)
+
+
+def resume(
+    path: Path | str,
+    changes: Sequence[str] = (),
+    panel: bool | None = None,
+    code: Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
+) -> Result:
+    """Continue from the newest intact checkpoint of a run; settings that the saved state depends on cannot change.
+
+    Custom code that the run names is loaded only if it is in `code`, or in the changes. `callbacks` as in `train`.
+    """
+    refuse_others(callbacks)
+    return go_through(resume_epochs(path, changes, panel, code), callbacks)
+
+
+def epochs(
+    run: Run,
+    runs_dir: Path | str = "runs",
+    panel: bool | None = None,
+    fresh: bool = False,
+    recipe: Run | None = None,
+) -> Epochs:
+    """Like `train`, but as a loop of the caller: `for epoch in epochs(run)`."""
+    return Epochs(_from_the_beginning(run, Path(runs_dir), panel, fresh, recipe))
+
+
+def resume_epochs(
+    path: Path | str, changes: Sequence[str] = (), panel: bool | None = None, code: Sequence[str] = ()
+) -> Epochs:
+    """Like `resume`, but as a loop of the caller; a finished run has no epochs left."""
+    return Epochs(_from_a_checkpoint(Path(path), changes, panel, code))
+
+
+Loop = Generator[Epoch, None, Result]
+
+
+def _from_the_beginning(run: Run, runs_dir: Path, panel: bool | None, fresh: bool, recipe: Run | None) -> Loop:
     user_code.take(user_code.named_in(run.tree()))  # whoever made the run named it
     refuse_unfit(run)  # before anything is made
     refuse_deadly(run)
-    start = _init_from(run)
+    start = beginning.init_from(run)
     refuse_missing(run)
-    folder, lock = place.begin(Path(runs_dir), run.run, run.recipe, fresh)
+    folder, lock = place.begin(runs_dir, run.run, run.recipe, fresh)
     if run.policy.hidden >= WIDE:
         with contextlib.suppress(OSError):  # nobody may be there to read it
             print(f"policy.hidden = {run.policy.hidden}: drawing the initial weights takes some seconds", flush=True)
@@ -99,32 +126,27 @@ def train(
                 trainer.close()
                 raise
             held.callback(lock.close)
-        return _session(trainer, folder, panel, lock, start=start, recipe=recipe).go()
+        return (yield from _session(trainer, folder, panel, lock, start=start, recipe=recipe).go())
 
 
-def resume(
-    path: Path | str, changes: Sequence[str] = (), panel: bool | None = None, code: Sequence[str] = ()
-) -> Result:
-    """Go on from the newest whole checkpoint of a run; settings the saved state was made for cannot change.
-
-    Code of somebody's own that the run names is found only if it is in `code`, or in the changes.
-    """
+def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, code: Sequence[str]) -> Loop:
     user_code.take(code)
-    whole = checkpoint.find(Path(path))
+    whole = checkpoint.find(path)
     folder = whole.parent.parent
     if whole.parent.name != "checkpoints":  # what lies around it is not a run's
         raise ValueError(f"expected a run or RUN/checkpoints/{whole.name}, got `{path}`")
     place.refuse_foreign(folder)
     lock = place.Lock(folder)
     try:
-        return _resumed(Path(path), whole, changes, panel, lock)
+        place.sweep(folder)
+        return (yield from _resumed(path, whole, changes, panel, lock))
     finally:
         lock.close()
 
 
-def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock) -> Result:
+def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock) -> Loop:
     skipped = list[str]()
-    if whole.resolve() == path.resolve():  # one checkpoint was named
+    if whole.resolve() == path.resolve() or which.split(path)[1] != "last":  # one checkpoint was named
         found = checkpoint.load(whole)
     else:
         found, skipped = checkpoint.newest(whole.parent)
@@ -139,7 +161,7 @@ def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None
     # Players that the file names are made here; all weights are in the checkpoint.
     with user_code.from_a_file(None, folder), initial.left_out():
         trainer = Trainer(run, folder)
-    return _session(trainer, folder, panel, lock, _still_true(found, saved, run), skipped).go()
+    return (yield from _session(trainer, folder, panel, lock, beginning.still_true(found, saved, run), skipped).go())
 
 
 def _finished(found: checkpoint.Checkpoint, run: Run) -> Result | None:
@@ -164,16 +186,6 @@ def _unjudged(run: Run, folder: Path, epoch: int) -> bool:
 
 def _is_judged(folder: Path, epoch: int) -> bool:
     return any("evaluation" in r and r.get("epoch") == epoch for r in read_records(folder / "metrics.jsonl"))
-
-
-def _still_true(found: checkpoint.Checkpoint, saved: Run, run: Run) -> checkpoint.Checkpoint:
-    """A checkpoint without statistics of what a resumed run measures in another way: they begin anew."""
-    tensors = dict(found.trainer)
-    if run.trainer.reward != saved.trainer.reward:
-        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("reward.")}
-    if run.score != saved.score:
-        tensors["recent"] = torch.zeros(0, dtype=torch.float64)
-    return replace(found, trainer=tensors)
 
 
 def _session(trainer: Trainer, *rest: Any, **more: Any) -> _Session:
@@ -201,7 +213,7 @@ class _Session:
         self.run, self.folder, self.trainer = run, folder, trainer
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
-            notes.append(f"begins with {start.path}: {_transfer(self.trainer, start)}")
+            notes.append(f"starts with {start.path}: {beginning.transfer(self.trainer, start)}")
         self.before = 0.0  # seconds of the run before this session
         if found is not None:
             usable.refuse_mismatch(found.record, run, self.trainer.spec)
@@ -212,11 +224,11 @@ class _Session:
             except ValueError as error:  # whole, and yet no state that this run could be in
                 raise checkpoint.CheckpointError(str(error), found.path) from None
             self.before = clock.seconds
-            notes += _changed_code(found, run)
+            notes += beginning.changed_code(found, run)
         self.began = time.monotonic()
         self.first_steps = self.trainer.agent_steps
         told = headline(trainer.policy, trainer.native)
-        lines = heading(run, trainer.env, recipe or _shipped_recipe(run), told)
+        lines = heading(run, trainer.env, recipe or beginning.shipped_recipe(run), told)
         epoch = None if found is None else found.epoch
         self.log = RunLog(folder, run, lines, panel, append=found is not None, from_epoch=epoch, lock=lock)
         write_whole(folder / "run.json", json.dumps(self.record(), indent=1).encode())
@@ -233,7 +245,9 @@ class _Session:
         self.saving = 0.0  # seconds since the newest line of metrics
         self.monitor = Monitor(run.monitor.seconds)
         self.signal = 0
-        self.followed = _followed(run.tree())  # metrics, until they were looked for
+        self.asked, self.left = "", False  # why the program wants the run to end, and whether it waits for nothing
+        self.metrics: dict[str, Any] = {}  # of the newest epoch
+        self.followed = beginning.followed(run.tree())  # metrics, until they were looked for
         self.rollouts = 0.0  # seconds of this session
         self.judged: dict[str, Any] | None = None  # the newest evaluation of this session
         self.validation: Any = None
@@ -245,12 +259,16 @@ class _Session:
             self.run, self.folder, self.trainer.epochs, self.before, found.path if found and known else None
         )
 
-    def go(self) -> Result:
+    def go(self) -> Loop:
+        """The run, epoch by epoch; whoever takes them may end it by an error, and is told how it ended otherwise."""
         code, reason = 0, "finished"
         with Stop(self.stop_for):
             try:
-                while not self.trainer.done and not self.signal and not code:
+                while not self.trainer.done and not self.signal and not code and not self.asked:
                     code, reason = self.epoch()
+                    yield from self.shown()
+                if self.asked and not code and not self.trainer.done:
+                    reason = self.asked
                 if self.signal:
                     code, reason = 128 + self.signal, self._stopped_by()
                 if code not in (BROKEN, STOPPED) and not self.save(last=True):
@@ -280,6 +298,19 @@ class _Session:
         steps, epochs = self.trainer.agent_steps, self.trainer.epochs
         return Result(self.folder, steps, epochs, score, seconds, code, self.validation)
 
+    def shown(self) -> Generator[Epoch, None, None]:
+        """The newest epoch, to whoever goes through the run; if that fails or leaves, what was learned is saved."""
+        try:
+            yield Epoch(self, dict(self.metrics))
+        except Left as left:
+            self.left, self.asked = True, f"stopped by the program: {left}"
+        except (BrokenNumbers, checkpoint.NotSaved):
+            raise
+        except BaseException:
+            with contextlib.suppress(BrokenNumbers, checkpoint.NotSaved):
+                self.save(last=True)
+            raise
+
     def stop_for(self, number: int) -> None:
         """A signal came: the run ends after the running update."""
         self.signal = number
@@ -305,6 +336,7 @@ class _Session:
         metrics["time/checkpoint"], self.saving = self.saving, 0.0
         if self.saved is not None:
             metrics["last_checkpoint"] = self.saved.name
+        self.metrics = metrics
         for window in self.trainer.full_windows:  # before the epoch: what looks for the newest reads the last lines
             self.log.window(self.trainer.epochs, window.record())
         self.log.epoch(metrics)  # before the checkpoint: whatever one holds, the metrics up to it are there
@@ -382,7 +414,7 @@ class _Session:
             "spec": self.trainer.spec.tree(),
             "fingerprint": self.run.game.fingerprint(),
             "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
-            "commit": _commit(),
+            "commit": beginning.commit(),
             "code": {text: user_code.sha256(text) for text in user_code.named_in(self.run.tree())},
             "onednn": onednn.settle().state,
             "switches": switches.in_force(),
@@ -409,9 +441,11 @@ class _Session:
     def evaluate_last(self) -> bool:
         """Wait for the evaluation of the last checkpoint; whether a signal cut that short."""
         limit = self.run.evaluation.final_seconds
-        if self.evaluator is None or self.saved is None or not limit or self.evaluator.has_evaluated(self.saved):
+        if self.evaluator is None or self.saved is None or self.evaluator.has_evaluated(self.saved):
             return False
-        self.log.note(f"evaluating {self.saved.name}, for at most {limit:g} s (Ctrl-C leaves)")
+        if not limit or self.left:
+            return False
+        self.log.note(f"evaluating {self.saved.name}, for at most {limit:g} s (Ctrl-C skips it)")
         for result in self.evaluator.finish(self.trainer.epochs, self.saved, limit, lambda: self.signal != 0):
             self.evaluated(result)
         return self.signal != 0
@@ -431,11 +465,11 @@ class _Session:
         """Where to look next, if there is something to look at."""
         if self.saved is None:
             return []
-        lines = ending.lines(self.folder, reported, self.judged)
+        policy = user_code.named_in({"policy": self.run.policy.tree()})
+        lines = ending.lines(self.folder, reported, self.judged, policy)
         if done:
             return lines
-        places = dict.fromkeys(map(user_code.place_of, user_code.named_in(self.run.tree())))
-        words = [ending.word(self.folder), *(word for place in places for word in ("--code", place))]
+        words = [ending.word(self.folder), *ending.options(user_code.named_in(self.run.tree()))]
         return [*lines, f"resume with: {command('resume', *words)}"]
 
     def tell_of_the_core(self) -> None:
@@ -444,79 +478,12 @@ class _Session:
         try:
             timed, self.validation = env.step_timing_total, env.observation_validation
         except RuntimeError as error:  # a lane is still in flight: something broke in the middle of a rollout
-            self.log.note(f"nothing of the core's own counts: {error}")
+            self.log.note(f"no counts from the core: {error}")
             return
         if timed is not None and timed["steps"]:
             ticks = timed.pop("steps") // env.lanes
             del timed["wall"]  # of lanes: it has in it what the policy did meanwhile
             lines = phase_lines(timed, ticks, self.rollouts)
-            self.log.note("\n".join(["phases of the core, of the rollouts:", *lines]))
+            self.log.note("\n".join(["core phases during rollouts:", *lines]))
         if self.validation is not None:
             self.log.note("\n".join(validation_lines(self.validation, env.num_worlds)))
-
-
-def _init_from(run: Run) -> checkpoint.Checkpoint | None:
-    """The weights that a run shall begin with, if it names some; refused if the networks are not alike."""
-    if not run.policy.init_from:
-        return None
-    load = checkpoint.load_policy if run.trainer.reward == "raw" else checkpoint.load
-    found = checkpoint.latest(Path(run.policy.init_from), load)
-    _, saved = record.network(found)  # refuses weights that are not those of its settings
-    try:
-        refuse_unlike(run.policy, saved.run.policy, saved.spec)
-    except ValueError as error:
-        raise ValueError(f"policy.init_from = {found.path}: {error}") from None
-    return found
-
-
-def _transfer(trainer: Trainer, start: checkpoint.Checkpoint) -> str:
-    """Give the policy the weights it shall begin with, and rewards the scale that its critic knows; what was known."""
-    saved = record.read(start)
-    try:
-        told = transfer(trainer.policy, start.policy, saved.run.policy, saved.spec)
-    except ValueError as error:
-        raise ValueError(f"policy.init_from = {start.path}: {error}") from None
-    theirs, ours = saved.run.trainer.reward, trainer.run.trainer.reward
-    if theirs != ours:
-        return f"{told}; its critic learned from {theirs} rewards, here they are {ours}"
-    if ours != "raw":
-        trainer.learner.scale.begin_with(start.trainer)
-        told += f"; rewards are {ours} as they were there"
-    return told
-
-
-def _changed_code(found: checkpoint.Checkpoint, run: Run) -> list[str]:
-    """Of code that the run names, what is not the code that it was saved with."""
-    saved = found.record.get("code")
-    hashes = {user_code.meant(text): was for text, was in saved.items()} if isinstance(saved, dict) else {}
-    return [
-        f"warning: {text} has changed since the run was saved: sha256 {now[:12]}, was {hashes[text]!s:.12}"
-        for text in user_code.named_in(run.tree())
-        if (now := user_code.sha256(text)) != hashes.get(text, now)
-    ]
-
-
-def _followed(tree: Any) -> set[str]:
-    """The metrics that schedules in plain data of a run go over."""
-    if isinstance(tree, dict) and {"start", "end", "over"} <= tree.keys():
-        return {tree["over"].removeprefix("metric:")} if tree["over"].startswith("metric:") else set()
-    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    return {name for part in parts for name in _followed(part)}
-
-
-def _shipped_recipe(run: Run) -> Run | None:
-    """The recipe as it is written, if it is one of ours; code of somebody's own is not run only to print a heading."""
-    from gridmill import recipes
-
-    return recipes.build(run.recipe) if run.recipe in recipes.names() else None
-
-
-@functools.cache
-def _commit() -> str:
-    """The commit of the source the package runs from, if it has one."""
-    here = Path(__file__).parent
-    try:
-        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

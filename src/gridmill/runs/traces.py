@@ -199,7 +199,7 @@ class Traces:
         what = "steps" if kind == "rollout" else "minibatches"
         self.note(
             f"trace: an epoch has {there} {what}, too few to wait {asked.wait}, warm up {asked.warmup} and record "
-            f"{asked.active}: it is {fits.wait}, {fits.warmup} and {fits.active}"
+            f"{asked.active}: using {fits.wait}, {fits.warmup} and {fits.active}"
         )
 
     # ---- the file

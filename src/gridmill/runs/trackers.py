@@ -63,13 +63,13 @@ class Tracker:
             return
         self._thread.join(patience)
         if self._thread.is_alive():
-            self._miss(f"not done {patience:.0f} s after the run")
+            self._miss(f"not finished {patience:.0f} s after the run")
 
     def _miss(self, reason: object) -> None:
         self.missed += 1
         if not self._said:
             self._said = True
-            self.trouble = f"{self.name}: {' '.join(str(reason).split())[:200]}; training goes on"
+            self.trouble = f"{self.name}: {' '.join(str(reason).split())[:200]}; training continues"
 
     def _work(self) -> None:
         # Whatever a tracker's library raises stays here: nothing of it may reach the training loop.

@@ -106,4 +106,8 @@ class OwnActor:
 
     def restore(self, state: Tensor) -> None:
         if state.numel():
+            if state.shape[:1] != self.begun.shape:
+                raise ValueError(
+                    f"{self.text}: expected a state of {len(self.begun)} rows, got the shape {tuple(state.shape)}"
+                )
             self.state, self.begun[:] = state.numpy().copy(), True

@@ -80,7 +80,7 @@ def loss_columns(losses: Mapping[str, Loss], env: Env, spec: Spec, hidden: int) 
         for name, column in loss.needs().items():
             where = f"$.losses.{loss_name}"
             if name in core_columns(spec, True, True) or (name in found and found[name].source != column):
-                raise ConfigError(f"expected a name of its own for the column `{name}`, got one that is taken", where)
+                raise ConfigError(f"expected a new name for the column `{name}`, got one that is already used", where)
             if column.env:
                 array = getattr(env, column.env, None)
                 if not isinstance(array, np.ndarray) or len(array) != env.num_rows:

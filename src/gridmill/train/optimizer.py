@@ -1,4 +1,5 @@
-"""Optimizers by name, from their libraries, behind one small class: step, rates, state as tensors.
+"""Optimizers by name, from their libraries, behind one small class: step, rates, state as tensors. One of the user's
+own is in own_optimizer.py.
 
 Muon takes the matrices inside the network; tables, biases and heads go to AdamW, as its authors advise.
 """
@@ -11,8 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gridmill.config import user_code
 from gridmill.config.schedule import Progress
 from gridmill.run import OptimizerConfig
+from gridmill.train import own_optimizer
 from gridmill.train.restored import refuse_other_moments
 
 # What a group of parameters counts, of schedule-free AdamW. All else in a group is a setting.
@@ -23,22 +26,26 @@ class Optimizer:
     """One or two optimizers that step together."""
 
     def __init__(self, config: OptimizerConfig, named: dict[str, nn.Parameter]) -> None:
-        self.config, self.parts = config, _build(config, named)
-        self.schedule_free = config.kind == "schedule_free"
+        self.config, self.own = config, user_code.is_own(config.kind)
+        if self.own:
+            own_optimizer.refuse_unfit(config.kind)
+        self.parts = _build(config, named)
+        self.schedule_free = all(own_optimizer.has_two_forms(part) for part in self.parts)
         self.set(Progress(0, 1, 0, 1))
 
     def set(self, now: Progress) -> float:
         """Take the numbers that the settings have now; the learning rate."""
-        c = self.config
-        numbers = {"eps": now.at(c.eps), "weight_decay": now.at(c.weight_decay), "lr": now.at(c.learning_rate)}
-        betas = now.at(c.beta1), now.at(c.beta2)
+        numbers = _numbers(self.config, now)
         for part in self.parts:
             for group in part.param_groups:
-                if "betas" in group:  # Muon has a momentum and an eps of its own
-                    group |= numbers | {"betas": betas}
-                else:
+                if not self.own and "betas" not in group:  # Muon has a momentum and an eps of its own
                     group |= {name: numbers[name] for name in ("lr", "weight_decay")}
-        return numbers["lr"]
+                else:
+                    known = [name for name in numbers if name in group]
+                    group |= {
+                        name: numbers[name] for name in known if own_optimizer.is_like(numbers[name], group[name])
+                    }
+        return float(numbers["lr"])
 
     @property
     def can_skip(self) -> bool:
@@ -78,6 +85,8 @@ class Optimizer:
     # ---- as tensors, for a checkpoint: nothing else is in these states
 
     def tensors(self) -> dict[str, Tensor]:
+        if self.own:
+            return {f"optimizer.0.{name}": tensor for name, tensor in own_optimizer.tensors(self.parts[0]).items()}
         found: dict[str, Tensor] = {}
         for i, part in enumerate(self.parts):
             state = part.state_dict()
@@ -91,6 +100,11 @@ class Optimizer:
         return found
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
+        if self.own:
+            start = "optimizer.0."
+            saved = {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+            own_optimizer.restore(self.config.kind, self.parts[0], saved)
+            return
         usual = _usual_state(self.config)
         for i, part in enumerate(self.parts):
             parameters = [parameter for group in part.param_groups for parameter in group["params"]]
@@ -128,10 +142,22 @@ def _usual_state(config: OptimizerConfig) -> dict[type, dict[str, Tensor]]:
     return found
 
 
+def _numbers(config: OptimizerConfig, now: Progress) -> dict[str, Any]:
+    """What the settings say now, by the names that torch has for it."""
+    return {
+        "eps": now.at(config.eps),
+        "weight_decay": now.at(config.weight_decay),
+        "lr": now.at(config.learning_rate),
+        "betas": (now.at(config.beta1), now.at(config.beta2)),
+    }
+
+
 def _build(config: OptimizerConfig, named: dict[str, nn.Parameter]) -> list[Any]:
     """Made with their libraries' numbers; ours are set before every epoch."""
     fused: dict[str, Any] = {"fused": True}
     parameters = list(named.values())
+    if user_code.is_own(config.kind):
+        return [own_optimizer.made(config.kind, parameters, _numbers(config, Progress(0, 1, 0, 1)))]
     if config.kind == "adam":
         return [torch.optim.Adam(parameters, **fused)]
     if config.kind == "adamw":

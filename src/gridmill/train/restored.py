@@ -13,17 +13,18 @@ from torch import Tensor
 
 COUNTERS = (6, 7)  # how many there may be; older checkpoints do not say whether the teacher was asked
 LISTS = {"worlds": torch.uint8, "recent": torch.float64, "curriculum": torch.uint8}  # of any length
+NOTHING_YET = (0,)  # of a player of the user's own, which says how much it remembers only when it acts
 
 
 def refuse_other(saved: Mapping[str, Tensor], own: Mapping[str, Tensor], needed: Sequence[str]) -> None:
     """ValueError naming the first tensor that is not there, or is not as the trainer's own is."""
     for name in needed:
         if name not in saved:
-            raise ValueError(f"{name}: expected such a tensor, got none")
+            raise ValueError(f"{name}: expected a tensor of this name, got none")
     for name, tensor in saved.items():
         if name in LISTS:
             _expect(name, tensor, LISTS[name], None)
-        elif name in own:
+        elif name in own and own[name].shape != NOTHING_YET:
             _expect(name, tensor, own[name].dtype, tuple(own[name].shape))
     counters = saved["counters"]
     _expect("counters", counters, torch.int64, None)
@@ -53,7 +54,7 @@ def refuse_other_moments(
         found.setdefault(int(place), set()).add(name)
     for number, names in found.items():
         for name in usual.keys() - names:
-            raise ValueError(f"{start}{number}.{name}: expected such a tensor, got none")
+            raise ValueError(f"{start}{number}.{name}: expected a tensor of this name, got none")
 
 
 def _expect(name: str, tensor: Tensor, dtype: torch.dtype, shape: tuple[int, ...] | None) -> None:

@@ -91,7 +91,7 @@ def _sums(tensors: dict[str, Tensor], kind: str) -> Tensor:
     if "reward.sums" in tensors:
         return tensors["reward.sums"].clone()
     if tensors.get("reward.seen", torch.zeros(0)).shape != (3,):
-        raise ValueError("reward.sums: expected such a tensor, got none")
+        raise ValueError("reward.sums: expected a tensor of this name, got none")
     count, mean, apart = tensors["reward.seen"].tolist()
     if kind == "centered":
         return torch.tensor([count, count * mean, 0.0, 0.0], dtype=torch.float64)

@@ -134,7 +134,7 @@ class Trainer:
         return found
 
     def watch(self, who: Watch | None) -> None:
-        """Tell somebody when the parts of an epoch run, or nobody."""
+        """Set the observer that is told when the parts of an epoch run; None removes it."""
         self.rollout.watch = self.learner.watch = who
 
     def _teach(self, on: bool) -> None:
@@ -145,7 +145,7 @@ class Trainer:
 
     @property
     def native(self) -> bool:
-        """Whether kernels of ours run where a part of the network has one."""
+        """Whether native kernels run for the parts of the network that have one."""
         t = self.run.trainer
         return self.device.type == "cpu" and t.precision == "fp32" and t.compile == "off"
 
@@ -167,7 +167,7 @@ class Trainer:
         return Progress(self.agent_steps, self.total_steps, self.epochs, total, self.last)
 
     def epoch(self) -> dict[str, Any]:
-        """One rollout and what is learned from it; the metrics of both."""
+        """One rollout and the learning from it; returns the metrics of both."""
         began = time.perf_counter()
         self._collect()
         collected = time.perf_counter()
@@ -284,7 +284,7 @@ class Trainer:
     # ---- state
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that changes during a run beside the policy's weights."""
+        """Everything that changes during a run except the policy's weights."""
         worlds = torch.frombuffer(bytearray(self.env.save()), dtype=torch.uint8)
         counters = [self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step]
         windows = {} if self.windows is None else self.windows.tensors()
@@ -309,7 +309,7 @@ class Trainer:
         return {name: value.detach().cpu().clone() for name, value in self.policy.state_dict().items()}
 
     def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], last: dict[str, float]) -> None:
-        """Continue where these were taken; ValueError if they are not of such a trainer."""
+        """Continue from this state; ValueError if it does not fit this trainer."""
         refuse_other(tensors, self._shaped(), self._needed())
         self.policy.load_state_dict(weights)
         self.learner.restore(tensors)
@@ -364,7 +364,7 @@ class Trainer:
 
 def _device(wanted: str) -> torch.device:
     if wanted == "cuda" and not torch.cuda.is_available():
-        raise ValueError("trainer.device: expected a CUDA device, found none; use auto or cpu")
+        raise ValueError("trainer.device: expected a CUDA device, got none; use auto or cpu")
     return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
 
 

@@ -38,12 +38,12 @@ def path() -> Path:
             f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; "
             f"`{pip_install('ziglang==0.17.0')}` and `make viewer` build it"
         )
-    print("viewer: the engine of pages is built first; it takes some minutes, once", file=sys.stderr)
+    print("viewer: building the engine for web pages; this takes some minutes, once", file=sys.stderr)
     done = subprocess.run([sys.executable, str(BUILDER)], capture_output=True, text=True)
     if done.returncode != 0 or not MODULE.exists():
         reason = (done.stderr.strip().splitlines() or ["no reason was given"])[0]
         raise EngineMissing(
-            f"viewer: the engine of pages could not be built: {reason[:300]}; `make viewer` shows all of it"
+            f"viewer: the engine for web pages could not be built: {reason[:300]}; `make viewer` shows all of it"
         )
     return MODULE
 

@@ -8,11 +8,12 @@ import base64
 import gzip
 import hashlib
 import json
-import lzma
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gridmill.viewer.bundle import bundle
 
@@ -48,12 +49,12 @@ def exported(start: Mapping[str, Any], engine: bytes, files: Sequence[tuple[str,
     style = "\n".join((PAGE / name).read_text("utf-8") for name in SHEETS)
     named = [{"name": name, "inside": f"data-file-{number}"} for number, (name, _) in enumerate(files)]
     islands = [
-        _island("data-script", "application/octet-stream", _text(gzip.compress(script.encode(), 9, mtime=0))),
+        _island("data-script", "application/octet-stream", base64.b64encode(_packed(script.encode())).decode()),
         f"<script>{UNPACK}</script>",
         _island("data-start", "application/json", _json(dict(start) | {"files": named})),
-        _island("data-engine", "application/octet-stream", _text(_dense(engine)), len(engine)),
+        _island("data-engine", "application/octet-stream", _seven_bits(_packed(engine)), len(engine)),
         *(
-            _island(f"data-file-{number}", "application/octet-stream", _text(data))
+            _island(f"data-file-{number}", "application/octet-stream", _seven_bits(data))
             for number, (_, data) in enumerate(files)
         ),
     ]
@@ -78,14 +79,19 @@ def _json(value: Any) -> str:
     return json.dumps(value).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _dense(data: bytes) -> bytes:
-    """LZMA, as page/lzma.js reads it: two thirds of gzip, at the price of a tenth of a second when the page opens."""
-    how = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}
-    return lzma.compress(data, format=lzma.FORMAT_ALONE, filters=[how])
+def _packed(data: bytes) -> bytes:
+    return gzip.compress(data, 9, mtime=0)
 
 
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+# Characters that would not come back as they were written, or could end the element, stand 256 places higher.
+MOVED = {code: 256 + code for code in (0, ord("\n"), ord("\r"), ord("<"))}
+
+
+def _seven_bits(data: bytes) -> str:
+    """Seven bits a character, as page/bytes.js reads them: a sixth longer than the bytes, where base64 is a third."""
+    bits = np.unpackbits(np.frombuffer(data, np.uint8))
+    whole = np.concatenate((bits, np.zeros(-len(bits) % 7, np.uint8))).reshape(-1, 7)
+    return (np.packbits(whole, axis=1) >> 1).tobytes().decode("ascii").translate(MOVED)
 
 
 def _hash(text: str) -> str:

@@ -41,7 +41,6 @@ def random_moments(game: Any, seed: int, world: int = 0) -> Generator[Env, None,
 def policy_moments(run: Run, policy: str, seed: int, world: int = 0) -> Generator[Env, None, None]:
     """The game of a run, played by its policy for as long as somebody looks."""
     player = load_trained(policy)
-    assert player is not None  # a run's folder
     with make(run.played_game, num_worlds=world + 1, seed=seed, masks=player.masks) as env:
         player.bind(env, seed)
         env.reset()
@@ -68,7 +67,7 @@ def write(path: Path, pictures: Iterable[Picture], rate: float) -> int:
     listed = iter(pictures)
     start = next(listed, None)
     if start is None:
-        raise ValueError("expected at least one tick to film, got none: check --from and --to")
+        raise ValueError("expected at least one tick to show, got none: check --from and --to")
     path.parent.mkdir(parents=True, exist_ok=True)
     return (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(path, chain([start], listed), rate)
 
@@ -116,4 +115,4 @@ def _needed(module: str, package: str) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)  # of what these packages import
             return importlib.import_module(module)
     except ModuleNotFoundError:
-        raise ValueError(f"films need {package}: {pip_install('gridmill[video]')}") from None
+        raise ValueError(f"videos need {package}: {pip_install('gridmill[video]')}") from None

@@ -98,7 +98,7 @@ class Table:
         wanted = self._name(key, names, keys, out)
         if wanted in names:
             return names.index(wanted)
-        self.said = f"`{wanted}` is no action here" if wanted else "this key does nothing"
+        self.said = f"`{wanted}` is not an action of this game" if wanted else "this key does nothing"
         return None
 
     def _name(self, key: str, names: list[str], keys: Iterator[str], out: TextIO) -> str:

@@ -30,7 +30,7 @@ def what_if(
 ) -> WhatIf:
     """Every action of an agent at a tick, `rollouts` times each, to the end of the episode or for `horizon` ticks.
 
-    `policy` plays on for all agents: random, script:NAME or a folder; by default the one in the file, or named in it.
+    `policy` continues for all agents: random, script:NAME or a folder; by default the one in the file, or named in it.
     """
     for name, value, least in (("rollouts", rollouts, 2), ("horizon", horizon, 0), ("threads", threads, 0)):
         if value < least:

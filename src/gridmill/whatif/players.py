@@ -57,7 +57,7 @@ def player_of(tape: Replay, policy: str) -> OnPlayer:
     if not policy or (evaluate.is_trained(policy) and not which.exists(policy)):
         raise ReplayError(
             f"whatif: the file names the policy {policy!r:.80}, which is not here and not in the file; "
-            "say who plays on: --policy random, script:NAME or a folder"
+            "say who continues: --policy random, script:NAME or a folder"
         )
     if evaluate.is_trained(policy):
         return TrainedPlayer(policy, evaluate.load_trained(policy))

@@ -246,7 +246,7 @@ def lines_of(record: Mapping[str, Any]) -> list[str]:
         cells = [f(side.get(name, 0.0), side["all"]) for side in (a, b) for f in (_ns, _share)]
         costs.append((label, *cells, f"{a[name] / b[name]:.2f}x" if name in a and name in b else "-"))
     lines += ["", *table(("ns per agent-step", "A", "share", "B", "share", "A / B"), costs)]
-    text = "no phase surely differs between A and B"
+    text = "no phase differs significantly between A and B"
     if record["predicted"] is not None:
         p = Predicted(**record["predicted"])
         times = f"{p.speedup:.2f}x [{p.low:.2f}, {p.high:.2f}] as fast in B"

@@ -87,19 +87,19 @@ def read(path: Path, kind: str | None = None) -> dict[str, Any]:
         found = None
     missing = [key for key in KEYS if not isinstance(found, dict) or key not in found]
     if missing or not isinstance(found["samples"], dict) or not isinstance(found["machine"], dict):
-        raise ValueError(f"`{path}` is no artefact of the workshop")
+        raise ValueError(f"`{path}` is not an artifact of the workshop")
     for part in MADE_WITH:
         if not _has(found["machine"], part):
-            raise ValueError(f"`{path}` is no artefact of the workshop: machine.{part} is missing")
+            raise ValueError(f"`{path}` is not an artifact of the workshop: machine.{part} is missing")
     for name, one in found["samples"].items():
         if not all(_has(one, key) for key in ("unit", "better", "values")) or not _numbers(one["values"]):
             raise ValueError(
-                f"`{path}` is no artefact of the workshop: samples.{name} is no list of values with a unit"
+                f"`{path}` is not an artifact of the workshop: samples.{name} is not a list of values with a unit"
             )
     if found["schema"] != SCHEMA:
-        raise ValueError(f"`{path}`: expected an artefact of schema {SCHEMA}, got {found['schema']!r}")
+        raise ValueError(f"`{path}`: expected an artifact of schema {SCHEMA}, got {found['schema']!r}")
     if kind is not None and found["kind"] != kind:
-        raise ValueError(f"`{path}`: expected an artefact of `gridmill {kind}`, got one of `gridmill {found['kind']}`")
+        raise ValueError(f"`{path}`: expected an artifact of `gridmill {kind}`, got one of `gridmill {found['kind']}`")
     return dict(found)
 
 
@@ -107,11 +107,11 @@ def continued(path: Path, kind: str, settings: Mapping[str, Any]) -> dict[str, A
     """What a tool that was stopped has left, to go on from; refused if it measured something else, or other code."""
     found, now = read(path, kind), machine.describe()
     if found["settings"] != json.loads(json.dumps(settings, default=str)):
-        raise ValueError(f"`{path}` was measured with other settings; begin anew without --resume")
+        raise ValueError(f"`{path}` was measured with other settings; start over without --resume")
     for what, key in (("commit", "hash"), ("cpu", "model")):
         then, here = found["machine"][what][key], now[what][key]
         if then != here:
             raise ValueError(
-                f"`{path}` was measured with the {what} {then}, this is {here}; begin anew without --resume"
+                f"`{path}` was measured with the {what} {then}, this is {here}; start over without --resume"
             )
     return found

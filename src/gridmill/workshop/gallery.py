@@ -29,7 +29,7 @@ def found(folders: Sequence[Path]) -> tuple[list[tuple[Path, dict[str, Any]]], l
     known, others = [], []
     for folder in folders:
         if not folder.is_dir():
-            raise ValueError(f"expected a folder of artefacts, got `{folder}`")
+            raise ValueError(f"expected a folder of artifacts, got `{folder}`")
         for path in sorted(folder.rglob("*.json")):
             try:
                 known.append((path, artefact.read(path)))
@@ -69,7 +69,7 @@ def page(known: Sequence[tuple[Path, Mapping[str, Any]]]) -> str:
         for n, row in enumerate(rows_of(known))
     )
     sections = "".join(_section(n, path, record) for n, (path, record) in enumerate(known))
-    head = f'<!doctype html><meta charset="utf-8"><title>gridmill artefacts</title><style>{STYLE}</style>'
+    head = f'<!doctype html><meta charset="utf-8"><title>gridmill artifacts</title><style>{STYLE}</style>'
     top = "<tr><th>date (UTC)</th><th>tool</th><th>commit</th><th>exit</th><th>first figure</th></tr>"
     return f"{head}<h1>Artefacts</h1><table>{top}{cells}</table>{sections}"
 
@@ -95,7 +95,7 @@ def run(folders: Sequence[Path], out: Path | None) -> int:
     """Print the list; with `out` write the page."""
     known, others = found(folders or [artefact.FOLDER])
     if not known:
-        raise ValueError(f"no artefacts under {', '.join(map(str, folders or [artefact.FOLDER]))}")
+        raise ValueError(f"no artifacts under {', '.join(map(str, folders or [artefact.FOLDER]))}")
     print("\n".join(lines_of(known)))
     if others:
         print(f"{count(len(others), 'other JSON file')} left out")

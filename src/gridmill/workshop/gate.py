@@ -64,7 +64,7 @@ class Settings:
         if not 0 <= self.planted <= 10:
             raise ValueError(f"--planted must be within 0 and 10, got {self.planted}")
         if self.record and self.planted:
-            raise ValueError("--record takes what is really there, so it does not go with --planted")
+            raise ValueError("--record stores real measurements, so it cannot be combined with --planted")
         if self.reason and not self.record:
             raise ValueError("--reason is for --record")
 
@@ -187,7 +187,9 @@ def floors_file(given: Path | None) -> Path:
         return given
     root = machine.checkout_root()
     if root is None:
-        raise ValueError("the floors are in bench/floors.json of a checkout, and this is none; give --floors FILE")
+        raise ValueError(
+            "the floors are in bench/floors.json of a checkout, and this is not a checkout; give --floors FILE"
+        )
     return root / "bench" / "floors.json"
 
 
@@ -199,7 +201,7 @@ def read_floors(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {"machine": dict(found["machine"]), "games": {name: dict(one) for name, one in found["games"].items()}}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"`{path}` is no file of floors; record one with `gridmill gate --record`") from None
+        raise ValueError(f"`{path}` is not a file of floors; record one with `gridmill gate --record`") from None
 
 
 def here() -> dict[str, str]:

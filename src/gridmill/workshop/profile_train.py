@@ -164,7 +164,10 @@ def shares_of(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 REMEDIES = {
     "env": ("env-bound", "raise trainer.threads or trainer.async_factor=2, or `gridmill profile step` for the phase"),
-    "act": ("forward-bound", "more rows a forward (trainer.num_worlds), a smaller policy.hidden, on a GPU precision"),
+    "act": (
+        "forward-bound",
+        "more rows per forward pass (trainer.num_worlds), a smaller policy.hidden, on a GPU lower precision",
+    ),
     "copy": ("copy-bound", "smaller observations (fewer tokens), trainer.experience_device=auto"),
     "store": ("store-bound", "fewer columns: losses that need none, trainer.masks=false where it does not cost score"),
     "teacher": ("teacher-bound", "a shorter supervised phase, or losses.clone with a gate that ends"),
@@ -191,7 +194,9 @@ def advice(found: Mapping[str, float], expected_sps: float | None = None) -> lis
             "look at the machine's load first (cpu/util), then at the bottleneck above"
         )
     if found.get("cpu/util", 1.0) < 0.5:
-        lines.append(f"cores are busy {100 * found['cpu/util']:.0f} % of the time: others use them, or threads wait")
+        lines.append(
+            f"cores are busy {100 * found['cpu/util']:.0f} % of the time: other processes use them, or threads wait"
+        )
     return lines
 
 
@@ -208,7 +213,7 @@ def run(settings: Settings) -> int:
         done = session.resume(settings.runs_dir / then["run"])
     records = read_records(done.folder / "metrics.jsonl")
     if not any("time/rollout" in one for one in records):
-        print("gridmill: no epoch was finished, so there is nothing to say of where its time went", file=sys.stderr)
+        print("gridmill: no epoch was finished, so there are no times to show", file=sys.stderr)
         return done.exit_code or NOTHING
     found = shares_of(records)
     rows = [(name, f"{100 * found[name]:.1f} %") for name in ("rollout", *PARTS) if found[name] >= 0.001]

@@ -17,10 +17,10 @@ def site_of(commit: str) -> Path:
         return Path(commit)
     root = machine.checkout_root()
     if root is None:
-        raise ValueError(f"`{commit}`: revisions are built from git, and this is no checkout of gridmill")
+        raise ValueError(f"`{commit}`: revisions are built from git, and this is not a checkout of gridmill")
     found = subprocess.run(["git", "rev-parse", "--verify", f"{commit}^{{commit}}"], cwd=root, capture_output=True)
     if found.returncode:
-        raise ValueError(f"`{commit}` is no commit of this checkout")
+        raise ValueError(f"`{commit}` is not a commit of this checkout")
     out = root / "build" / "against" / found.stdout.decode().strip()[:10]
     tree, site, make = out / "tree", out / "site", out / "make"
     if list(site.glob("gridmill/_native*.so")):

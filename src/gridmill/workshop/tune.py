@@ -86,7 +86,7 @@ def space_of(settings: Settings, run: Run) -> dict[str, list[Any]]:
     return {
         "trainer.threads": sorted({1, sizing.cores()}),
         "trainer.async_factor": [1, 2],
-        "trainer.num_worlds": sorted({max(2, t.num_worlds // 2 * 2 // 2), t.num_worlds, 2 * t.num_worlds}),
+        "trainer.num_worlds": sorted({max(2, t.num_worlds // 2), t.num_worlds, 2 * t.num_worlds}),
         "trainer.minibatch_size": [t.minibatch_size, 2 * t.minibatch_size],
     }
 

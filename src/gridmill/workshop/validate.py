@@ -62,7 +62,7 @@ def planned(settings: Settings) -> Run:
             raise ValueError(f"trainer.total_timesteps: give the length instead, as in `gridmill validate {SMOKE}`")
     run = overrides.apply(presets.fill(recipes.build(settings.recipe)), settings.changes)
     if run.game.obs_kind != "tokens":
-        raise ValueError(f"{run.game.name} has one way to observe, so there is nothing to compare; try ci")
+        raise ValueError(f"{run.game.name} has only one observation path, so there is nothing to compare; try ci")
     name = run.run or f"validate-{settings.length}-{datetime.now():%Y%m%d-%H%M%S-%f}"
     steps = steps_of(settings.length, run.trainer.num_worlds)
     changes = {"run": name, "trainer.total_timesteps": steps, "evaluation.enabled": False}
@@ -77,7 +77,7 @@ def verdict(found: Mapping[str, Any] | None, num_worlds: int, length: str) -> tu
         return MISMATCH, "the fast observations differ from the reference"
     each = found["comparisons"] // num_worlds
     if length == "soak" and each < SOAK_PER_WORLD:
-        return NOTHING_COMPARED, f"{each:,} comparisons a world, {SOAK_PER_WORLD:,} were to be made"
+        return NOTHING_COMPARED, f"{each:,} comparisons per world, expected {SOAK_PER_WORLD:,}"
     return 0, "equal to the byte"
 
 
@@ -86,7 +86,7 @@ def run(settings: Settings) -> int:
     planned_run = planned(settings)
     sizing.refuse_unfit(planned_run)
     if not switches.switch(switches.VALIDATION, None, True):
-        raise ValueError(f"{switches.VALIDATION}=0 switches off what this command is for; unset it")
+        raise ValueError(f"{switches.VALIDATION}=0 switches off the comparison that this command makes; unset it")
     then = artefact.continued(settings.resume, KIND, settings.tree()) if settings.resume is not None else None
     os.environ[switches.VALIDATION] = "1"
     from gridmill.runs import session

@@ -113,10 +113,13 @@ def mine(**fields: Any) -> Game:
     ("game", "said"),
     [
         (mine(rewards=[]), "no reward terms: every reward is 0"),
-        (mine(rewards=[RewardTerm(value=Inventory(resource="ore"), weight=0.0)]), "reward `0 x ore` can never pay"),
+        (
+            mine(rewards=[RewardTerm(value=Inventory(resource="ore"), weight=0.0)]),
+            "reward `0 x ore` can never be earned",
+        ),
         (
             mine(max_steps=50),
-            "reward `1 x ore.get` is unreachable within max_steps = 50: it first pays at tick 51",
+            "reward `1 x ore.get` is unreachable within max_steps = 50: it can first be earned at tick 51",
         ),
         (
             mine(observation=Observation(num_tokens=3, overflow="drop")),
@@ -127,14 +130,14 @@ def mine(**fields: Any) -> Game:
             "and observation.overflow = 'error' would stop the run",
         ),
         (mine(resources=["ore", "blueprint", "wood"]), "nothing makes blueprint, wood"),
-        (bench({"altar": MACHINES["altar"]}), "altar can never run: its inputs cannot be had (battery)"),
+        (bench({"altar": MACHINES["altar"]}), "altar can never run: its inputs are not available (battery)"),
         (
             bench(EASY, map=Ascii(text="m@", legend={"m": "mine"})),
-            "altar is declared but does not stand on the map",
+            "altar is declared but is not on the map",
         ),
         (
             mine(resources=["ore", "laser"], attack=Attack(cost={"laser": 1}), map=Ascii(text="@@")),
-            "attack has nobody to hit",
+            "attack has no possible target",
         ),
         (
             mine(resources=["ore", "laser"], attack=Attack(cost={"laser": 1}), map=Ascii(text="@@"), num_agents=2),
@@ -153,8 +156,8 @@ def test_a_first_episode_that_is_too_short_is_named() -> None:
     assert not [warning for warning in explain(game).warnings if "first episode" in warning]
     (short,) = [warning for warning in explain(game, 100).warnings if "first episode" in warning]
     assert short == (
-        "a first episode of 100 ticks (desync_episodes) ends before reward `1 x heart, up to 100` first pays with one "
-        "of each building, at tick 190"
+        "a first episode of 100 ticks (desync_episodes) ends before reward `1 x heart, up to 100` can be earned with "
+        "one of each building, at tick 190"
     )
 
 

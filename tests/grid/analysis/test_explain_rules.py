@@ -177,7 +177,7 @@ def test_first_ticks_of_single_rules(game: Game, expected: tuple[str, int | None
     (reward,) = explain(game).rewards
     if expected[1] is None:
         assert (reward.one_paid, reward.all_paid) == (None, None)
-        assert any("can never pay" in warning for warning in explain(game).warnings)
+        assert any("can never be earned" in warning for warning in explain(game).warnings)
     else:
         assert ticks(reward) == expected
     assert min_first_episode(game) == (expected[1] or 1)
@@ -248,7 +248,7 @@ def test_a_first_episode_shorter_than_a_bound() -> None:
     (short,) = [
         warning for warning in explain(gridmill.games.extractor_hub(), 3).warnings if "first episode" in warning
     ]
-    assert short.endswith("`0.25 x heart in chest` first pays with one of each building, not before tick 8")
+    assert short.endswith("`0.25 x heart in chest` can be earned with one of each building, not before tick 8")
 
 
 # ---- words

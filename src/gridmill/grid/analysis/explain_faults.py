@@ -25,7 +25,7 @@ def faults(earliest: Earliest, said: Explanation) -> Iterator[str]:
     game = earliest.game
     if game.attack is not None and first_attack(game, lambda r, n: earliest.gains("one", r, n)) is None:
         cost = ", ".join(f"{n} {r}" for r, n in game.attack.cost.items())
-        yield f"attack can never succeed: it costs {cost}" if game.num_agents > 1 else "attack has nobody to hit"
+        yield f"attack can never succeed: it costs {cost}" if game.num_agents > 1 else "attack has no possible target"
 
 
 def _rewards(game: Game, said: Explanation) -> Iterator[str]:
@@ -34,16 +34,16 @@ def _rewards(game: Game, said: Explanation) -> Iterator[str]:
     for reward in said.rewards:
         bound = "not before" if reward.certainty == "at least" else "at"
         if reward.all_paid is None:
-            yield f"reward `{reward.text}` can never pay"
+            yield f"reward `{reward.text}` can never be earned"
         elif reward.all_paid > game.max_steps:
             yield (
                 f"reward `{reward.text}` is unreachable within max_steps = {game.max_steps}: "
-                f"it first pays {bound} tick {reward.all_paid}"
+                f"it can first be earned {bound} tick {reward.all_paid}"
             )
         elif reward.one_paid is not None and reward.one_paid > said.min_first_episode:
             yield (
                 f"a first episode of {said.min_first_episode} ticks (desync_episodes) ends before reward "
-                f"`{reward.text}` first pays with one of each building, {bound} tick {reward.one_paid}"
+                f"`{reward.text}` can be earned with one of each building, {bound} tick {reward.one_paid}"
             )
 
 
@@ -64,11 +64,11 @@ def _supplies(earliest: Earliest, said: Explanation) -> Iterator[str]:
         yield f"nothing makes {', '.join(none)}"
     for machine in said.machines:
         if machine.count == 0 and bounds.comes(("there", machine.name, "")) is None:
-            yield f"{machine.name} is declared but does not stand on the map"
+            yield f"{machine.name} is declared but is not on the map"
             continue
         place = shown_as(game, machine.name)
         lacking = [r for r, n in machine.inputs.items() if n > 0 and bounds.held(place, r, n) is None]
         if lacking:
-            yield f"{machine.name} can never run: its inputs cannot be had ({', '.join(lacking)})"
+            yield f"{machine.name} can never run: its inputs are not available ({', '.join(lacking)})"
     for name, n in out_of_reach(game).items():
         yield f"{n} of {earliest.converters.counts[name]} {name} on the map cannot be reached by any agent"

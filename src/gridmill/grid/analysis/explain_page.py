@@ -63,7 +63,7 @@ def _rules(said: Explanation) -> list[str]:
 
 
 def _gatherings(said: Explanation) -> list[str]:
-    lines = ["chains by rules and assemblers: acts nobody can do without for the first unit"]
+    lines = ["chains by rules and assemblers: acts that the first unit requires"]
     none = [one.name for one in said.gatherings if one.alone is None]
     free = [one.name for one in said.gatherings if one.alone == 1 and not one.acts]
     single = [one for one in said.gatherings if one.alone == 1 and sum(one.acts.values()) == 1]
@@ -115,7 +115,7 @@ def _first_ticks(said: Explanation) -> list[str]:
 
 
 def _ceilings(said: Explanation) -> list[str]:
-    lines = [f"ceiling per agent in {said.max_steps} ticks, walking not counted"]
+    lines = [f"upper bound per agent in {said.max_steps} ticks, walking not counted"]
     for product in said.products:
         limit, *others = product.ceiling.stages or (None,)
         if limit is None:
@@ -144,7 +144,7 @@ def _reward_lines(said: Explanation) -> list[str]:
     if len(said.rewards) > 1:
         most = "not known" if said.reward_ceiling is None else f"{said.reward_ceiling:.1f}"
         rows.append(("all rewards, each at its own best", "", "", "", most))
-    note = "(>= is a bound: it cannot pay before, walking not counted)"
+    note = "(>= is a bound: it cannot be earned earlier, walking not counted)"
     return _table(rows) + ([f"  {note}"] if any(r.certainty == "at least" for r in said.rewards) else [])
 
 

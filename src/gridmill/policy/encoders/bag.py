@@ -68,7 +68,8 @@ class Bag(Encoder):
         return torch.cat((inside.view(height * width * self.slots, -1), self.table[height * width * self.slots :]))
 
     def forward(self, obs: Tensor) -> Tensor:
-        cached = None if torch.is_grad_enabled() or torch.compiler.is_compiling() else self._cached
+        compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
+        cached = None if torch.is_grad_enabled() or compiled else self._cached
         return bag(self.joined() if cached is None else cached, self.bias, obs, self.tokens)
 
 

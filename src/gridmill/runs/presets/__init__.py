@@ -70,18 +70,24 @@ def fitted(run: Run) -> tuple[Run, list[str]]:
 def merged(run: Run, preset: str) -> Run:
     """The run with a preset as it is written."""
     settings = load(preset)
-    for name in settings.pop("without_losses", []):
-        if name in run.losses:
-            run = run.replace(f"losses.{name}.weight", 0.0)
-    with_gpu = _changes(settings.pop("with_gpu", {}), run.tree())
     user_code.take(user_code.named_in(run.tree()))  # whoever made the run named it; the preset is only a file
     try:
+        for name in _left_out(settings.pop("without_losses", [])):
+            if name in run.losses:
+                run = run.replace(f"losses.{name}.weight", 0.0)
+        with_gpu = _changes(settings.pop("with_gpu", {}), run.tree())
         with user_code.from_a_file(None, Path(preset)):
             return overrides.change(run, _changes(settings, run.tree()) + (with_gpu if has_gpu() else []))
     except user_code.CodeNeeded as error:
         raise ValueError(f"preset {preset}: {error}") from None
     except ConfigError as error:
         raise ConfigError(f"preset {preset}: {error.what}", error.path) from None
+
+
+def _left_out(names: Any) -> list[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"expected a list of names of losses, got {names!r}", "$.without_losses")
+    return names
 
 
 def written(run: Run, plain: Run) -> tuple[str, list[str]]:
@@ -100,7 +106,7 @@ def written(run: Run, plain: Run) -> tuple[str, list[str]]:
     except ConfigError:  # another game, say: its parts are not parts of this one
         same = False
     if not same:
-        raise ConfigError(f"a preset cannot make this run of `{plain.recipe}`; make it a recipe of your own", "$")
+        raise ConfigError(f"a preset cannot make this run of `{plain.recipe}`; write your own recipe", "$")
     return text, left
 
 
@@ -147,9 +153,14 @@ def load(preset: str) -> dict[str, Any]:
         raise ValueError(f"no preset file `{preset}`")
     if file.stat().st_size > _LARGEST:
         raise ValueError(f"preset {preset}: expected at most {_LARGEST} bytes, got {file.stat().st_size}")
+    return parsed(file.read_bytes(), preset)
+
+
+def parsed(data: bytes, preset: str) -> dict[str, Any]:
+    """What the bytes of a preset's file say."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         raise ValueError(f"preset {preset}: expected TOML, got {error}") from None
 
 

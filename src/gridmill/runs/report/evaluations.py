@@ -56,7 +56,7 @@ def section(folder: Folder) -> str:
     if not rows and not others:
         return ""
     newest, older = rows[-NEWEST:], rows[:-NEWEST]
-    more = f"<details><summary>{len(older)} before these</summary>{_table(older)}</details>" if older else ""
+    more = f"<details><summary>{len(older)} earlier</summary>{_table(older)}</details>" if older else ""
     return f"<section><h2>Evaluations</h2>{_table([*newest, *others])}{more}</section>"
 
 

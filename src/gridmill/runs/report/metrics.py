@@ -28,19 +28,19 @@ class Metric:
     from_zero: bool = False  # where a small wobble should look small
 
 
-RETURN = Metric("episode_return", "episode return", "what the game paid", evaluation="reward")
-REWARD = Metric("reward", "reward", "what the game pays", PER_STEP)
-SIGNAL = Metric("signal", "signal", "what is learned from in its place", PER_STEP)
+RETURN = Metric("episode_return", "episode return", "sum of the game's rewards", evaluation="reward")
+REWARD = Metric("reward", "reward", "the game's reward", PER_STEP)
+SIGNAL = Metric("signal", "signal", "what the policy learns from instead", PER_STEP)
 SPEED = Metric("sps", "speed", "", "agent steps per second", from_zero=True)
 LEARNING = (
     Metric("loss/policy", "policy loss", "", "loss"),
     Metric("loss/value", "value loss", "", "loss"),
-    Metric("loss/entropy", "entropy", "how undecided the policy is", "nats"),
+    Metric("loss/entropy", "entropy", "how uncertain the policy is", "nats"),
     Metric("kl", "KL", "how far one update moves the policy", "nats"),
-    Metric("clip_fraction", "clipped", "steps the clip held back", "share"),
-    Metric("explained_variance", "explained variance", "1 = the critic foresees all", "share"),
+    Metric("clip_fraction", "clipped", "steps at which the clip was active", "share"),
+    Metric("explained_variance", "explained variance", "1 = the critic predicts all returns", "share"),
     Metric("learning_rate", "learning rate", "", "step size"),
-    Metric("gradient_norm", "gradient norm", "before it is cut", "norm"),
+    Metric("gradient_norm", "gradient norm", "before clipping", "norm"),
 )
 ALSO_LEARNING = ("loss/", "gradient/", "weight/")  # how other metrics of learning begin
 MACHINE = (

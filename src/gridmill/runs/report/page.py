@@ -43,7 +43,7 @@ def _page(folder: Folder, running: bool) -> str:
         evaluations.section(folder),
         _replays(folder),
         _section("Learning", _figures(folder, metrics.learning(folder))),
-        _section("Who plays beside it", _figures(folder, metrics.of_players(folder))),
+        _section("Other players", _figures(folder, metrics.of_players(folder))),
         tasks.section(folder.path, _section("Tasks over time", _figures(folder, metrics.of_curriculum(folder)))),
         _of_game(folder, [score, *made_of]),
         _section("Machine", _figures(folder, metrics.MACHINE)),
@@ -92,10 +92,10 @@ def _section(title: str, figures: str, key: str = "") -> str:
 
 def _key(folder: Folder) -> str:
     """What dots and dashed lines are, said once."""
-    said = ["lines: training, the mean over episodes that ended in an epoch"]
+    said = ["lines: training, mean over the episodes that ended in an epoch"]
     said += ["the oldest epochs are left out, metrics.jsonl is too large"] if folder.cut else []
     said += ["dots: evaluations with two standard errors"] if evaluations.points(folder, "score") else []
-    said += ["dashed: others in the same game, and the most that can be had"] if folder.baselines else []
+    said += ["dashed: other players in the same game, and the upper bound"] if folder.baselines else []
     return f'<p class="still">{"; ".join(said)}</p>'
 
 
@@ -153,7 +153,7 @@ def _replays(folder: Folder) -> str:
         for name in reversed(folder.replays)
     )
     command = f"gridmill view {folder.path}"
-    return f"<section><h2>Replays</h2><p>See them: <code>{escape(command)}</code></p><ul>{links}</ul></section>"
+    return f"<section><h2>Replays</h2><p>Open them with <code>{escape(command)}</code>.</p><ul>{links}</ul></section>"
 
 
 def _shares(folder: Folder) -> str:

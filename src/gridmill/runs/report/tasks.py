@@ -51,8 +51,8 @@ def section(folder: Path, curves: str) -> str:
     refusal = f"<p>The newest refusal: {escape(str(record['refusal']))}</p>" if record.get("refusal") else ""
     return (
         f"<section><h2>Curriculum</h2><p>{escape(said)}</p>{refusal}{_sets(record)}"
-        f"<h3>What is chosen now</h3>{_folded(tasks)}"
-        + (f"<h3>What was evicted, newest first</h3>{_folded(evicted)}" if evicted else "")
+        f"<h3>Current tasks</h3>{_folded(tasks)}"
+        + (f"<h3>Evicted tasks, newest first</h3>{_folded(evicted)}" if evicted else "")
         + f"</section>{curves}"
     )
 

@@ -1,4 +1,4 @@
-// Bytes from outside: text, base64, inflating with a limit, checksums. Every size is checked before memory is
+// Bytes from outside: text, inflating with a limit, checksums. Every size is checked before memory is
 // taken, and every failure is a FileError with one line for people.
 
 export class FileError extends Error {
@@ -56,11 +56,20 @@ export function joined(parts) {
   return out;
 }
 
-export function fromBase64(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text.trim());
-  const raw = atob(text.trim());
-  const out = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i += 1) out[i] = raw.charCodeAt(i);
+/** What export.py wrote with seven bits in each character. */
+export function fromSevenBits(text) {
+  const out = new Uint8Array(Math.floor((text.length * 7) / 8));
+  let [held, bits, at] = [0, 0, 0];
+  for (let i = 0; i < text.length; i += 1) {
+    held = (held << 7) | (text.charCodeAt(i) & 127);
+    bits += 7;
+    if (bits >= 8) {
+      bits -= 8;
+      out[at] = held >> bits;
+      held &= (1 << bits) - 1;
+      at += 1;
+    }
+  }
   return out;
 }
 

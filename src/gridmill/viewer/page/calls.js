@@ -25,7 +25,7 @@ export class Calls {
     try {
       return this._exports[`gridmill_${name}`](...given);
     } catch (reason) {
-      this._broken = `the engine broke down and must be loaded again: ${oneLine(reason)}`;
+      this._broken = `the engine crashed and must be loaded again: ${oneLine(reason)}`;
       throw new EngineError(this._broken);
     }
   }

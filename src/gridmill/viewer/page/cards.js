@@ -41,10 +41,10 @@ export class Cards {
 }
 
 const KEYS = [
-  ["Space", "play, pause"], ["← →", "one tick back, on (Shift: ten)"], ["Home End", "first, last tick"], ["[ ]", "slower, faster"],
-  [", .", "the event before, after"], ["click", "choose an agent"], ["N P", "next, previous agent"], ["F", "follow the agent"], ["Esc", "let go of the agent"],
-  ["T", "take over the agent by keyboard"], ["W", "its window"], ["R", "its trail"], ["H", "visits"], ["A", "areas and ground"],
-  ["+ − 0", "zoom in, out, all"], ["I J K L", "move the map"], ["1 … 5", "panels"], ["O S C", "open, save, compare"], ["D ?", "dark or light, this card"],
+  ["Space", "play, pause"], ["← →", "one tick back, forward (Shift: ten)"], ["Home End", "first, last tick"], ["[ ]", "slower, faster"],
+  [", .", "previous, next event"], ["click", "choose an agent"], ["N P", "next, previous agent"], ["F", "follow the agent"], ["Esc", "let go of the agent"],
+  ["T", "take over the agent by keyboard"], ["W", "its window"], ["R", "its trail"], ["H", "visits"], ["A", "areas and territory"],
+  ["+ − 0", "zoom in, out, show all"], ["I J K L", "move the map"], ["1 … 5", "panels"], ["O S C", "open, save, compare"], ["D ?", "dark or light, this card"],
 ];
 const PLAYING = [
   ["← ↑ → ↓", "move (also the numeric keypad, with diagonals)"], ["Y U B M", "move diagonally"], ["Space", "wait a tick; while the clock runs: pause"], ["X", "attack"], ["V", "next vibe"], ["Z", "swap"],
@@ -55,6 +55,6 @@ export function helpContent() {
   const list = (rows) => el("dl", {class: "keys"}, rows.map(([key, what]) => [el("dt", {}, key.split(" ").map((k) => el("kbd", {}, k))), el("dd", {}, what)]));
   return [
     el("div", {class: "two"}, el("div", {}, el("h3", {}, "Watching"), list(KEYS)), el("div", {}, el("h3", {}, "Playing an agent"), list(PLAYING),
-      el("p", {class: "soft"}, "Nothing here is recorded pictures: the page plays the game again with its own engine. Stop anywhere, take an agent, and go on as a fork."))),
+      el("p", {class: "soft"}, "This is not a recording: the page plays the game again with its own engine. Stop anywhere, take over an agent, and continue as a fork."))),
   ];
 }

@@ -119,7 +119,7 @@ export class Commands {
     const {app} = this;
     const {recording, pane} = app;
     if (!app.canSave) {
-      this.cards.notice("Nothing was played here yet: take over an agent first (T).");
+      this.cards.notice("Nothing has been played here yet: take over an agent first (T).");
       return;
     }
     app.pause();
@@ -127,7 +127,7 @@ export class Commands {
       const bytes = await writeReplay(recording, (branch) => played(pane.trackOf(branch)));
       const base = recording.name.replace(/^.*[/\\]/, "").replace(/\.replay$/, "").replace(/[^\w.-]+/g, "-").slice(0, 60) || "played";
       download(bytes, `${base}${recording.fresh ? "" : "-fork"}.replay`);
-      this.cards.notice("Saved: the file has what was recorded and every fork.");
+      this.cards.notice("Saved: the file contains the recording and every fork.");
     });
   }
 
@@ -183,7 +183,7 @@ export class Commands {
       app.takeOver(agent, name);
       if (Object.values(app.track.branch.who).includes("policy")) await this.loadPolicy();
       if (name === "human") this.come();
-      if (name === "human") this.cards.notice("You play. Arrows move, space waits, Enter finds an action, Esc gives back.");
+      if (name === "human") this.cards.notice("You play. Arrows move, space waits, Enter finds an action, Esc gives the agent back.");
       else this.cards.notice("A fork begins here: press play.");
     });
   }

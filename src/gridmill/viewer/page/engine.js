@@ -18,7 +18,7 @@ export async function loadEngine(bytes) {
   try {
     module = await WebAssembly.compile(bytes);
   } catch (reason) {
-    throw new EngineError(`expected the bytes of engine.wasm, got others: ${oneLine(reason)}`);
+    throw new EngineError(`expected the bytes of engine.wasm, got something else: ${oneLine(reason)}`);
   }
   const host = new Host();
   const imports = {};

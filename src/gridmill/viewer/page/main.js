@@ -64,7 +64,7 @@ function build(app, commands, cards) {
   const top = new TopBar(app, commands);
   const timeline = new Timeline(app);
   const transport = new Transport(app);
-  const panes = el("div", {class: "panes"}, el("p", {class: "loading"}, "The engine starts …"));
+  const panes = el("div", {class: "panes"}, el("p", {class: "loading"}, "Starting the engine …"));
   fill(stage, panes, zoom, new Pad(app).node, banner);
   fill(document.getElementById("app"), top.node, stage, sidebar.node, el("footer", {class: "bottom"}, timeline.node, transport.node));
   app.on("panes", () => {
@@ -129,7 +129,7 @@ function showBanner(app, banner) {
 
 function welcome(open) {
   return el("div", {class: "welcome"}, el("h2", {}, "Drop a replay here"), el("p", {}, "or ", el("button", {type: "button", class: "tool strong", onclick: open}, "open a file"), "."),
-    el("p", {class: "soft"}, "gridmill eval GAME --replay FILE writes one; gridmill play GAME begins a new one."));
+    el("p", {class: "soft"}, "gridmill eval GAME --replay FILE writes one; gridmill play GAME starts a new one."));
 }
 
 begin();

@@ -54,7 +54,7 @@ export class AgentPanel {
       const {options} = this.app.track.players;
       options.greedy = greedy.checked;
       options.temperature = Math.max(0.05, Number(heat.value) || 1);
-      say(shown, options.greedy ? "always the likeliest" : `temperature ${options.temperature.toFixed(2)}`);
+      say(shown, options.greedy ? "always the most likely" : `temperature ${options.temperature.toFixed(2)}`);
       heat.disabled = options.greedy;
     };
     const greedy = el("input", {type: "checkbox", id: "greedy", onchange: change});
@@ -109,7 +109,7 @@ export class AgentPanel {
     if (did.key === key) return;
     did.key = key;
     const next = track.branch.action(tick, agent);
-    fill(did, action < 0 ? el("span", {class: "soft"}, "nothing done yet") : [el("b", {class: worked === false ? "bad" : "good"}, worked === false ? "✗ " : worked ? "✓ " : ""), plain(names[action] ?? action)],
+    fill(did, action < 0 ? el("span", {class: "soft"}, "no action yet") : [el("b", {class: worked === false ? "bad" : "good"}, worked === false ? "✗ " : worked ? "✓ " : ""), plain(names[action] ?? action)],
       next >= 0 && el("span", {class: "soft"}, `   then ${plain(names[next] ?? next)}`));
   }
 

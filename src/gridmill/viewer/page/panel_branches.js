@@ -18,7 +18,7 @@ export class BranchPanel {
     this.save = el("button", {type: "button", class: "tool strong", onclick: () => commands.save(), id: "save-fork"}, "Save the file with its forks");
     this.all = el("select", {"aria-label": "Who plays all agents", id: "who-all"});
     this.node = el("div", {},
-      el("p", {class: "soft"}, "Stop at any tick, choose an agent and take it over: what comes then is a fork. The recorded branch stays as it was."),
+      el("p", {class: "soft"}, "Stop at any tick, choose an agent and take it over: this starts a fork. The recorded branch does not change."),
       this.list, el("h3", {}, "Reward so far"), this.chart, this.said,
       el("h3", {}, "Give everybody to"), el("div", {class: "row"}, this.all, el("button", {type: "button", class: "tool", id: "give-all", onclick: () => commands.giveAll(this.all.value)}, "Fork here")),
       el("p", {}, this.save));
@@ -77,7 +77,7 @@ export class BranchPanel {
     const end = Math.min(mine.ticks, other.ticks);
     const theirs = app.panes.length > 1 ? app.panes[1 - app.active].track : app.pane.trackOf(other);
     const [a, b] = [app.track.ledger.totalAt(end - 1), theirs.ledger.totalAt(end - 1)];
-    return el("p", {}, tick === null ? "They act alike as far as both go. " : ["They part at tick ", el("button", {type: "button", class: "tool", onclick: () => app.seek(tick)}, figure(tick)), ". "],
+    return el("p", {}, tick === null ? "The actions are the same as far as both branches go. " : ["The branches diverge at tick ", el("button", {type: "button", class: "tool", onclick: () => app.seek(tick)}, figure(tick)), ". "],
       `At tick ${figure(end)}: ${figure(a)} here, ${figure(b)} in ${plain(other.name, 30)} (${a >= b ? "+" : "−"}${figure(Math.abs(a - b))}).`);
   }
 

@@ -6,7 +6,7 @@ import {agentColour, resourceColour, teamColour} from "./palette.js";
 import {drawSymbol} from "./symbols.js";
 import {KINDS} from "./timeline.js";
 
-const OVERLAYS = [["areas", "Areas and ground", "A"], ["window", "Window of the agent", "W"], ["trail", "Trail of the agent", "R"], ["heat", "Visits", "H"]];
+const OVERLAYS = [["areas", "Areas and territory", "A"], ["window", "Window of the agent", "W"], ["trail", "Trail of the agent", "R"], ["heat", "Visits", "H"]];
 
 /** The first of some names, and how many others there are. */
 function listed(names, most = 4) {
@@ -29,7 +29,7 @@ export class WorldPanel {
     this.events = el("ul", {class: "events"});
     this.teams = el("div");
     this.about = el("dl", {class: "facts"});
-    this.node = el("div", {}, el("h3", {}, "What stands where"), this.legend, this.teams, el("h3", {}, "On the timeline"), this.events, this.overlays, el("h3", {}, "About"), this.about,
+    this.node = el("div", {}, el("h3", {}, "Legend"), this.legend, this.teams, el("h3", {}, "On the timeline"), this.events, this.overlays, el("h3", {}, "About"), this.about,
       el("p", {}, el("button", {type: "button", class: "tool", onclick: commands.copyLink, id: "copy-link"}, "Copy a link to this tick and agent")));
   }
 

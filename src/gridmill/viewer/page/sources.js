@@ -1,10 +1,8 @@
 // Where the engine and the files come from: inside the page (an exported file), from the server that `gridmill view`
 // started, or from the reader's hands (a dialog, a drop).
 
-import {FileError, fromBase64} from "./bytes.js";
-import {unlzma} from "./lzma.js";
+import {FileError, fromSevenBits, inflate} from "./bytes.js";
 
-const MOST_ENGINE = 64 << 20;
 const MOST_FILE = 64 << 20;
 
 function island(id) {
@@ -14,9 +12,9 @@ function island(id) {
 /** The bytes of engine.wasm. */
 export async function engineBytes() {
   const inside = island("data-engine");
-  if (inside) return unlzma(fromBase64(inside.textContent), Math.min(MOST_ENGINE, Number(inside.dataset.size)));
+  if (inside) return inflate(fromSevenBits(inside.textContent), Number(inside.dataset.size), "gzip");
   const answer = await fetch("engine.wasm");
-  if (!answer.ok) throw new FileError(`the engine is not here: ${answer.status}; build it with \`make viewer\``);
+  if (!answer.ok) throw new FileError(`the engine is missing: ${answer.status}; build it with \`make viewer\``);
   return new Uint8Array(await answer.arrayBuffer());
 }
 
@@ -33,7 +31,7 @@ export async function startOf() {
 }
 
 export async function fileBytes({name, url, inside}) {
-  if (inside) return fromBase64(island(inside).textContent);
+  if (inside) return fromSevenBits(island(inside).textContent);
   const answer = await fetch(url);
   if (!answer.ok) throw new FileError(`cannot read ${name}: ${answer.status}`);
   return new Uint8Array(await answer.arrayBuffer());

@@ -62,8 +62,8 @@ function badgeOf(track) {
 
 function explained(track) {
   const {state, tick} = track.check;
-  if (state === "verified") return `Played again in this page: every hash of the file is right, up to tick ${tick}.`;
+  if (state === "verified") return `Played again in this page: every hash of the file matches, up to tick ${tick}.`;
   if (state === "differs") return `This engine plays the file differently from tick ${tick} on, or its actions were changed.`;
   if (state === "checking") return "The engine plays the file again and compares hashes.";
-  return "Played here and now.";
+  return "Played live in this page.";
 }

@@ -29,7 +29,7 @@ def why_not(run: Run) -> str | None:
     if run.policy.encoder != "mlp" and (run.policy.encoder != "auto" or run.game.obs_kind != "vector"):
         return f"the encoder {run.policy.encoder} reads tokens; the plain network reads vectors (game prospector)"
     if run.policy.core not in CORES:
-        return f"torch has no core {run.policy.core} of its own; it has {', '.join(CORES[1:])}"
+        return f"torch has no core {run.policy.core}; it has {', '.join(CORES[1:])}"
     return None
 
 

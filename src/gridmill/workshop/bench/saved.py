@@ -63,7 +63,7 @@ def baseline_lines(found: Mapping[str, Any]) -> list[str]:
     lines = ["", f"against {found['file']}{label}, rate now / then: {Ratio(**found['per_cpu_second'])}"]
     lines += hang(
         "",
-        "(runs at different times differ by themselves, which the interval counts in; `gridmill ab` is sharper)",
+        "(runs made at different times always differ, which the interval includes; `gridmill ab` is more precise)",
     )
     if found["differs_in"]:
         lines += hang("", f"careful, not the same load: {', '.join(found['differs_in'])} differ")
@@ -74,7 +74,7 @@ def baseline_lines(found: Mapping[str, Any]) -> list[str]:
 def report(folder: Path) -> int:
     """A summary of every saved run in a folder: table, trend by commit, and a plot. Measures nothing."""
     if not folder.is_dir():
-        raise ValueError(f"--report takes a folder of saved runs, and `{folder}` is none")
+        raise ValueError(f"--report takes a folder of saved runs, got `{folder}`")
     points = []
     for path in sorted(folder.glob("*.json")):
         try:
