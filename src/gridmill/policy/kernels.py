@@ -102,7 +102,8 @@ def bag(table: Tensor, bias: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
     """ReLU of the bias and the sum of the table's rows that each observation names: [rows, hidden]."""
     if native_fits(table):
         return _Bag.apply(table, bias, obs, tokens)  # type: ignore[no-any-return, no-untyped-call]
-    return indexed_bag(table, bias, obs, tokens)
+    form = plain_bag if torch.compiler.is_exporting() else indexed_bag  # other programs know few operations
+    return form(table, bias, obs, tokens)
 
 
 def with_nothing(table: Tensor) -> Tensor:
@@ -156,7 +157,8 @@ def scan(gates: Tensor, state: Tensor, episode_starts: Tensor) -> Tensor:
     gates = gates.float()
     if native_fits(gates):
         return _Scan.apply(gates, state, episode_starts)  # type: ignore[no-any-return, no-untyped-call]
-    return parallel_scan(gates, state, episode_starts)
+    form = plain_scan if torch.compiler.is_exporting() else parallel_scan
+    return form(gates, state, episode_starts)
 
 
 def parallel_scan(gates: Tensor, state: Tensor, episode_starts: Tensor) -> Tensor:
