@@ -57,7 +57,7 @@ def measured(encoder: str, core: str, epochs: int = 1) -> Row:
     with counting() as counted:
         trainer = far_trainer(run_of(encoder, core))
         for _ in range(epochs):
-            counted.sections = {"": [Section()]}
+            counted.begin()
             trainer.watch(counted)
             trainer.epoch()
         trainer.close()

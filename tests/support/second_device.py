@@ -140,8 +140,13 @@ class Counted(TorchDispatchMode):
         super().__init__()
         device()
         Counted.newest = self
-        self.sections: dict[str, list[Section]] = {"": [Section()]}
-        self.now = self.sections[""][0]
+        self.sections: dict[str, list[Section]]
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was counted so far."""
+        self.now = Section()
+        self.sections = {"": [self.now]}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _run(func, args, kwargs or {}, self)

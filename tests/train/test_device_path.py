@@ -63,22 +63,36 @@ def test_arrays_are_registered_as_whole_pages_and_none_twice() -> None:
 # ---- a whole run
 
 
-STEP, MINIBATCH, EPOCH = 1, 0, 16  # how often the host may wait: for each lane of a step, in a minibatch, beside them
-EXTRA = {"kept on the host": (12, 6), "priorities": (0, 1)}  # in a step and in a minibatch, where more cannot be helped
+STEP, MINIBATCH, EPOCH = 1, 0, 10  # how often the host may wait: for each lane of a step, in a minibatch, beside them
+EXTRA = {"kept on the host": (12, 6)}  # in a step and in a minibatch, where the host has what the device makes
+# Launches of a step of two lanes (one with `attend`) and of a minibatch of two microbatches, as they are now.
+LAUNCHES = {"bag, scan": (88, 435), "cnn, lstm": (134, 430), "attend, gru": (73, 495)}
 
 
-def refuse_more_looks(counted: Counted, trainer: Trainer, name: str) -> None:
+def refuse_more_looks(counted: Counted, trainer: Trainer, name: str, epochs: int = 2) -> None:
     step, minibatch = EXTRA.get(name, (0, 0))
     for section in counted.sections["rollout"]:
         assert section.synchronisations <= STEP * trainer.sizes.lanes + step, section.looks
     for section in counted.sections["minibatch"]:
         assert section.synchronisations <= MINIBATCH + minibatch, section.looks
-    assert counted.sections[""][0].synchronisations <= 2 * EPOCH + 40, counted.sections[""][0].looks
+    beside = counted.sections[""][0]
+    assert beside.synchronisations <= epochs * EPOCH, beside.looks
+
+
+def refuse_more_launches(counted: Counted, name: str) -> None:
+    """Of a step in which no episode was cut, and of a minibatch after the first, in which Adam makes its moments."""
+    steps, minibatches = counted.sections["rollout"], counted.sections["minibatch"]
+    found = min(step.kernels.total() for step in steps), minibatches[-1].kernels.total()
+    most = LAUNCHES.get(name, found)
+    assert found[0] <= most[0], min(steps, key=lambda step: step.kernels.total()).kernels
+    assert found[1] <= most[1], minibatches[-1].kernels
 
 
 def epochs(run: Run, far: bool, count: int = 2, watch: Counted | None = None) -> tuple[Trainer, list[dict[str, Any]]]:
     trainer = far_trainer(run) if far else Trainer(run)
-    trainer.watch(watch)
+    if watch is not None:
+        watch.begin()
+        trainer.watch(watch)
     found = [trainer.epoch() for _ in range(count)]
     trainer.close()
     return trainer, found
@@ -105,6 +119,7 @@ def test_a_run_on_a_device_is_that_of_the_cpu(name: str) -> None:
     with counting() as counted:
         theirs, found = epochs(run, far=True, watch=counted)
     refuse_more_looks(counted, theirs, name)
+    refuse_more_launches(counted, name)
     for column, tensor in ours.experience.columns.items():
         held = near(theirs.experience.columns[column])
         exact = column in ("obs", "actions", "episode_starts", "rewards", "terminals", "truncations", "masks")
