@@ -8,9 +8,10 @@ would launch a kernel or a copy is counted too.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 NAME = "second"
 OURS = str(Path(__file__).resolve().parents[2] / "src" / "gridmill")
@@ -56,8 +57,8 @@ def _in_few_bits(product: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         dtype = torch.get_autocast_dtype(NAME)
         with torch._C._ExcludeDispatchKeyGuard(here):
-            cast = tree_map_only(Tensor, lambda x: x.to(dtype) if x.is_floating_point() else x, (args, kwargs))
-            return product(*cast[0], **cast[1])
+            cast = _each(lambda x: x.to(dtype) if x.is_floating_point() else x, [args, list(kwargs.values())])
+            return product(*cast[0], **dict(zip(kwargs, cast[1], strict=True)))
 
     return run
 
@@ -86,7 +87,7 @@ class Far(Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (torch.lstm, torch.gru) and not torch.is_grad_enabled():
             _count_one(func.__name__)
-            return tree_map_only(Tensor, Far, func(*tree_map_only(Far, _held, args)))
+            return _each(Far, func(*_each(near, args)))
         if func in (torch.lstm, torch.gru):
             leaves, tree = tree_flatten(args)
             return _Sequence.apply(func, leaves, tree, *(leaf for leaf in leaves if isinstance(leaf, Far)))
@@ -169,33 +170,42 @@ def _count_one(name: str) -> None:
         Counted.newest.now.kernels[name] += 1
 
 
+@functools.cache
+def _made_of_others(func: Any) -> bool:
+    """Whether torch has it as a list of other operations."""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+
+
+def _each(do: Callable[[Tensor], Any], x: Any) -> Any:
+    """What `do` makes of every tensor in lists of arguments; torch's own way through trees takes much longer."""
+    if isinstance(x, Tensor):
+        return do(x)
+    return type(x)([_each(do, y) for y in x]) if type(x) in (list, tuple) else x
+
+
 def _run(func: Any, args: Any, kwargs: dict[str, Any], counted: Counted | None) -> Any:
     """One operation: on CPU tensors as it is, on those of the device by what they hold."""
-    leaves = tree_leaves((args, kwargs))
-    far = [leaf for leaf in leaves if isinstance(leaf, Far)]
+    tensors: list[Tensor] = []
+    _each(tensors.append, [args, list(kwargs.values())])
+    far = [x for x in tensors if isinstance(x, Far)]
     wanted = kwargs.get("device")
     to_far = wanted is not None and torch.device(wanted).type == NAME
     if not far and not to_far:
         return func(*args, **kwargs)
-    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+    if _made_of_others(func):
         if counted is None:
             return func.decompose(*args, **kwargs)
         with counted:  # what it is made of is counted
             return func.decompose(*args, **kwargs)
     name = func.overloadpacket.__name__
     copies = name in ("_to_copy", "copy_", "_copy_from")
-    if not copies:
-        _refuse_two_devices(name, leaves, far)
+    if far and not copies:  # a number of the host's is allowed, as on a GPU; an array of it is not
+        for x in tensors:
+            if x.ndim > 0 and not isinstance(x, Far):
+                raise RuntimeError(f"{name}: expected all tensors on one device, got {NAME} and {x.device}: {_place()}")
     if counted is not None:
         _count(counted.now, func, name, args, kwargs, copies)
     return _computed(func, name, args, kwargs, far, to_far)
-
-
-def _refuse_two_devices(name: str, leaves: list[Any], far: list[Far]) -> None:
-    """A number of the host's is allowed, as on a GPU; an array of it is not."""
-    near = [leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, Far) and leaf.ndim > 0]
-    if far and near:
-        raise RuntimeError(f"{name}: expected all tensors on one device, got {NAME} and {near[0].device}: {_place()}")
 
 
 def _count(now: Section, func: Any, name: str, args: Any, kwargs: dict[str, Any], copies: bool) -> None:
@@ -227,18 +237,14 @@ def _computed(func: Any, name: str, args: Any, kwargs: dict[str, Any], far: list
         kept["device"] = torch.device("cpu")
     if "pin_memory" in kept:
         kept["pin_memory"] = False
-    found = func(*tree_map_only(Far, _held, args), **tree_map_only(Far, _held, kept))
+    found = func(*_each(near, args), **{key: _each(near, value) for key, value in kept.items()})
     if name == "copy_" and not isinstance(args[0], Far):
         return args[0]
     if back or name in ("_local_scalar_dense", "equal", "is_nonzero"):
         return found
     inference = torch.is_inference_mode_enabled() and not (func.is_view and not args[0].is_inference())
     with torch.inference_mode(inference):  # a view of a tensor with gradients is one too
-        return tree_map_only(Tensor, lambda x: known[id(x)] if id(x) in known else Far(x), found)
-
-
-def _held(x: Far) -> Tensor:
-    return x.held
+        return _each(lambda x: known[id(x)] if id(x) in known else Far(x), found)
 
 
 def _place() -> str:
