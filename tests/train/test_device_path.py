@@ -3,16 +3,20 @@ often the host waits for them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
-from device_table import far_trainer
+from device_table import CORES, ENCODERS, far_trainer, measured
 from second_device import Counted, counting, near
 from small_runs import small_run
+from taught import taught
 from torch import Tensor
 
+from gridmill import games
 from gridmill.policy.kernels import native
 from gridmill.run import Run
 from gridmill.train import draws
@@ -111,10 +115,23 @@ MORE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*SETTINGS, *(pytest.param(name, marks=pytest.mark.long) for name in MORE)])
+TAUGHT: dict[str, Callable[[], Run]] = {
+    "a teacher leads": lambda: taught(clone={"lead": 0.4}),
+    "a script plays": lambda: taught().replace("players", {"arena": 0.5}),
+    "a vector": lambda: small_run(games.prospector(), {"core": "lstm"}, num_worlds=12),
+}
+
+
+def run_called(name: str) -> Run:
+    return TAUGHT[name]() if name in TAUGHT else small_run(**(SETTINGS | MORE)[name])
+
+
+@pytest.mark.parametrize(
+    "name", [*SETTINGS, *(pytest.param(name, marks=pytest.mark.long) for name in (*MORE, *TAUGHT))]
+)
 def test_a_run_on_a_device_is_that_of_the_cpu(name: str) -> None:
     """Plain torch everywhere, whole lanes and drawing included, against native kernels over whole epochs."""
-    run, count = small_run(**(SETTINGS | MORE)[name]), 1 if name in ("cnn, lstm", "attend, gru") else 2
+    run, count = run_called(name), 1 if name in ("cnn, lstm", "attend, gru") else 2
     ours, expected = epochs(run, far=False, count=count)
     with counting() as counted:
         theirs, found = epochs(run, far=True, count=count, watch=counted)
@@ -249,3 +266,13 @@ class Replayed:
     def __call__(self, *inputs: Tensor) -> Any:
         weights = {name: SameMemory.apply(weight) for name, weight in self.policy.named_parameters()}
         return torch.func.functional_call(self.policy, weights, inputs)
+
+
+# ---- the page
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("encoder", "core"), [(encoder, core) for encoder in ENCODERS for core in CORES])
+def test_the_table_of_the_lab(encoder: str, core: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "lab" / "device.md").read_text(encoding="utf-8")
+    assert f"| {encoder} | {core} | {measured(encoder, core).line()} |" in text.partition("### Now")[2]
