@@ -301,8 +301,8 @@ def _policy_size(run: Run, spec: Spec) -> Size | None:
 
 
 def _refuse_more_than_the_gpu_has(run: Run, need: Memory, step: int, learned_from: int, activations: int) -> None:
-    free = device.free_memory()
-    if free is None or need.on_gpu + GPU_OWN <= free:
+    have = device.memory()
+    if have is None or need.on_gpu + GPU_OWN <= have:
         return
     t = run.trainer
     parts = [f"{mebibytes(need.policy or 0)} (weights, and {learned_from} steps x {activations} bytes)"]
@@ -311,7 +311,7 @@ def _refuse_more_than_the_gpu_has(run: Run, need: Memory, step: int, learned_fro
         parts.append(f"{mebibytes(need.experience)} (batch_size = {t.batch_size} steps x {step} bytes)")
         cures.append("trainer.experience_device=cpu")
     listed = " + ".join([*parts, f"{mebibytes(GPU_OWN)} (its own)"])
-    said = f"not enough memory on the GPU: {listed}, and {mebibytes(free)} are free"
+    said = f"not enough memory on the GPU: {listed}, and it has {mebibytes(have)}"
     raise ConfigError(f"{said}; try {' or '.join(cures)}", "$.trainer.device")
 
 

@@ -78,16 +78,16 @@ def test_the_memory_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = gpu_run(experience_device="cpu")
     assert sizing.memory(kept).on_gpu == need.policy
     room = need.on_gpu + sizing.GPU_OWN
-    monkeypatch.setattr(device, "free_memory", lambda: room)
+    monkeypatch.setattr(device, "memory", lambda: room)
     sizing.memory(gpu_run())
-    monkeypatch.setattr(device, "free_memory", lambda: room - 1)
+    monkeypatch.setattr(device, "memory", lambda: room - 1)
     sizing.memory(kept)
     with pytest.raises(ConfigError, match=r"^not enough memory on the GPU: ") as caught:
         sizing.memory(gpu_run())
-    end = f"and {mebibytes(room - 1)} are free; try trainer.max_microbatch below 96 or trainer.experience_device=cpu"
+    end = f"and it has {mebibytes(room - 1)}; try trainer.max_microbatch below 96 or trainer.experience_device=cpu"
     assert caught.value.what.endswith(end)
     monkeypatch.setattr(sizing.memory_of_process, "limit", lambda: need.total - 1)
-    monkeypatch.setattr(device, "free_memory", lambda: room)
+    monkeypatch.setattr(device, "memory", lambda: room)
     sizing.memory(gpu_run())  # the host need not hold what the GPU holds
 
 

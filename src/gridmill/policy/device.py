@@ -30,13 +30,13 @@ def count() -> int:
     return torch.cuda.device_count()
 
 
-def free_memory() -> int | None:
-    """Bytes that the GPU has left; None where there is none to ask."""
+def memory() -> int | None:
+    """Bytes of the GPU's memory; None where there is none to ask."""
     if not has_sign() or importlib.util.find_spec("torch") is None:
         return None
     import torch
 
-    return int(torch.cuda.mem_get_info()[0]) if torch.cuda.is_available() else None
+    return int(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:

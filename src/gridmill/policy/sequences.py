@@ -77,7 +77,7 @@ def run(kind: str, x: Tensor, states: tuple[Tensor, ...], starts: Tensor, weight
     A state that is carried in fewer bits forgets: rounding to bfloat16 at every step loses what a slow gate keeps.
     """
     call: Callable[..., Any] = getattr(torch, kind)
-    options = (True, 1, 0.0, x.requires_grad or weights[0].requires_grad, False)  # biases, layers, dropout, train, ...
+    options = (True, 1, 0.0, torch.is_grad_enabled(), False)  # biases, layers, dropout, training, both directions
     with torch.autocast(x.device.type, enabled=False), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="RNN module weights")  # they are joined anew after every update
         x, states = x.float(), tuple(state.float() for state in states)

@@ -282,7 +282,8 @@ class _Session:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
             except torch.OutOfMemoryError as error:
-                need, reason = mebibytes(memory(self.run, self.trainer.env).total), "out of memory"
+                plan, reason = memory(self.run, self.trainer.env), "out of memory"
+                need = mebibytes(plan.on_gpu or plan.total)
                 raise RuntimeError(
                     f"out of memory ({str(error).splitlines()[0]}); about {need} were expected: lower "
                     f"trainer.max_microbatch (now {self.trainer.sizes.microbatch_size}) or trainer.num_worlds "

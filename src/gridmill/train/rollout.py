@@ -322,7 +322,7 @@ class Rollout:
     def _look_ahead(self, rows: Rows) -> None:
         """V of the observation after the last step; the state does not move."""
         values = self._values(self.before["obs"][rows.env], rows, self.starts[rows.env])
-        self.experience.last_value[rows.own].copy_(values, non_blocking=self.host is not None)
+        self.experience.last_value[rows.own].copy_(values, non_blocking=self.experience.device.type != "cpu")
 
 
 def _log_probs(logits: Tensor, chosen: Tensor) -> Tensor:
