@@ -12,7 +12,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile torch's sources anew
 unexport MAKEFLAGS  # ninja would look there for a jobserver that recipes cannot reach
 
-.PHONY: audit help demo viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format grid-build native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz fuzz-config fuzz-maps clean
+.PHONY: audit help demo gpu-check viewer test test-full test-portable test-aarch64 test-avx512 bench check types docs wheel build peers peers-train format grid-build native-build asan-build asan-full-build tsan-build native-test asan-test asan-full-test tsan-test asan-python asan-fuzz fuzz-config fuzz-maps clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make audit      known vulnerabilities of the installed packages, except torch (uses the network)"
 	@echo "make docs       build the documentation as a site in site/"
 	@echo "make wheel      build a wheel that installs without a compiler, and the sdist, in dist/ (WHEEL_PYTHONS, WHEEL_ARCH=aarch64)"
+	@echo "make gpu-check  try everything on a GPU: numbers, waits, bf16, fp16, compiled, speed; writes gpu-check.md"
 	@echo "make build      build and install the package into .venv"
 	@echo "make peers      set up the venv for 'gridmill bench step --peers'"
 	@echo "make peers-train  set up the venv for 'gridmill bench train --peers'"
@@ -85,6 +86,10 @@ demo: $(VENV)/.train
 	$(BIN)/gridmill train arena_easy_moves run=demo trainer.total_timesteps=8_000_000 --fresh
 	$(BIN)/gridmill eval runs/demo --policy runs/demo --episodes 4
 	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
+
+# Tries on a GPU what the tests can only predict. GPU_CHECK="--device cpu" runs the same steps without one.
+gpu-check: $(VENV)/.train
+	@$(BIN)/python -m gridmill.workshop.gpu_check $(GPU_CHECK)
 
 # The native tests under ASan and UBSan and the module of pages are compiled while pip downloads; pytest runs them (row S1).
 # Elsewhere run make without --jobs.

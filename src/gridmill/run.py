@@ -126,8 +126,8 @@ class TrainerConfig(Config):
     """Device of the network; auto = the GPU if there is one."""
     compile: Literal["off", "default", "reduce-overhead", "max-autotune"] = "off"
     """Compile the network with torch.compile in this mode."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Number format of the network's matrix products."""
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    """Number format of the network's matrix products; fp16, with loss scaling, is for GPUs."""
     tf32: bool = True
     """Allow TF32 in matrix products on a GPU."""
     env_impl: Literal["auto", "native", "reference"] = "auto"

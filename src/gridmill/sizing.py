@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import psutil
@@ -25,6 +25,7 @@ from gridmill.env.scripts import dealt
 from gridmill.games.make import make
 from gridmill.grid.env import TokenBudgetWarning
 from gridmill.losses import head_parameters
+from gridmill.policy import device
 from gridmill.policy.config import Size
 from gridmill.policy.spec import Spec
 from gridmill.run import Run, TrainerConfig
@@ -37,6 +38,9 @@ MICROBATCH = 4_096  # steps a thread learns from at a time, unless max_microbatc
 PER_STEP = 8 * 4 + 3
 PER_ROW = 2 * 4 + 2  # of the env's arrays beside observations and masks: action, reward, two ends
 COPIES = 3  # of each weight: itself, two moments of Adam
+# On a GPU a step keeps more for the way back: rows of the table by number, 32 bytes of them for a token, and what the
+# loss is made of, six numbers for an action. The driver and the libraries take some for themselves.
+GPU_TOKEN, GPU_ACTION, GPU_OWN = 8, 6, 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class Memory:
     experience: int
     policy: int | None  # None: not known, since torch is not installed
     worlds: int
+    on_gpu: int = 0  # of all this, in the memory of a GPU
 
     @property
     def total(self) -> int:
@@ -162,8 +167,13 @@ def scripted_players(run: Run) -> dict[str, tuple[int, ...]]:
 
 
 def _microbatch(t: TrainerConfig) -> int:
-    """Two of a piece of a minibatch at least, so that two threads have work; the same for any number of threads."""
+    """Two of a piece of a minibatch at least, so that two threads have work; the same for any number of threads.
+
+    On a GPU all of it: it has work for many more steps than a core, and every part costs launches.
+    """
     whole = t.minibatch_size // pieces_of(t)
+    if on_gpu(t):
+        return min(t.max_microbatch or whole, whole)
     half = -(-whole // (2 * t.bptt_horizon)) * t.bptt_horizon
     usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
     return min(t.max_microbatch or usual, whole)
@@ -198,6 +208,11 @@ def share_of(run: Run, ranks: int) -> Run:
     t = run.trainer
     names = ("num_worlds", "batch_size", "minibatch_size", "pieces")
     return run.replace_all([(f"trainer.{name}", getattr(t, name) // ranks) for name in names])
+
+
+def on_gpu(t: TrainerConfig) -> bool:
+    """Whether the network will be on a GPU."""
+    return t.device == "cuda" or (t.device == "auto" and device.count() > 0)
 
 
 def _threads(t: TrainerConfig, processes: int = 1) -> int:
@@ -298,13 +313,18 @@ def memory(run: Run, env: Env | None = None) -> Memory:
     minibatch = min(t.minibatch_size, t.batch_size)
     microbatch = min(_microbatch(t), minibatch)
     parts = -(-minibatch // microbatch)
-    learned_from = min(parts, _threads(t)) * microbatch  # at a time
+    gpu = on_gpu(t)
+    learned_from = microbatch if gpu else min(parts, _threads(t)) * microbatch  # at a time
+    activations = (size.activations if size else 0) + gpu * (GPU_TOKEN * spec.num_tokens + GPU_ACTION * actions)
     need = Memory(
         experience=t.batch_size * step + t.batch_size // t.bptt_horizon * state + 4 * learning,
-        policy=4 * ((COPIES + parts) * size.parameters + learned_from * size.activations) if size else None,
+        policy=4 * ((COPIES + parts) * size.parameters + learned_from * activations) if size else None,
         worlds=t.num_worlds * world + rows * (2 * obs + masks + signal + PER_ROW + scripted + 1) + learning * state,
     )
-    _refuse_more_than_there_is(run, need, step, learned_from, size.activations * 4 if size else 0)
+    if gpu:
+        need = replace(need, on_gpu=(need.policy or 0) + (need.experience if t.experience_device == "auto" else 0))
+        _refuse_more_than_the_gpu_has(run, need, step, learned_from, 4 * activations)
+    _refuse_more_than_there_is(run, need, step, learned_from, 4 * activations)
     return need
 
 
@@ -331,9 +351,24 @@ def _policy_size(run: Run, spec: Spec) -> Size | None:
     return size._replace(parameters=size.parameters + head_parameters(run.losses, spec, run.policy))
 
 
+def _refuse_more_than_the_gpu_has(run: Run, need: Memory, step: int, learned_from: int, activations: int) -> None:
+    have = device.memory()
+    if have is None or need.on_gpu + GPU_OWN <= have:
+        return
+    t = run.trainer
+    parts = [f"{mebibytes(need.policy or 0)} (weights, and {learned_from} steps x {activations} bytes)"]
+    cures = [f"trainer.max_microbatch below {learned_from}"]
+    if t.experience_device == "auto":
+        parts.append(f"{mebibytes(need.experience)} (batch_size = {t.batch_size} steps x {step} bytes)")
+        cures.append("trainer.experience_device=cpu")
+    listed = " + ".join([*parts, f"{mebibytes(GPU_OWN)} (its own)"])
+    said = f"not enough memory on the GPU: {listed}, and it has {mebibytes(have)}"
+    raise ConfigError(f"{said}; try {' or '.join(cures)}", "$.trainer.device")
+
+
 def _refuse_more_than_there_is(run: Run, need: Memory, step: int, learned_from: int, activations: int) -> None:
     have = memory_of_process.limit()
-    if need.total <= have:
+    if need.total - need.on_gpu <= have:
         return
     t = run.trainer
     parts = {

@@ -112,8 +112,8 @@ def test_later_ones_win() -> None:
             "expected a valid number, got 'x' - at `$.optimizer.learning_rate.end`",
         ),
         (
-            "trainer.precision=fp16",
-            "expected 'fp32' or 'bf16', got 'fp16' - at `$.trainer.precision`",
+            "trainer.precision=fp8",
+            "expected 'fp32', 'bf16' or 'fp16', got 'fp8' - at `$.trainer.precision`",
         ),
         ("policy.encoder=bga", "expected auto, attend, bag, cnn, mlp, FILE.py:Class or package.module:Class, "
          "got 'bga'; did you mean `bag`? - at `$.policy.encoder`"),

@@ -1,20 +1,24 @@
 """The native kernels as torch functions with gradients, and beside each the slow and obvious form in plain torch.
 
-On a CPU in float32 the native form runs; everywhere else (another device, autocast to bfloat16, a compiled graph) the
-plain form does. Tests hold the two equal. Native kernels use no threads: whoever calls them splits the rows.
+On a CPU in float32 the native form runs; everywhere else (another device, a compiled graph) one in torch's operations
+does that launches few of them and never waits. Tests hold all of them equal. Native kernels use no threads: whoever
+calls them splits the rows. What is carried along time is float32, whatever the products' precision is.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.nn import functional as F
 
 from gridmill import _native
 from gridmill.env.tokens import NO_TOKEN
 from gridmill.policy import onednn
+from gridmill.policy.recurrence import linear_scan
 from gridmill.policy.spec import Layout
 
 onednn.settle()  # before torch's first product
@@ -45,12 +49,28 @@ class Tokens:
         self.bag: Any = native.TokenBag(
             layout.place.tolist(), layout.slot.ravel().tolist(), layout.amount.ravel().tolist(), layout.slots
         )
+        by_place, by_word, weights = _rows_of_bytes(layout)
+        self.by_place, self.by_word = torch.from_numpy(by_place).to(device), torch.from_numpy(by_word).to(device)
+        self.weights = torch.from_numpy(weights).to(device)
+
+    def named(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows of the table that each observation names, int32 [rows, 2 K], and what each counts; those of what
+        does not count are the row behind the table."""
+        bytes_ = obs.int()
+        word = torch.add(bytes_[..., 2], bytes_[..., 1], alpha=256)
+        row = self.by_place[bytes_[..., 0]].unsqueeze(-1) + self.by_word[word]
+        return row.clamp_(max=self.layout.rows).flatten(1), self.weights[word].flatten(1)
 
     def read(self, obs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Place, slot, amount and whether it counts, each [rows, tokens of the longest row]; obs uint8 [rows, K, 3]."""
+        """Place, slot, amount and whether it counts, each [rows, tokens]; obs uint8 [rows, K, 3].
+
+        On a CPU as many tokens as the longest row has. To find that out on a device would be to wait for it: there
+        whoever calls shows no more tokens than it knows there are.
+        """
         location = obs[..., 0]
         longest = obs.shape[1]
-        if not torch.compiler.is_exporting():  # the shapes of a program cannot depend on its numbers
+        compiled = torch.compiler.is_compiling() or torch.compiler.is_exporting()  # its shapes depend on no number
+        if obs.device.type == "cpu" and not compiled:
             longest = max(1, int((location != NO_TOKEN).sum(-1).max()))
         place = self.place[location[:, :longest].long()]
         feature = obs[:, :longest, 1].long()
@@ -62,11 +82,42 @@ class Tokens:
         return place.clamp(min=0), slot.clamp(min=0), self.amount[feature, value], counts
 
 
+OUTSIDE = 2**29  # a row that is in no table; the sum of two of them still fits 32 bits
+
+
+def _rows_of_bytes(layout: Layout) -> tuple[Any, Any, Any]:
+    """A token's rows of the table as a sum: by its place [256], and by its feature and value [256 * 256, 2], of which
+    the second is that of an amount; and what each of the two counts."""
+    by_place = np.where(layout.place < 0, OUTSIDE, layout.place * layout.slots).astype(np.int32)
+    by_word = np.full((256, 256, 2), OUTSIDE, np.int32)
+    weights = np.zeros((256, 256, 2), np.float32)
+    known = slice(0, len(layout.slot))
+    by_word[known, :, 0] = np.where(layout.slot < 0, OUTSIDE, layout.slot)
+    by_word[known, :, 1] = np.where((layout.slot < 0) | (layout.amount == 0), OUTSIDE, layout.slot + 1)
+    weights[known, :, 0], weights[known, :, 1] = 1.0, layout.amount
+    return by_place, by_word.reshape(-1, 2), weights.reshape(-1, 2)
+
+
 def bag(table: Tensor, bias: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
     """ReLU of the bias and the sum of the table's rows that each observation names: [rows, hidden]."""
     if native_fits(table):
         return _Bag.apply(table, bias, obs, tokens)  # type: ignore[no-any-return, no-untyped-call]
-    return plain_bag(table, bias, obs, tokens)
+    form = plain_bag if torch.compiler.is_exporting() else indexed_bag  # other programs know few operations
+    return form(table, bias, obs, tokens)
+
+
+def with_nothing(table: Tensor) -> Tensor:
+    """A table with a row of zeros behind it, for tokens that do not count."""
+    return F.pad(table, (0, 0, 0, 1))
+
+
+def indexed_bag(table: Tensor, bias: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
+    """By torch's sum of embeddings, which keeps no row of them; the table may have its row of zeros already."""
+    nothing = tokens.layout.rows
+    row, weights = tokens.named(obs)
+    table = table if len(table) > nothing else with_nothing(table)
+    found = F.embedding_bag(row, table, mode="sum", per_sample_weights=weights, padding_idx=nothing)
+    return (found + bias).relu()
 
 
 def plain_bag(table: Tensor, bias: Tensor, obs: Tensor, tokens: Tokens) -> Tensor:
@@ -103,9 +154,19 @@ def scan(gates: Tensor, state: Tensor, episode_starts: Tensor) -> Tensor:
 
     The native form writes z and c over the gates: nobody else may want to read them.
     """
+    gates = gates.float()
     if native_fits(gates):
         return _Scan.apply(gates, state, episode_starts)  # type: ignore[no-any-return, no-untyped-call]
-    return plain_scan(gates, state, episode_starts)
+    form = plain_scan if torch.compiler.is_exporting() else parallel_scan
+    return form(gates, state, episode_starts)
+
+
+def parallel_scan(gates: Tensor, state: Tensor, episode_starts: Tensor) -> Tensor:
+    """As a linear recurrence: of h what neither an episode's start nor the gate forgets, and what the gate lets in."""
+    gate, candidate = gates.chunk(2, -1)
+    z = gate.sigmoid()
+    kept = (1 - z) * (episode_starts == 0).unsqueeze(-1)
+    return linear_scan(kept, z * candidate.tanh(), state)
 
 
 def plain_scan(gates: Tensor, state: Tensor, episode_starts: Tensor) -> Tensor:

@@ -70,6 +70,11 @@ class Policy(nn.Module):
         """Floats of recurrent state per row."""
         return int(self.core.state_size)
 
+    @property
+    def any_length(self) -> bool:
+        """Whether rows of tokens may be shown without the room behind them."""
+        return self.layout is not None and bool(self.encoder.any_length)
+
     def place(self, device: torch.device) -> Policy:
         """Move to a device, the tables that are no weights included."""
         if self.layout is not None:

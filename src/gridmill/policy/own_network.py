@@ -38,6 +38,10 @@ class OwnPolicy(Policy):
     def state_size(self) -> int:
         return int(getattr(self.net, "state_size", 0))
 
+    @property
+    def any_length(self) -> bool:
+        return False
+
     def place(self, device: torch.device) -> Policy:
         return self.to(device)
 

@@ -111,6 +111,7 @@ def _arithmetic(fits: Sizes) -> str:
 def _memory(need: Memory) -> str:
     together = None if need.policy is None else need.total
     parts = {"experience": need.experience, "policy": need.policy, "worlds": need.worlds, "together": together}
+    parts |= {"on the GPU": need.on_gpu} if need.on_gpu else {}
     shown = {name: "needs torch" if size is None else mebibytes(size) for name, size in parts.items()}
     return "\n".join(["memory, about", *(f"  {name:<12} {text:>12}" for name, text in shown.items())])
 

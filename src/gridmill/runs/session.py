@@ -325,8 +325,9 @@ class _Session:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
             except torch.OutOfMemoryError as error:
-                share = share_of(self.run, self.trainer.ranks.count)
-                need, reason = mebibytes(memory(share, self.trainer.env).total), "out of memory"
+                share, reason = share_of(self.run, self.trainer.ranks.count), "out of memory"
+                plan = memory(share, self.trainer.env)
+                need = mebibytes(plan.on_gpu or plan.total)
                 raise RuntimeError(
                     f"out of memory ({str(error).splitlines()[0]}); about {need} were expected: lower "
                     f"trainer.max_microbatch (now {self.trainer.sizes.microbatch_size}) or trainer.num_worlds "

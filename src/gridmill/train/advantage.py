@@ -2,7 +2,8 @@
 
 A step that ended its episode by the game's rules is worth its reward; one that was cut by the time limit is worth its
 reward and the value of what would have come next, `bootstrap`. Where the teacher takes over from the policy or hands
-back, the critic's value stands for what follows: it was not the doing of whoever acted before.
+back, the critic's value stands for what follows: it was not the doing of whoever acted before. On a CPU steps are taken
+one by one, which is fast there; on a device in parts (policy/recurrence.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from gridmill.policy.recurrence import scanned
 
 
 class Trajectory(NamedTuple):
@@ -48,6 +51,8 @@ def gae(x: Trajectory, gamma: float, lam: float) -> Tensor:
     after, goes_on = _next_values(x)
     carry = _carry(x, goes_on)
     deltas = x.rewards + gamma * after - x.values
+    if deltas.device.type != "cpu":
+        return scanned(gamma * lam * carry, deltas, torch.zeros_like(x.last_value), backwards=True)
     advantages = torch.empty_like(deltas)
     carried = torch.zeros_like(x.last_value)
     for t in range(deltas.shape[0] - 1, -1, -1):
@@ -61,6 +66,8 @@ def vtrace(x: Trajectory, ratios: Tensor, gamma: float, lam: float, rho_clip: fl
     after, goes_on = _next_values(x)
     rho, c = ratios.clamp(max=rho_clip), ratios.clamp(max=c_clip) * _carry(x, goes_on)
     deltas = rho * (x.rewards + gamma * after - x.values)
+    if deltas.device.type != "cpu":
+        return scanned(gamma * lam * c, deltas, torch.zeros_like(x.last_value), backwards=True)
     advantages = torch.empty_like(deltas)
     carried = torch.zeros_like(x.last_value)
     for t in range(deltas.shape[0] - 1, -1, -1):

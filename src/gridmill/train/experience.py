@@ -13,16 +13,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.config import ConfigError
 from gridmill.env.env import Env
+from gridmill.env.tokens import NO_TOKEN
 from gridmill.losses import Column, Loss, Minibatch
 from gridmill.policy.spec import Spec
 from gridmill.sizing import Sizes
 from gridmill.train.advantage import Trajectory
 
 FORWARD = ("obs", "episode_starts", "masks")  # what a forward reads of every step
+LENGTHEN = 16  # tokens by which the longest row grows: a device sees few shapes
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class Experience:
         }
         self.last_value = torch.zeros(sizes.rows, device=device)
         self.states = torch.zeros(sizes.segments_per_row, sizes.rows, state_size, device=device)  # before each segment
+        self.longest: int | None = None  # tokens of the longest row so far, or a few more; None: not kept
+        self.known_starts: NDArray[np.uint8] | None = None  # `episode_starts` on the host, where that is not on it
 
     def __getattr__(self, name: str) -> Tensor:
         try:
@@ -133,6 +138,23 @@ class Experience:
         """The rows of each piece of a column [T, B], with bytes as they would lie if they were all there are."""
         return [part.contiguous() for part in column.chunk(self.sizes.pieces, 1)]
 
+    # ---- what the host knows, so that a device need not be asked
+
+    def lengthen(self, obs: NDArray[np.generic]) -> None:
+        """Take note of rows of tokens [rows, K, 3]: a token behind the longest so far makes it longer."""
+        while self.longest is not None and self.longest < obs.shape[1] and (obs[:, self.longest, 0] != NO_TOKEN).any():
+            self.longest = min(self.longest + LENGTHEN, obs.shape[1])
+
+    def shown(self, obs: Tensor) -> Tensor:
+        """Observations [T, N, ...] without the room behind the longest row."""
+        return obs if self.longest is None else obs[:, :, : self.longest]
+
+    def starts_of(self, segments: Tensor) -> NDArray[np.uint8] | None:
+        """`episode_starts` [bptt_horizon, n] of some segments on the host, if they are known there."""
+        if self.known_starts is None:
+            return None
+        return self.known_starts.reshape(-1)[self.segment_steps(segments).numpy()]
+
     def put_ratios(self, segments: Tensor, ratios: Tensor) -> None:
         """Take an update's ratios [bptt_horizon, n] of some segments."""
         self.ratios.view(-1)[self.segment_steps(segments).view(-1)] = ratios.reshape(-1).to(self.device)
@@ -162,6 +184,7 @@ class Experience:
 
         states = self.states.flatten(0, 1).index_select(0, segments)
         picked = {name: pick(name) for name in (*FORWARD, *names) if name in columns}
+        picked["obs"] = self.shown(picked["obs"])
         rest = {"state": states.to(device, non_blocking=True), "weights": weights.to(device, non_blocking=True)}
         return Minibatch(**picked | rest)
 

@@ -1,8 +1,8 @@
 """Learner: one epoch's experience -> updates of the policy. Minibatches of whole segments, in microbatches that the
 workers take in turn; their gradients are added up in their order before one optimizer step.
 
-The guard: non-finite values in log-probs, losses or gradients skip the update, which keeps the last good weights. The
-caller counts and stops; nothing here writes files.
+The guard: non-finite values in log-probs, losses or gradients skip the update, which keeps the last good weights. On a
+device that happens without a look (verdicts.py). The caller counts and stops; nothing here writes files.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gridmill.config.schedule import Progress
 from gridmill.losses import Loss, Minibatch, Result, terms
+from gridmill.policy.device import sent
 from gridmill.policy.network import Output, Policy
+from gridmill.policy.sequences import starts_known
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
 from gridmill.sizing import Sizes
@@ -29,6 +32,7 @@ from gridmill.train.ranks import ALONE, Ranks
 from gridmill.train.recorded import RecordedSteps, Segments
 from gridmill.train.reward_scale import RewardScale
 from gridmill.train.shared_advantage import VisibleAgents
+from gridmill.train.verdicts import BAD, FINE, LossScale
 from gridmill.train.watch import Watch
 from gridmill.train.workers import WorkerPool
 
@@ -48,6 +52,8 @@ class Learned:
     bad: Minibatch | None = None  # the last minibatch that was skipped
     gradients: list[Tensor] = field(default_factory=list)  # of the policy, in the last update, for the analysis
     names: tuple[str, ...] = ()  # of the metrics that updates have
+    # Updates that a device made or left out by itself, and nobody has looked at; None: each is looked at.
+    unseen: list[tuple[Tensor, Tensor, Tensor]] | None = None
 
 
 class Objective:
@@ -114,6 +120,9 @@ class Learner:
         self.replays = _replays(run, policy.spec, sizes, ranks.count * sizes.segments)
         shared = run.trainer.shared_advantage != 0
         self.visible = VisibleAgents(policy.spec, sizes.num_agents, sizes.learners) if shared else None
+        self.loss_scale = LossScale(run.trainer.precision == "fp16", device)
+        # A graph of CUDA's writes gradients into the memory of its last replay: those of a microbatch are copied.
+        self.replays_graphs = run.trainer.compile in ("reduce-overhead", "max-autotune")
         self.in_a_row = 0  # skipped updates, over epochs
         self.watch: Watch | None = None
 
@@ -129,6 +138,8 @@ class Learner:
         x.ratios.fill_(1.0)
         sums: Tensor | None = None
         stop_by_kl = False
+        if self.device.type != "cpu" and self.optimizer.can_skip and target_kl == 0:
+            done.unseen = []
         for update_epoch in range(t.update_epochs):
             if update_epoch == 0 or t.advantage == "vtrace":
                 self._advantages(x, rewards, now)
@@ -141,8 +152,8 @@ class Learner:
                 if self.watch is not None:
                     self.watch.step("minibatch")
                 shown = {name: Shown(recorded[name], order[place]) for name, order in plan.items()}
-                given = self._given(x, segments.to(x.device), objective, moments[place])
-                found = self._update(x, segments.to(x.device), weight.to(x.device), objective, done, shown, given)
+                given = self._given(x, sent(segments, x.device), objective, moments[place])
+                found = self._update(x, segments, weight, objective, done, shown, given)
                 if found is not None:
                     sums = found if sums is None else sums + found
                     if target_kl > 0 and "kl" in done.names:
@@ -153,6 +164,7 @@ class Learner:
                 break
         if self.watch is not None:
             self.watch.finish("minibatch")
+        self._look(x, objective, done)
         self.optimizer.use("eval")
         self.in_a_row = done.in_a_row
         explained = _explained(x) if self.pieces == 1 else self._explained_over_pieces(x)
@@ -217,9 +229,11 @@ class Learner:
         given: dict[str, Tensor],
     ) -> Tensor | None:
         """One minibatch; its metrics, or None if it was skipped."""
+        on_host, segments, weight = segments, sent(segments, x.device), sent(weight, x.device)
         size, whole = self.sizes.microbatch_size // self.sizes.bptt_horizon, len(segments) * self.ranks.count
         parts = -(-len(segments) // self.sizes.pieces // size)  # of a piece, of equal size as far as can be
-        places = torch.arange(len(segments)) + self.ranks.rank * len(segments)  # among those of all ranks
+        first = self.ranks.rank * len(segments)  # among those of all ranks
+        places = torch.arange(len(segments)) + first
         microbatches = [
             part
             for piece in zip(*(each.chunk(self.sizes.pieces) for each in (segments, weight, places)), strict=True)
@@ -234,13 +248,15 @@ class Learner:
             share, found = len(chosen) / whole, list[Result]()
             if objective.terms:
                 batch = x.minibatch(chosen, objective.columns, given, importance, self.device)
-                with self.autocast():
+                with self.autocast(), starts_known(x.starts_of(on_host[places - first])):
                     out = self.forward(batch.obs, batch.state, batch.episode_starts, batch.masks)
                 found.append(objective(batch, out, share))
             found += [self._of_replays(objective, name, part, places, share) for name, part in shown.items()]
             loss, metrics = _sum(found)
             marks.append(time.perf_counter())
-            gradients = _gradients(loss, objective.parameters)
+            gradients = _gradients(self.loss_scale.up(loss), objective.parameters)
+            if self.replays_graphs and parts > 1:
+                gradients = [gradient.clone() for gradient in gradients]
             self._tell(("forward", "backward"), marks)
             ratios = metrics.pop("ratios", None)
             numbers = [share * number.detach().float() for number in metrics.values()]
@@ -260,24 +276,45 @@ class Learner:
                 for piece in pieces
             ]
         )
+        self.loss_scale.down(gradients)
         norm = clip_norm(gradients, objective.now.at(self.run.optimizer.max_grad_norm))
         done.trained_steps += whole * self.sizes.bptt_horizon
-        if not bool(torch.isfinite(norm + metrics.sum())):  # the one look at the device per minibatch
-            done.skipped += 1
-            done.in_a_row += 1
-            done.bad = x.minibatch(segments, objective.columns, given, weight, self.device)
+        verdict = self.loss_scale.verdict(norm, metrics)
+        if done.unseen is None and (said := int(verdict)) != FINE:
+            done.skipped += said == BAD
+            done.in_a_row += said == BAD
+            done.bad = x.minibatch(segments, objective.columns, given, weight, self.device) if said == BAD else done.bad
             return None
         for parameter, gradient in zip(objective.parameters, gradients, strict=True):
             parameter.grad = gradient
         if self.run.analysis.gradient_epochs:  # as they are now: the step may change them
             done.gradients = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in self.parameters]
-        self.optimizer.step()
+        self.optimizer.step(None if done.unseen is None else (verdict != FINE).float())
         if (limit := objective.now.at(self.run.optimizer.clip_range)) > 0:
             self.optimizer.clip(limit)
         self._tell(("optimizer",), marks)
+        numbers = torch.cat((metrics[:-1], norm[None]))
+        if done.unseen is not None:
+            done.unseen.append((verdict, segments, weight))
+            return torch.where(verdict == FINE, numbers, 0.0)
         done.updates += 1
         done.in_a_row = 0
-        return torch.cat((metrics[:-1], norm[None]))
+        return numbers
+
+    def _look(self, x: Experience, objective: Objective, done: Learned) -> None:
+        """What became of the updates that a device made by itself: the one look at it in an epoch."""
+        if not done.unseen:
+            return
+        said = torch.stack([verdict for verdict, *_ in done.unseen]).tolist()
+        for verdict, (_, segments, weight) in zip(said, done.unseen, strict=True):
+            done.updates += verdict == FINE
+            if verdict == BAD:
+                done.skipped += 1
+                given = self._given(x, segments, objective)
+                done.bad = x.minibatch(segments, objective.columns, given, weight, self.device)
+            done.in_a_row = 0 if verdict == FINE else done.in_a_row + (verdict == BAD)
+            if done.in_a_row >= MOST_SKIPPED:
+                break
 
     def _tell(self, names: tuple[str, ...], marks: list[float]) -> None:
         """Parts that ended at the marks after the first, the last one now, for whoever watches."""
@@ -289,11 +326,13 @@ class Learner:
         """A loss on steps of replays. A segment goes on from the one before it, which gives the state."""
         batch, before = shown.segments.minibatch(shown.chosen[places], self.device)
         state = torch.zeros(len(places), self.policy.state_size, device=self.device)
+        starts, chosen = shown.segments.starts, shown.chosen[places]
         with self.autocast():
             if self.policy.state_size:
-                with torch.no_grad():
+                with torch.no_grad(), starts_known(_side_by_side(starts[shown.segments.before[chosen]])):
                     state = self.forward(before.obs, state, before.episode_starts, before.masks).state
-            out = self.forward(batch.obs, state, batch.episode_starts, batch.masks)
+            with starts_known(_side_by_side(starts[chosen])):
+                out = self.forward(batch.obs, state, batch.episode_starts, batch.masks)
         term, heads = objective.of_replays[name]
         return term(batch, out, objective.now, share, heads)
 
@@ -320,6 +359,8 @@ class Learner:
         steps = x.segment_steps(segments).view(-1)
         given, here = {"advantages": x.advantages}, x.advantages.view(-1)[steps]
         led = x.columns.get("led")
+        if led is not None and x.device.type != "cpu":
+            return self._given_where_led(x, led, steps)
         if led is not None and bool((led := led != 0).view(-1)[steps].any()):
             own = ~led.view(-1)[steps]
             given["acted"] = (~led).float() * (len(own) / own.sum().clamp(min=1))
@@ -344,6 +385,17 @@ class Learner:
         (_, _, spread), (_, _, missed) = self.ranks.moments([[returns, returns - known] for returns, known in numbers])
         return 1.0 - float(missed) ** 2 / float(spread) ** 2 if float(spread) > 0 else 0.0
 
+    def _given_where_led(self, x: Experience, led: Tensor, steps: Tensor) -> dict[str, Tensor]:
+        """The same on a device, without asking whether and where the teacher led."""
+        here, own = x.advantages.view(-1)[steps], (led.view(-1)[steps] == 0).float()
+        count = own.sum().clamp(min=1)
+        given = {"advantages": x.advantages, "acted": (led == 0).float() * (len(own) / count)}
+        if self.run.trainer.normalize_advantages:
+            mean = (here * own).sum() / count
+            deviation = ((here - mean).square() * own).sum().div(count).sqrt()
+            given["advantages"] = (x.advantages - mean) / (deviation + 1e-8)
+        return given
+
     # ---- state
 
     def _heads(self) -> dict[str, Tensor]:
@@ -351,7 +403,7 @@ class Learner:
 
     def tensors(self) -> dict[str, Tensor]:
         heads = {name: tensor.detach().cpu().clone() for name, tensor in self._heads().items()}
-        return self.optimizer.tensors() | self.scale.tensors() | heads
+        return self.optimizer.tensors() | self.scale.tensors() | self.loss_scale.tensors() | heads
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         saved = {name: tensor.shape for name, tensor in tensors.items() if name.startswith("heads.")}
@@ -366,6 +418,7 @@ class Learner:
             module.load_state_dict({key: tensors[f"heads.{name}.{key}"] for key in module.state_dict()})
         self.optimizer.restore(tensors)
         self.scale.restore(tensors)
+        self.loss_scale.restore(tensors)
 
 
 def _replays(run: Run, spec: Spec, sizes: Sizes, segments: int) -> dict[str, RecordedSteps]:
@@ -398,9 +451,15 @@ def _gradients(loss: Tensor, parameters: list[nn.Parameter]) -> list[Tensor]:
     return list(torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True))
 
 
+def _side_by_side(starts: Tensor) -> NDArray[np.uint8]:
+    """Of segments [n, T] on the host, as a forward has them."""
+    found: NDArray[np.uint8] = starts.t().numpy()
+    return found
+
+
 def _means(sums: Tensor | None, done: Learned) -> dict[str, float]:
     names = (*done.names, "gradient_norm")
-    if sums is None:
+    if sums is None or not done.updates:
         return dict.fromkeys(names, float("nan"))
     return dict(zip(names, (sums / done.updates).tolist(), strict=True))
 

@@ -47,9 +47,19 @@ class Optimizer:
                     }
         return float(numbers["lr"])
 
-    def step(self) -> None:
-        """Along the gradients, which are then gone: a parameter without a new one stays where it is."""
+    @property
+    def can_skip(self) -> bool:
+        """Whether a device can leave out a step by itself; the others count steps on the host."""
+        return self.config.kind in ("adam", "adamw")
+
+    def step(self, skip: Tensor | None = None) -> None:
+        """Along the gradients, which are then gone: a parameter without a new one stays where it is.
+
+        Where `skip`, a number on the device, is 1, everything stays as it is.
+        """
         for part in self.parts:
+            if skip is not None:
+                part.grad_scale, part.found_inf = None, skip
             part.step()
             part.zero_grad()
 

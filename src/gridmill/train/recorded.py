@@ -55,7 +55,7 @@ class Segments:
 
     def minibatch(self, chosen: Tensor, device: torch.device) -> tuple[Minibatch, Minibatch]:
         """Some segments as a loss and a forward read them, and those before them."""
-        ones = torch.ones(len(chosen))
+        ones = torch.ones(len(chosen), device=device)
 
         def pick(column: Tensor, which: Tensor) -> Tensor:
             return column.index_select(0, which).transpose(0, 1).contiguous().to(device, non_blocking=True)
@@ -69,7 +69,7 @@ class Segments:
                     teacher_actions=pick(self.actions, which),
                     counted=pick(self.counted, which),
                     episode_starts=pick(self.starts, which),
-                    weights=ones.to(device),
+                    weights=ones,
                 )
             )
         return found[0], found[1]

@@ -1,9 +1,9 @@
 """Rollout: the env's lanes and the policy in turn, [T, B] steps into an Experience.
 
 What is stored is the experience's table of columns, of the rows that are learned from. While the core steps one lane,
-the policy acts in another. On a CPU a lane's rows are split among the workers; on a GPU the whole lane is taken at
-once, with pinned host memory and one synchronisation per step and lane (the actions must arrive before the core can
-go on).
+the policy acts in another. On a CPU a lane's rows are split among the workers; on a device the whole lane is taken at
+once, and the host waits once per step and lane: the actions must arrive before the core can go on. What the host knows
+and the policy does not read is sent after the last step (host_side.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from gridmill.policy.kernels import native
 from gridmill.policy.network import Output
 from gridmill.sizing import Sizes
 from gridmill.train.actors import Actor, OwnActor, Rows
-from gridmill.train.experience import Experience
+from gridmill.train.draws import draw, uniforms
+from gridmill.train.experience import FORWARD, Experience
+from gridmill.train.host_side import HostSide
 from gridmill.train.watch import Watch
 from gridmill.train.workers import WorkerPool
 
@@ -73,7 +75,6 @@ class Rollout:
         self.episode_starts = torch.ones(self.lanes[-1].stop, dtype=torch.uint8)  # of all rows of the env
         # Parts of arrays are found and filled many times a step, which NumPy does ten times faster than torch.
         self.on_cpu = device.type == "cpu"
-        self._pinned: dict[str, Tensor] = {}
         self.kept = {name: self._plain(tensor) for name, tensor in experience.columns.items()}
         self.kept_states = self._plain(experience.states)
         self.own_state, self.starts = self._plain(self.state), self.episode_starts.numpy()
@@ -90,6 +91,19 @@ class Rollout:
         self.teacher = self._seen(TEACHER) if "led" in experience.columns else None
         self.led = np.zeros(sizes.rows, np.uint8)  # 1 where the teacher acts in this segment
         self.final_obs, self.drawn = self._seen("final_obs"), self._seen("actions")
+        self.host: HostSide | None = None
+        self.uniform: Tensor | None = None  # what the actions of a rollout are drawn from on a device, [T, rows]
+        if not self.on_cpu:
+            known = [
+                *self.before,
+                *self.after,
+                *self.taught,
+                *self.asked,
+                *(["led"] if self.teacher is not None else []),
+            ]
+            self.host = HostSide(experience, [name for name in known if name not in FORWARD], device)
+            self.host.register(self._seen(name) for name in ("obs", "masks", "final_obs") if self._has(name))
+            self.kept |= self.host.columns
         self.needed: Collection[str] = self.asked
         self.learned = learned
         self.chunks = [_chunks(rows, learned, whole=not self.on_cpu, pieces=sizes.pieces) for rows in self.lanes]
@@ -107,14 +121,16 @@ class Rollout:
         self.begun: Callable[[list[int]], None] | None = None  # told which worlds have begun an episode
 
     def _seen(self, name: str) -> Any:
-        """An array of the env; for another device than the CPU a tensor of the same memory, pinned."""
-        if self.on_cpu:
-            return getattr(self.env, name)
-        if name not in self._pinned:  # two columns may be of one array
-            self._pinned[name] = torch.from_numpy(getattr(self.env, name))
-            if self.device.type == "cuda":
-                _pin(self._pinned[name])
-        return self._pinned[name]
+        """An array of the env."""
+        return getattr(self.env, name)
+
+    def _has(self, name: str) -> bool:
+        return getattr(self.env, name, None) is not None
+
+    def close(self) -> None:
+        """Before the env is closed."""
+        if self.host is not None:
+            self.host.close()
 
     def _plain(self, tensor: Tensor) -> Any:
         """The same memory as a NumPy array on a CPU; on another device the tensor."""
@@ -122,10 +138,11 @@ class Rollout:
 
     def _put(self, name: str, t: int, rows: slice, what: Any) -> None:
         """Store what a step brought for some rows."""
-        if self.on_cpu:
-            self.kept[name][t, rows] = what
+        column = self.kept[name]
+        if isinstance(column, np.ndarray):
+            column[t, rows] = what
         else:
-            self.kept[name][t, rows].copy_(torch.as_tensor(what), non_blocking=True)
+            column[t, rows].copy_(torch.as_tensor(what), non_blocking=True)
 
     def collect(self, lead: float = 0.0, needed: Collection[str] | None = None) -> None:
         """One rollout. Afterwards no lane is in flight.
@@ -135,6 +152,11 @@ class Rollout:
         """
         self.times = dict.fromkeys(PARTS, 0.0)
         self.needed = self.asked if needed is None else needed
+        if self.host is not None:
+            self.experience.bootstrap.zero_()
+            self.uniform = uniforms(
+                self.seed, self.step, self.sizes.horizon, self.sizes.rows, self.device, self.first_row
+            )
         with self.frozen():
             for t in range(self.sizes.horizon):
                 if self.watch is not None:
@@ -152,6 +174,8 @@ class Rollout:
             if self.watch is not None:
                 self.watch.finish("rollout")
             self.workers.map(self._look_ahead, [chunk for chunks in self.chunks for chunk in chunks])
+        if self.host is not None:
+            self.host.send()
 
     # ---- one lane, one step
 
@@ -168,15 +192,18 @@ class Rollout:
             agents = self.env.num_agents  # whose episodes end together
             worlds = np.flatnonzero(self.starts[all_rows.start : all_rows.stop : agents])
             self.begun((worlds + all_rows.start // agents).tolist())
-        self.kept["bootstrap"][t, rows.own] = 0.0
         terminals, truncations = self.after["terminals"][rows.env], self.after["truncations"][rows.env]
         cut = truncations & ~terminals
-        if cut.any():
+        if self.on_cpu:
+            self.kept["bootstrap"][t, rows.own] = 0.0
+        if cut.any() and self.on_cpu:
             first = rows.own.start
-            for part in torch.as_tensor(cut).chunk(self.sizes.pieces):  # alike wherever a piece is
+            for part in torch.from_numpy(cut).chunk(self.sizes.pieces):  # alike wherever a piece is
                 if part.any():
                     self._value_of_the_cut(t, part.nonzero().squeeze(1) + first)
                 first += len(part)
+        elif cut.any():
+            self._values_of_the_cut(t, rows, torch.from_numpy(cut))
         stored = time.perf_counter()
         self.times["env"] += came - began
         self.times["store"] += stored - came
@@ -193,6 +220,24 @@ class Rollout:
         with self.autocast():
             _, values, *_ = self.policy(obs[None], self.state[which.to(self.device)], never, None)
         self.experience.bootstrap[t, which.to(self.experience.device)] = values[0].to(self.experience.device)
+
+    @torch.inference_mode()
+    def _values_of_the_cut(self, t: int, rows: Rows, cut: Tensor) -> None:
+        """The same on a device, for the whole lane: the shape of every step, so nothing is compiled or found anew."""
+        values = self._values(self.final_obs[rows.env], rows, None)
+        there = torch.where(cut.to(self.device, non_blocking=True), values, 0.0)
+        self.experience.bootstrap[t, rows.own].copy_(there, non_blocking=True)
+
+    def _values(self, seen: NDArray[np.generic], rows: Rows, starts: NDArray[np.uint8] | None) -> Tensor:
+        """V of some observations of the host with the states that rows have now; None: nobody starts."""
+        self.experience.lengthen(seen)
+        obs = self.experience.shown(torch.from_numpy(seen).to(self.device, non_blocking=True)[None])
+        begins = torch.zeros(len(seen), dtype=torch.uint8, device=self.device)
+        if starts is not None:
+            begins = torch.from_numpy(starts).to(self.device, non_blocking=True)
+        with self.autocast():
+            values: Tensor = self.policy(obs, self.state[rows.own], begins[None], None)[1][0]
+        return values
 
     def _think(self, lane: int, t: int) -> None:
         began = time.perf_counter()
@@ -214,10 +259,14 @@ class Rollout:
         for name, seen in self.before.items():
             self._put(name, t, own, seen[rows.env])
         self._put("episode_starts", t, own, self.starts[rows.env])
+        if self.host is not None:
+            self.host.starts[t, own] = self.starts[rows.env]
+            kept.lengthen(self.before["obs"][rows.env])
         if t % self.sizes.bptt_horizon == 0:
             self.kept_states[t // self.sizes.bptt_horizon, own] = self.own_state[own]
-        obs, starts = kept.obs[t : t + 1, own].to(device), kept.episode_starts[t : t + 1, own].to(device)
-        masks = None if kept.masks is None else kept.masks[t : t + 1, own].to(device)
+        obs = kept.shown(kept.obs[t : t + 1, own].to(device, non_blocking=True))
+        starts = kept.episode_starts[t : t + 1, own].to(device, non_blocking=True)
+        masks = None if kept.masks is None else kept.masks[t : t + 1, own].to(device, non_blocking=True)
         marks.append(time.perf_counter())
         with self.autocast():
             out = self.policy(obs, self.state[own], starts, masks)
@@ -265,29 +314,25 @@ class Rollout:
             )
             chosen = torch.from_numpy(actions)
         else:
-            generator = torch.Generator(self.device).manual_seed(hash_of(self.seed, self.step, first))
-            uniform = torch.rand(logits.shape, device=self.device, generator=generator).clamp_min(1e-10)
-            chosen = (logits - (-uniform.log()).log()).argmax(-1).int()  # the Gumbel trick
-            self._put("log_probs", t, own, _log_probs(logits, chosen))
+            assert self.uniform is not None
+            chosen, log_probs = draw(logits, self.uniform[t, own])
+            self._put("log_probs", t, own, log_probs)
         if self.teacher is not None:
             self._put("led", t, own, self.led[own])
             if self.led[own].any():
-                led = torch.from_numpy(self.led[own]).to(chosen.device) != 0
-                chosen = torch.where(led, torch.as_tensor(self.teacher[rows.env]).to(chosen.device), chosen)
+                led = torch.from_numpy(self.led[own]).to(chosen.device, non_blocking=True) != 0
+                taught = torch.from_numpy(self.teacher[rows.env]).to(chosen.device, non_blocking=True)
+                chosen = torch.where(led, taught, chosen)
                 known = self.experience.log_probs[t, own].to(chosen.device)
                 self._put("log_probs", t, own, self._plain(torch.where(led, _log_probs(logits, chosen), known)))
         self._put("actions", t, own, self._plain(chosen))
-        self.drawn[rows.env] = self._plain(chosen.cpu())  # waits for the device: the one synchronisation
+        self.drawn[rows.env] = chosen.cpu().numpy()  # waits for the device: the one synchronisation
 
     @torch.inference_mode()
     def _look_ahead(self, rows: Rows) -> None:
         """V of the observation after the last step; the state does not move."""
-        kept, device = self.experience, self.device
-        obs = torch.as_tensor(self.before["obs"][rows.env]).to(device)
-        starts = torch.as_tensor(self.starts[rows.env]).to(device)
-        with self.autocast():
-            _, values, *_ = self.policy(obs[None], self.state[rows.own], starts[None], None)
-        kept.last_value[rows.own] = values[0]
+        values = self._values(self.before["obs"][rows.env], rows, self.starts[rows.env])
+        self.experience.last_value[rows.own].copy_(values, non_blocking=self.experience.device.type != "cpu")
 
 
 def _log_probs(logits: Tensor, chosen: Tensor) -> Tensor:
@@ -345,11 +390,3 @@ def _join(chunks: list[Rows]) -> Rows:
     own = slice(chunks[0].own.start, chunks[-1].own.stop)
     places = [chunk.env for chunk in chunks if not isinstance(chunk.env, slice)]
     return Rows(np.concatenate(places) if places else own, own)
-
-
-def _pin(array: Tensor) -> None:
-    """Make the core's own memory known to the device, so that copies do not block."""
-    runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-    failed = int(runtime.cudaHostRegister(array.data_ptr(), array.numel() * array.element_size(), 0))
-    if failed:
-        raise RuntimeError(f"cannot pin the environment's arrays: CUDA error {failed}")

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gridmill.config import ConfigError
 from gridmill.env.tokens import NO_TOKEN
+from gridmill.policy.device import sent
 from gridmill.policy.kernels import arrays, native
 from gridmill.policy.spec import Spec
 
@@ -48,13 +49,15 @@ class VisibleAgents:
         return self.plain_sums(obs, numbers)
 
     def plain_sums(self, obs: Tensor, numbers: Tensor) -> Tensor:
-        """The same in torch, a step at a time."""
+        """The same in torch, a step at a time; a token that shows nobody counts 0, so nothing is searched for."""
         found = torch.zeros_like(numbers)
-        place = torch.cat((self.place, torch.full((MOST_AGENTS - len(self.place),), -1))).to(obs.device).long()
+        place = torch.cat((self.place, torch.full((MOST_AGENTS - len(self.place),), -1)))
+        place = sent(place.long(), obs.device)
+        row = torch.arange(obs.shape[1], device=obs.device)[:, None]
+        first = row // self.world_rows * self.world_rows  # of the row's world
         for t in range(len(obs)):
-            known = place[obs[t, ..., 2].long()] >= 0
-            there = (obs[t, ..., 0] != NO_TOKEN) & (obs[t, ..., 1] == self.feature) & known
-            row, token = there.nonzero(as_tuple=True)
-            other = row // self.world_rows * self.world_rows + place[obs[t, row, token, 2].long()]
-            found[t].index_add_(0, row, numbers[t, other] * (other != row))
+            shown = place[obs[t, ..., 2].long()]
+            there = (obs[t, ..., 0] != NO_TOKEN) & (obs[t, ..., 1] == self.feature) & (shown >= 0)
+            other = first + shown.clamp(min=0)
+            found[t] = (numbers[t][other] * (there & (other != row))).sum(-1)
         return found

@@ -93,6 +93,8 @@ class Trainer:
         table = core_columns(self.spec, self.env.masks is not None, self.env.signal is not None, bool(run.teacher))
         table |= loss_columns(run.losses, self.env, self.spec, run.policy.hidden)
         self.experience = Experience(self.own, table, self.policy.state_size, kept)
+        if self.device.type != "cpu" and t.compile == "off" and self.policy.any_length:
+            self.experience.longest = 1  # it grows; a compiled graph has one shape
         scripts = scripted_players(run)
         frozen = {name: self._rows_of(agents) for name, agents in self._players().items() if name not in scripts}
         learned = self._rows_of(self.sizes.learners) if run.players else None
@@ -116,8 +118,9 @@ class Trainer:
             self.rollout.begun = self.curriculum.hand_out
 
     def _autocast(self) -> Callable[[], AbstractContextManager[object]]:
-        if self.run.trainer.precision == "bf16":
-            return lambda: torch.autocast(self.device.type, torch.bfloat16)
+        dtypes = {"bf16": torch.bfloat16, "fp16": torch.float16}
+        if (precision := self.run.trainer.precision) in dtypes:
+            return lambda: torch.autocast(self.device.type, dtypes[precision])
         return contextlib.nullcontext
 
     def _rows_of(self, agents: Sequence[int]) -> NDArray[np.int64]:
@@ -397,6 +400,8 @@ class Trainer:
 
     def close(self) -> None:
         self.workers.close()
+        if hasattr(self, "rollout"):  # not where a run was refused
+            self.rollout.close()
         self.env.close()
         torch.set_num_threads(self._torch_threads)
 
@@ -408,8 +413,10 @@ def _device(wanted: str) -> torch.device:
 
 
 def refuse_deadly(run: Run) -> None:
-    """Refuse settings whose bf16 products would end the process on this CPU without a word."""
+    """Refuse settings whose bf16 products would end the process on this CPU without a word, and fp16 on any CPU."""
     found = onednn.settle()
+    if run.trainer.precision == "fp16" and _device(run.trainer.device).type == "cpu":
+        raise ValueError("trainer.precision: expected fp32 or bf16 on a CPU, got fp16, which is for GPUs; use bf16")
     if found.state != "broken" or _device(run.trainer.device).type != "cpu":
         return
     if run.trainer.precision == "bf16":

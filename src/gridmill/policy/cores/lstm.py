@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gridmill.policy import sequences
 from gridmill.policy.config import Size
 from gridmill.policy.cores import Core
 from gridmill.policy.initial import dense, orthogonal
@@ -33,6 +34,11 @@ class Lstm(Core):
         self._cached = packed(self.back, True) if frozen and native_fits(self.back) else None
 
     def forward(self, x: Tensor, state: Tensor, episode_starts: Tensor) -> tuple[Tensor, Tensor]:
-        transposed = None if torch.is_grad_enabled() or not native_fits(x) else self._cached
-        h, last = lstm(self.into(x), self.back, state, episode_starts, transposed)
+        if sequences.fits(x):
+            weights = [self.into.weight, self.back, self.into.bias, torch.zeros_like(self.into.bias)]
+            h, states = sequences.run("lstm", x, state.chunk(2, -1), episode_starts, weights)
+            return h, torch.cat(states, -1).detach()
+        gates = self.into(x).float()
+        transposed = None if torch.is_grad_enabled() or not native_fits(gates) else self._cached
+        h, last = lstm(gates, self.back, state, episode_starts, transposed)
         return h, last.detach()

@@ -26,6 +26,7 @@ class Encoder(nn.Module):
     reads: ClassVar[Literal["tokens", "vector"]] = "tokens"
     shaped_by: ClassVar[tuple[str, ...]] = ()  # settings that its parameters depend on beside `hidden`
     fixed_window: ClassVar[bool] = False  # whether its parameters fit one window only
+    any_length: ClassVar[bool] = False  # whether it can be shown rows without the room behind their last tokens
     # Parameters one of whose axes has names, and what it lists: places, slots, or rows, columns or places times slots.
     named_axes: ClassVar[Mapping[str, tuple[int, str]]] = {}
     tokens: Tokens

@@ -20,6 +20,7 @@ class Attend(Encoder):
     """A few latent queries attend to the tokens."""
 
     shaped_by = ("latents", "heads")
+    any_length = True
     named_axes: ClassVar[Mapping[str, tuple[int, str]]] = {"place": (0, "places"), "slot": (0, "slots")}
 
     def __init__(self, config: PolicyConfig, spec: Spec, layout: Layout, rng: np.random.Generator) -> None:

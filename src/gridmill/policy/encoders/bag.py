@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 from gridmill.policy.config import PolicyConfig, Size
 from gridmill.policy.encoders import TABLE_SCALE, Encoder
 from gridmill.policy.initial import table
-from gridmill.policy.kernels import bag
+from gridmill.policy.kernels import bag, native_fits, with_nothing
 from gridmill.policy.spec import Layout, Spec
 
 
@@ -24,6 +24,7 @@ class Bag(Encoder):
     cells north is so known in part of all mines north; without it every place is learned alone.
     """
 
+    any_length = True
     named_axes: ClassVar[Mapping[str, tuple[int, str]]] = {
         "table": (0, "places x slots"),
         "rows": (0, "rows x slots"),
@@ -47,8 +48,11 @@ class Bag(Encoder):
 
     def freeze(self, frozen: bool) -> None:
         """Make the joined table once, for forwards without gradients."""
-        with torch.no_grad():
-            self._cached = self.joined() if frozen else None
+        self._cached = None
+        if frozen:
+            with torch.no_grad():
+                joined = self.joined()
+                self._cached = joined if native_fits(joined) else with_nothing(joined)
 
     def joined(self) -> Tensor:
         """The three tables as one: [places * slots, hidden]."""

@@ -21,6 +21,7 @@ class Cnn(Encoder):
     """Tokens scattered to a dense box, 5x5 then 3x3 convolutions; what lies nowhere goes around them."""
 
     fixed_window = True
+    any_length = True
     named_axes: ClassVar[Mapping[str, tuple[int, str]]] = {"wide.weight": (1, "slots"), "around.weight": (1, "slots")}
 
     def __init__(self, config: PolicyConfig, spec: Spec, layout: Layout, rng: np.random.Generator) -> None:

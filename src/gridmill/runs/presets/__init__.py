@@ -17,6 +17,7 @@ from typing import Any
 from gridmill import sizing
 from gridmill.config import ConfigError, did_you_mean, flatten, user_code
 from gridmill.config.text import clipped
+from gridmill.policy import device
 from gridmill.run import Run
 from gridmill.runs import overrides
 
@@ -31,8 +32,8 @@ def names() -> list[str]:
 
 
 def has_gpu() -> bool:
-    """True where the driver shows a CUDA device; torch is not asked, it may not be installed."""
-    return Path("/dev/nvidia0").exists()
+    """True where there is a GPU that a run could use."""
+    return device.count() > 0
 
 
 def detected() -> str:
