@@ -165,10 +165,11 @@ def hosts() -> Iterator[list[str]]:
 
 def on_host(number: int, name: str, folder: Path) -> list[str]:
     """A launcher on one of two hosts: as many as there are train, from one on."""
-    place = ["env", f"GLOO_SOCKET_IFNAME=gm{os.getpid() % 100_000}{'ab'[number]}", *TORCHRUN]
+    cable = f"GLOO_SOCKET_IFNAME=gm{os.getpid() % 100_000}{'ab'[number]}"
+    place = ["env", cable, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1", *TORCHRUN]
     meet = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "10.77.0.1:29400", "--rdzv-id", "two-hosts"]
     nodes = ["--nnodes", "2", "--nproc-per-node", "1", "--local-addr", f"10.77.0.{number + 1}", "--max-restarts", "5"]
-    close = ["--rdzv-conf", "last_call_timeout=2,join_timeout=120"]
+    close = ["--rdzv-conf", f"is_host={int(number == 0)},last_call_timeout=2,join_timeout=120"]
     return ["ip", "netns", "exec", name, *place, *nodes, *meet, *close, *training(folder, "ranks.timeout=15")]
 
 
