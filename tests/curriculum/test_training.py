@@ -191,7 +191,7 @@ def test_the_report_shows_tasks_choices_and_evictions(tmp_path: Path) -> None:
     text = (folder / "report.html").read_text()
     assert "<b>: max_steps" not in text  # names are escaped
     words = re.sub(r"<[^>]*>", " ", text)
-    for said in ("Curriculum", "What is chosen now", "What was evicted", "given up", "Tasks over time", "1 to 9"):
+    for said in ("Curriculum", "Current tasks", "Evicted tasks", "given up", "Tasks over time", "1 to 9"):
         assert said in words, said
     for task in seen["tasks"]:
         assert str(task["id"]) in words

@@ -53,7 +53,7 @@ class Learned:
     gradients: list[Tensor] = field(default_factory=list)  # of the policy, in the last update, for the analysis
     names: tuple[str, ...] = ()  # of the metrics that updates have
     # Updates that a device made or left out by itself, and nobody has looked at; None: each is looked at.
-    unseen: list[tuple[Tensor, Tensor, Tensor]] | None = None
+    unseen: list[tuple[Tensor, Tensor, Tensor, Moments | None]] | None = None
 
 
 class Objective:
@@ -152,8 +152,7 @@ class Learner:
                 if self.watch is not None:
                     self.watch.step("minibatch")
                 shown = {name: Shown(recorded[name], order[place]) for name, order in plan.items()}
-                given = self._given(x, sent(segments, x.device), objective, moments[place])
-                found = self._update(x, segments, weight, objective, done, shown, given)
+                found = self._update(x, segments, weight, objective, done, shown, moments[place])
                 if found is not None:
                     sums = found if sums is None else sums + found
                     if target_kl > 0 and "kl" in done.names:
@@ -226,10 +225,11 @@ class Learner:
         objective: Objective,
         done: Learned,
         shown: Mapping[str, Shown],
-        given: dict[str, Tensor],
+        moments: Moments | None,
     ) -> Tensor | None:
         """One minibatch; its metrics, or None if it was skipped."""
         on_host, segments, weight = segments, sent(segments, x.device), sent(weight, x.device)
+        given = self._given(x, segments, objective, moments)
         size, whole = self.sizes.microbatch_size // self.sizes.bptt_horizon, len(segments) * self.ranks.count
         parts = -(-len(segments) // self.sizes.pieces // size)  # of a piece, of equal size as far as can be
         first = self.ranks.rank * len(segments)  # among those of all ranks
@@ -295,7 +295,7 @@ class Learner:
         self._tell(("optimizer",), marks)
         numbers = torch.cat((metrics[:-1], norm[None]))
         if done.unseen is not None:
-            done.unseen.append((verdict, segments, weight))
+            done.unseen.append((verdict, segments, weight, moments))
             return torch.where(verdict == FINE, numbers, 0.0)
         done.updates += 1
         done.in_a_row = 0
@@ -306,11 +306,11 @@ class Learner:
         if not done.unseen:
             return
         said = torch.stack([verdict for verdict, *_ in done.unseen]).tolist()
-        for verdict, (_, segments, weight) in zip(said, done.unseen, strict=True):
+        for verdict, (_, segments, weight, moments) in zip(said, done.unseen, strict=True):
             done.updates += verdict == FINE
             if verdict == BAD:
                 done.skipped += 1
-                given = self._given(x, segments, objective)
+                given = self._given(x, segments, objective, moments)
                 done.bad = x.minibatch(segments, objective.columns, given, weight, self.device)
             done.in_a_row = 0 if verdict == FINE else done.in_a_row + (verdict == BAD)
             if done.in_a_row >= MOST_SKIPPED:
