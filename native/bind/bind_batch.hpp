@@ -159,9 +159,9 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
             for (nb::handle game : games) trees.push_back(to_value(game));
             if (trees.empty() || trees.size() != fingerprints.size())
               throw std::invalid_argument("expected at least one game and one fingerprint each");
-            const BatchOptions options =
-                batch_options(num_worlds, seed, threads, lanes, masks, desync_episodes, min_first_episode, profiling,
-                              validation, fast, std::move(teacher), std::move(players), signal, first_world, all_worlds);
+            const BatchOptions options = batch_options(
+                num_worlds, seed, threads, lanes, masks, desync_episodes, min_first_episode, profiling, validation,
+                fast, std::move(teacher), std::move(players), signal, first_world, all_worlds);
             new (self) B(trees, fingerprints, options);
           },
           nb::arg("games"), nb::arg("fingerprints"), nb::arg("num_worlds"), nb::arg("seed"), nb::arg("threads"),

@@ -15,6 +15,7 @@ import torch
 from ranked import broken, ranked, resumed, rollouts, run_of, started, stopped_by_the_program, trained
 from taught import taught
 from tiny import difference, epochs_of, without_times
+from warm import warm
 
 from gridmill import recipes
 from gridmill.config import ConfigError
@@ -297,3 +298,28 @@ def test_a_rank_that_is_killed_is_named_and_nobody_waits(tmp_path: Path) -> None
         said = ranks[0].answer().splitlines()[-1]
     assert said.startswith("gridmill.train.ranks.RankLost: rank 1 has stopped (no sign of life) while ")
     assert "ended: RankLost: rank 1 has stopped" in (tmp_path / "two" / "log.txt").read_text()
+
+
+# ---- begin or go on
+
+
+def test_or_resume_begins_and_goes_on(tmp_path: Path) -> None:
+    """By command, in one process: a job that is started again and again ends with the run as if never stopped."""
+    (tmp_path / "recipe.py").write_text("from ranked import run_of\ndef made(): return run_of(4, run='job')\n")
+    words = ["gridmill", "train", "recipe.py:made", "--or-resume"]
+    refused = warm([*words, "run="], tmp_path)
+    assert (refused.returncode, refused.stderr) == (
+        2, "gridmill: --or-resume: expected run=NAME, by which the run is found again, got none\n",
+    )  # fmt: skip
+    (tmp_path / "runs" / "job").mkdir(parents=True)
+    (tmp_path / "runs" / "job" / "log.txt").write_text("killed before anything was saved\n")
+    first = warm([*words, "trainer.total_timesteps=512", "run=job"], tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert (tmp_path / "runs" / "job.before-1" / "log.txt").exists()
+    assert warm([*words, "run=job"], tmp_path).returncode == 0
+    folder = tmp_path / "runs" / "job"
+    assert [record["epoch"] for record in epochs_of(folder)] == [1, 2]  # the first command said how long
+    assert warm([*words, "run=job", "trainer.total_timesteps=1024"], tmp_path).returncode == 0
+    assert [record["epoch"] for record in epochs_of(folder)] == [1, 2, 3, 4]
+    train(run_of(4, run="whole"), tmp_path, panel=False)
+    assert difference(folder, tmp_path / "whole") == 0
