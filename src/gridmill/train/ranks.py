@@ -48,7 +48,7 @@ class Ranks:
         if len(pieces) * self.count == 1:
             return first
         flat = torch.stack([torch.cat([tensor.reshape(-1) for tensor in piece]) for piece in pieces])
-        parts = self._sum(flat).split([tensor.numel() for tensor in first])
+        parts = torch.split(self._sum(flat), [tensor.numel() for tensor in first])
         return [part.view_as(tensor) for part, tensor in zip(parts, first, strict=True)]
 
     def _sum(self, flat: Tensor) -> Tensor:
@@ -175,8 +175,9 @@ class Joined(Ranks):
     """One of several processes. Whatever a call waits for longer than `timeout` ends in RankLost, which names who."""
 
     def __init__(self, store: Any, rank: int, count: int, timeout: float) -> None:
-        import torch.distributed as dist
+        import torch.distributed
 
+        dist: Any = torch.distributed
         self.dist, self.rank, self.count = dist, rank, count
         self.local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         self.timeout, self._phase, self._calls = timeout, "joining the others", 0
@@ -341,8 +342,9 @@ def join(say: Callable[[], tuple[dict[str, Any], float]] | None = None) -> tuple
     hello, limit = say() if say is not None else ({}, FOLLOWERS_WAIT)
     if count == 1:
         return ALONE, hello
-    import torch.distributed as dist
+    import torch.distributed
 
+    dist: Any = torch.distributed  # its types do not name all that its documents do
     base, *_ = next(dist.rendezvous("env://", rank, count, timeout=timedelta(seconds=limit)))
     meeting = _met(base, rank, count, limit)
     store = dist.PrefixStore(meeting, base)

@@ -23,6 +23,7 @@ from gridmill.run import Run
 from gridmill.runs import overrides, session
 from gridmill.runs.epoch import Result
 from gridmill.runs.figures import finite, number
+from gridmill.runs.group import BROKEN, STOPPED
 from gridmill.runs.lines import read_records
 from gridmill.runs.report.folder import read as read_run
 from gridmill.runs.stop import Stop
@@ -30,7 +31,7 @@ from gridmill.workshop.sweep.record import DONE, FAILED, PRUNED, State
 from gridmill.workshop.sweep.study import LOOKS, STEPS, Study, step_of
 
 PAUSE = 0.5  # seconds between two looks whether others have left something to do
-WHY = {session.BROKEN: "values that are not finite", session.STOPPED: "stopped by the guard"}
+WHY = {BROKEN: "values that are not finite", STOPPED: "stopped by the guard"}
 
 
 class Worker:
