@@ -114,7 +114,7 @@ def long_text(results: list[tuple[str, long_tier.Result | None]]) -> str:
     if known:
         oldest = min(known, key=lambda one: one.date)
         parts[0] += f" ({oldest.date}, {oldest.commit})"
-    return "; ".join([*parts, *([f"not run: {', '.join(never)}"] if never else [])])
+    return "; ".join([*parts, *([f"no record: {', '.join(never)}"] if never else [])])
 
 
 def others(promise: str) -> list[str]:

@@ -58,8 +58,8 @@ def test_what_never_ran_is_said() -> None:
     old, new = (matrix.long_tier.Result(date, "abc1234", 1.0, passed=2) for date in ("2026-01-01", "2026-02-02"))
     assert matrix.long_text([]) == "none"
     assert matrix.long_text([("t.py::a", old), ("t.py::b", new)]) == "4 passed (2026-01-01, abc1234)"
-    assert matrix.long_text([("t.py::a", new), ("t.py::b", None)]) == "2 passed (2026-02-02, abc1234); not run: `b`"
-    assert matrix.long_text([("t.py::b", None)]) == "not run: `b`"
+    assert matrix.long_text([("t.py::a", new), ("t.py::b", None)]) == "2 passed (2026-02-02, abc1234); no record: `b`"
+    assert matrix.long_text([("t.py::b", None)]) == "no record: `b`"
     assert matrix.quick_text(None) == "none"
     one = {"date": "2026-01-02", "commit": "abc1234", "passed": 3, "failed": 0, "skipped": 1}
     assert matrix.quick_text(one) == "3 passed, 1 skipped (2026-01-02, abc1234)"
