@@ -1,5 +1,5 @@
 # The wheel in one stage, an image that trains in the other.
-#   docker build -t gridmill .          (docs/install.md: how to have the small torch for CPUs)
+#   docker build -t gridmill .          (docs/install.md: how to get the small torch build for CPUs)
 #   docker run --rm -it -v "$PWD/runs:/work/runs" gridmill train ci
 FROM python:3.12-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make git && rm -rf /var/lib/apt/lists/*

@@ -1,4 +1,4 @@
-"""A game of your own: explorers are paid for every new cell, and see how many they have found."""
+"""Your own game: explorers are rewarded for every new cell, and see how many they have found."""
 
 import numpy as np
 

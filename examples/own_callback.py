@@ -1,4 +1,4 @@
-"""Callbacks after every epoch: one keeps the best, one ends a run that tries nothing new; then the run as a loop."""
+"""Callbacks after every epoch: one saves the best policy, one ends a run that no longer explores; then a loop."""
 
 from gridmill import recipes
 from gridmill.runs import Epoch, epochs, overrides, train

@@ -1,11 +1,11 @@
-"""A game and a recipe of your own in one file, outside the package. From the folder above:
+"""Your own game and recipe in one file, outside the package. From the parent folder:
 
     gridmill explain examples/own_game.py:harvest
     gridmill train examples/own_game.py run=mine
     gridmill eval examples/own_game.py:harvest --policy runs/mine --policy random
     gridmill resume runs/mine trainer.total_timesteps=400_000
 
-A function of the file is meant by `:name`; without it, the one that is called like the file.
+`:name` selects a function of the file; without it, the function with the same name as the file is used.
 """
 
 from gridmill.grid import AgentType, Converter, Game, Inventory, Limit, ObjectType, Observation, RewardTerm, Scatter

@@ -1,4 +1,4 @@
-"""A network of your own, a plain nn.Module in the place of ours: a GRU over the mean of what an agent sees.
+"""Your own network, a plain nn.Module instead of the built-in one: a GRU over the mean of what an agent sees.
 
 gridmill train ci run=gru policy=examples/own_network.py:Remembers policy.hidden=64 trainer.total_timesteps=96_000
 """
@@ -12,7 +12,7 @@ from gridmill.train.trainer import Trainer
 
 
 class Remembers(nn.Module):
-    """Tokens are (place, feature, value); one that is not there is 255 255 255."""
+    """Tokens are (place, feature, value); an unused one is 255 255 255."""
 
     def __init__(self, spec: Spec, config: PolicyConfig) -> None:
         super().__init__()

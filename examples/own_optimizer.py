@@ -1,4 +1,4 @@
-"""An optimizer of your own: Lion (Chen et al. 2023), which steps by the sign of a momentum.
+"""Your own optimizer: Lion (Chen et al. 2023), which steps by the sign of a momentum.
 
 gridmill train ci run=lion optimizer.kind=examples/own_optimizer.py:Lion optimizer.learning_rate=3e-4
 """

@@ -16,11 +16,11 @@ RESULTS = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "numbers.md"
 INTRO = """# Numbers
 
-This page is written by `python scripts/numbers_page.py` from the files in `bench/results/`; it measures nothing. Every
+This page is written by `python scripts/numbers_page.py` from the files in `bench/results/`, without measuring. Every
 table names its machine, its commit and its commands. The machines were shared and noisy: compare within a table, not
 between tables. Intervals are 95 % of the median paired ratio. `make bench` runs the commands again.
 
-How the figures came about, and those that are not repeated here: [the engine](lab/engine.md),
+How the figures were measured, and others that are not repeated here: [the engine](lab/engine.md),
 [the trainer](lab/trainer.md), [the recipes](lab/recipes.md). What each tool measures: [the workshop](workshop.md).
 """
 SECTIONS = {

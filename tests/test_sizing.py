@@ -54,6 +54,7 @@ def test_sizes_by_hand() -> None:
         "minibatches": 3,
         "microbatch_size": 256,
         "microbatches": 3,
+        "pieces": 1,
         "updates": 6,
         "epochs": 3,
         "agent_steps": 5_760,

@@ -60,7 +60,7 @@ class BatchArrays {
 inline BatchOptions batch_options(std::int64_t num_worlds, std::uint64_t seed, std::int64_t threads, std::int64_t lanes,
                                   bool masks, bool desync_episodes, std::int64_t min_first_episode, bool profiling,
                                   bool validation, bool fast, std::string teacher, std::vector<std::string> players,
-                                  nb::handle signal) {
+                                  nb::handle signal, std::int64_t first_world, std::int64_t all_worlds) {
   const auto expect = [](const char* name, std::int64_t value, std::int64_t low, std::int64_t high) {
     if (value < low || value > high)
       throw std::invalid_argument(std::string(name) + ": expected an int in [" + std::to_string(low) + ", " +
@@ -70,6 +70,8 @@ inline BatchOptions batch_options(std::int64_t num_worlds, std::uint64_t seed, s
   expect("threads", threads, 1, 1024);
   expect("lanes", lanes, 1, 64);
   expect("min_first_episode", min_first_episode, -1, 1'000'000'000);
+  expect("all_worlds", all_worlds, 0, 1 << 24);
+  expect("first_world", first_world, 0, all_worlds == 0 ? 0 : all_worlds - num_worlds);
   if (num_worlds % lanes != 0)
     throw std::invalid_argument("num_worlds must be a multiple of lanes: expected a multiple of " +
                                 std::to_string(lanes) + ", got " + std::to_string(num_worlds));
@@ -83,7 +85,9 @@ inline BatchOptions batch_options(std::int64_t num_worlds, std::uint64_t seed, s
           profiling,
           {fast, validation},
           {std::move(teacher), std::move(players)},
-          to_value(signal)};
+          to_value(signal),
+          static_cast<std::uint32_t>(first_world),
+          static_cast<std::uint32_t>(all_worlds)};
 }
 
 // Through the buffer protocol, because it allocates nothing: int32 or int64 of shape [rows], any stride.
@@ -149,20 +153,22 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
           [](B* self, const nb::list& games, const std::vector<std::string>& fingerprints, std::int64_t num_worlds,
              std::uint64_t seed, std::int64_t threads, std::int64_t lanes, bool masks, bool desync_episodes,
              std::int64_t min_first_episode, bool profiling, bool validation, bool fast, std::string teacher,
-             std::vector<std::string> players, const nb::list& signal) {
+             std::vector<std::string> players, const nb::list& signal, std::int64_t first_world,
+             std::int64_t all_worlds) {
             std::vector<Value> trees;
             for (nb::handle game : games) trees.push_back(to_value(game));
             if (trees.empty() || trees.size() != fingerprints.size())
               throw std::invalid_argument("expected at least one game and one fingerprint each");
-            const BatchOptions options =
-                batch_options(num_worlds, seed, threads, lanes, masks, desync_episodes, min_first_episode, profiling,
-                              validation, fast, std::move(teacher), std::move(players), signal);
+            const BatchOptions options = batch_options(
+                num_worlds, seed, threads, lanes, masks, desync_episodes, min_first_episode, profiling, validation,
+                fast, std::move(teacher), std::move(players), signal, first_world, all_worlds);
             new (self) B(trees, fingerprints, options);
           },
           nb::arg("games"), nb::arg("fingerprints"), nb::arg("num_worlds"), nb::arg("seed"), nb::arg("threads"),
           nb::arg("lanes"), nb::arg("masks"), nb::arg("desync_episodes"), nb::arg("min_first_episode"),
           nb::arg("profiling"), nb::arg("validation"), nb::arg("fast"), nb::arg("teacher") = "",
-          nb::arg("players") = std::vector<std::string>(), nb::arg("signal") = nb::list())
+          nb::arg("players") = std::vector<std::string>(), nb::arg("signal") = nb::list(), nb::arg("first_world") = 0,
+          nb::arg("all_worlds") = 0)
       .def("weigh_signal", &B::weigh_signal, nb::arg("weights"))
       .def("arrays", [](const B& b) { return BatchArrays<G>(b).all(); })
       .def(
@@ -208,10 +214,19 @@ nb::class_<Batch<G>> bind_batch(nb::module_& m, const char* name) {
           nb::arg("worlds"))
       .def(
           "restore",
-          [](B& b, const nb::bytes& data, const std::vector<std::int64_t>& worlds) {
-            b.restore({data.c_str(), data.size()}, worlds);
+          [](B& b, const nb::bytes& data, const std::vector<std::int64_t>& worlds, std::optional<std::uint32_t> first) {
+            b.restore({data.c_str(), data.size()}, worlds, first);
           },
-          nb::arg("data"), nb::arg("worlds"))
+          nb::arg("data"), nb::arg("worlds"), nb::arg("first") = nb::none())
+      .def(
+          "join_saved",
+          [](B& b, const std::vector<nb::bytes>& parts) {
+            std::vector<std::string> plain;
+            for (const auto& part : parts) plain.emplace_back(part.c_str(), part.size());
+            const std::string s = b.join_saved(plain);
+            return nb::bytes(s.data(), s.size());
+          },
+          nb::arg("parts"))
       .def("reseed", &B::reseed, nb::arg("worlds"), nb::arg("seeds"))
       .def("take_episodes", &take_episodes<G>)
       .def_prop_ro("episodes_dropped", &B::episodes_dropped)

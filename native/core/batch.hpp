@@ -213,11 +213,19 @@ class Batch {
     return worlds_.save(worlds);
   }
 
-  void restore(const std::string& data, const std::vector<std::int64_t>& worlds) {
+  // What several batches of one run saved, as if one had; all of their games must be the same.
+  std::string join_saved(const std::vector<std::string>& parts) {
+    const Call call(*this);
+    return worlds_.join_saved(parts);
+  }
+
+  // `first`: these worlds are some of many that were saved, from this one on.
+  void restore(const std::string& data, const std::vector<std::int64_t>& worlds,
+               std::optional<std::uint32_t> first = {}) {
     const Call call(*this);
     refuse_in_flight("restore()");
     for (const auto w : worlds) worlds_.check_world(w);
-    worlds_.restore(data, worlds);
+    worlds_.restore(data, worlds, first);
     WorkerState& own = *workers_.front();
     for (const auto w : worlds)
       signal_.start(worlds_.tick(static_cast<std::uint32_t>(w), own.game), own.scratch.data(), false);
@@ -511,7 +519,7 @@ class Batch {
 
   void start_episode(std::uint32_t world, WorkerState& state, bool from_reset) {
     WorldHeader next = worlds_.header(world);
-    if (from_reset && fresh_) next.key = {options_.seed, world, 0};
+    if (from_reset && fresh_) next.key = {options_.seed, options_.first_world + world, 0};
     else next.key.episode += 1;
     if (next.next_program >= 0) next.program = next.next_program;
     const Program& program = worlds_.program(next.program);
@@ -535,14 +543,15 @@ class Batch {
     signal_.start(tick, state.scratch.data(), !from_reset);
   }
 
-  // World i of N starts with an episode of m + round((max - m) * (i + 1) / N) ticks.
+  // World i of all N starts with an episode of m + round((max - m) * (i + 1) / N) ticks.
   void shorten(const Program& program, std::uint32_t world, WorldHeader& next) const {
-    const std::int64_t full = next.max_steps, n = options_.num_worlds;
+    const std::int64_t full = next.max_steps, i = std::int64_t{options_.first_world} + world;
+    const std::int64_t n = options_.all_worlds ? options_.all_worlds : options_.num_worlds;
     if (full == 0) return;
     const std::int64_t asked =
         options_.min_first_episode >= 0 ? options_.min_first_episode : G::min_first_episode(program);
     const std::int64_t least = std::min(std::max<std::int64_t>(asked, 1), full);
-    next.max_steps = static_cast<std::uint32_t>(least + (2 * (full - least) * (world + 1) + n) / (2 * n));
+    next.max_steps = static_cast<std::uint32_t>(least + (2 * (full - least) * (i + 1) + n) / (2 * n));
     next.desynced = next.max_steps < full;
   }
 

@@ -28,6 +28,9 @@ struct BatchOptions {
   ObserveOptions observe{};
   ScriptOptions scripts{};
   Value signal{Value::List{}};  // terms, see core/signal.hpp
+  // These worlds may be some of those that several processes step: numbers are drawn by the number among all of them.
+  std::uint32_t first_world = 0;
+  std::uint32_t all_worlds = 0;  // 0: there are no others
 };
 
 // A call in the wrong order or from the wrong place.

@@ -48,7 +48,7 @@ class Worlds {
     for (std::size_t i = 0; i < casts.size(); ++i) scripts.put(i, std::move(casts[i]), count, shape);
     blocks = Pages(stride * count);
     for (std::uint32_t w = 0; w < count; ++w) {  // several games are dealt out in turn
-      header(w).program = static_cast<std::int32_t>(w % programs.size());
+      header(w).program = static_cast<std::int32_t>((options.first_world + w) % programs.size());
       header(w).next_program = -1;
     }
   }
@@ -180,13 +180,7 @@ class Worlds {
 
   std::string save(const std::vector<std::int64_t>& chosen) const {
     ByteWriter out;
-    out.put_bytes(scripts.any() ? kMagicWithScripts : kMagic, sizeof kMagic);
-    out.put(static_cast<std::uint32_t>(chosen.size()));
-    put_shape(out);
-    out.put(vocabulary_hash());
-    out.put(static_cast<std::uint32_t>(fingerprints.size()));
-    for (const auto& fingerprint : fingerprints) out.put_text(fingerprint);
-    if (scripts.any()) scripts.put_names(out);
+    put_heading(out, static_cast<std::uint32_t>(chosen.size()));
     for (const auto w : chosen) {
       const auto world = static_cast<std::uint32_t>(w);
       out.put(static_cast<std::uint64_t>(saved_bytes(world)));
@@ -198,8 +192,31 @@ class Worlds {
     return out.take();
   }
 
-  // `chosen` get the saved worlds in order; one saved world may be forked into many. All is checked before any changes.
-  void restore(const std::string& data, const std::vector<std::int64_t>& chosen) {
+  // Parts that batches of the same games saved, one behind the other.
+  std::string join_saved(const std::vector<std::string>& parts) const {
+    ByteWriter own;
+    put_heading(own, 0);
+    const std::size_t heading = own.bytes().size(), behind_count = sizeof kMagic + sizeof(std::uint32_t);
+    std::uint32_t all = 0;
+    for (const auto& part : parts) {
+      if (part.size() < heading + 8 || std::memcmp(part.data(), own.bytes().data(), sizeof kMagic) != 0 ||
+          std::memcmp(part.data() + behind_count, own.bytes().data() + behind_count, heading - behind_count) != 0)
+        throw std::invalid_argument("join_saved: a part was saved from a batch of other games or shapes");
+      std::uint32_t some;
+      std::memcpy(&some, part.data() + sizeof kMagic, sizeof some);
+      all += some;
+    }
+    ByteWriter out;
+    put_heading(out, all);
+    for (const auto& part : parts) out.put_bytes(part.data() + heading, part.size() - heading - 8);
+    out.put(hash_bytes(out.bytes().data(), out.bytes().size()));
+    return out.take();
+  }
+
+  // `chosen` get the saved worlds in order, from the `first` on if that is said; one saved world may be forked into
+  // many. All is checked before any changes.
+  void restore(const std::string& data, const std::vector<std::int64_t>& chosen,
+               std::optional<std::uint32_t> first = {}) {
     const bool long_enough = data.size() >= sizeof kMagic + 8;
     const bool with_scripts = long_enough && std::memcmp(data.data(), kMagicWithScripts, sizeof kMagic) == 0;
     if (!long_enough || (!with_scripts && std::memcmp(data.data(), kMagic, sizeof kMagic) != 0))
@@ -217,7 +234,11 @@ class Worlds {
     if (in.get<std::uint64_t>() != vocabulary_hash())
       throw std::invalid_argument(
           "restore: saved from a batch with another feature table; make it with the same games");
-    if (saved_count != chosen.size() && saved_count != 1)
+    if (first && (*first > saved_count || chosen.size() > saved_count - *first))
+      throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, " +
+                                  std::to_string(chosen.size()) + " from world " + std::to_string(*first) +
+                                  " on asked for");
+    if (!first && saved_count != chosen.size() && saved_count != 1)
       throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, " +
                                   std::to_string(chosen.size()) + " asked for; save one world to fork it into many");
     const auto num_names = in.get<std::uint32_t>();
@@ -242,7 +263,7 @@ class Worlds {
     if (in.left() != 0)
       throw std::invalid_argument("restore: " + std::to_string(in.left()) + " bytes follow the last saved world");
     for (std::size_t i = 0; i < chosen.size(); ++i)
-      write_saved(saved[saved_count == 1 ? 0 : i], static_cast<std::uint32_t>(chosen[i]));
+      write_saved(saved[first ? *first + i : saved_count == 1 ? 0 : i], static_cast<std::uint32_t>(chosen[i]));
   }
 
   typename G::Vocabulary vocabulary;
@@ -307,6 +328,17 @@ class Worlds {
   std::uint64_t vocabulary_hash() const {
     const std::string text = G::vocabulary_text(vocabulary);
     return hash_bytes(text.data(), text.size());
+  }
+
+  // All that stands before the first saved world.
+  void put_heading(ByteWriter& out, std::uint32_t saved) const {
+    out.put_bytes(scripts.any() ? kMagicWithScripts : kMagic, sizeof kMagic);
+    out.put(saved);
+    put_shape(out);
+    out.put(vocabulary_hash());
+    out.put(static_cast<std::uint32_t>(fingerprints.size()));
+    for (const auto& fingerprint : fingerprints) out.put_text(fingerprint);
+    if (scripts.any()) scripts.put_names(out);
   }
 
   void put_shape(ByteWriter& out) const {

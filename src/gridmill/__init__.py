@@ -1,4 +1,4 @@
-"""gridmill: a high-throughput multi-agent grid world with a native core.
+"""gridmill: a fast multi-agent grid world with a native core.
 
 The public names. They are loaded on first use, so that `gridmill --help` does not wait for NumPy. The ids of Gymnasium
 (`gridmill/arena-v0`) are registered where Gymnasium is imported, now or later; it is not imported for their sake.

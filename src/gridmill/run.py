@@ -47,6 +47,7 @@ __all__ = [
     "OptimizerConfig",
     "PolicyConfig",
     "ProfilerConfig",
+    "RanksConfig",
     "Run",
     "Schedule",
     "SignalTerm",
@@ -167,8 +168,19 @@ class TrainerConfig(Config):
     """Whether first episodes have different lengths, so that worlds do not all reset at the same tick."""
     window_env_steps: CountOrNone = 0
     """Additional metrics for every N environment steps; 0 = off."""
+    pieces: Annotated[int, Field(ge=0, le=4096)] = 0
+    """Number of equal parts of worlds and minibatches whose sums are added up in order; 0 = one per process."""
 
     renamed: ClassVar[Mapping[str, str]] = {"sight_share": "shared_advantage"}
+
+
+class RanksConfig(Config):
+    """Several processes that train one run together, started by torchrun."""
+
+    timeout: Annotated[float, Field(ge=5.0, le=86_400.0)] = 600.0
+    """Seconds that processes wait for each other; then the run ends and names the one that hangs."""
+    compare_epochs: CountOrNone = 10
+    """The weights of all processes are compared every so many epochs; 0 = never."""
 
 
 class CheckpointConfig(Config):
@@ -299,6 +311,8 @@ class Run(Config):
     """How weights are updated."""
     trainer: TrainerConfig = TrainerConfig()
     """Sizes and the algorithm."""
+    ranks: RanksConfig = RanksConfig()
+    """Several processes that train together."""
     checkpoint: CheckpointConfig = CheckpointConfig()
     """When the run is saved."""
     evaluation: EvaluationConfig = EvaluationConfig()

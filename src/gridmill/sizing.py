@@ -63,6 +63,7 @@ class Sizes:
     minibatches: int  # in a batch
     microbatch_size: int  # steps learned from at a time, at most
     microbatches: int  # of a minibatch; the last may be smaller
+    pieces: int  # equal parts of worlds and minibatches, see trainer.pieces
     updates: int  # optimizer steps of an epoch
     epochs: int  # until total_timesteps is reached
     agent_steps: int  # of all epochs
@@ -103,8 +104,8 @@ def refuse_unfit(run: Run) -> None:
         raise
 
 
-def sizes(run: Run, num_agents: int | None = None) -> Sizes:
-    """The sizes of a run; refused as a ConfigError if they do not fit together."""
+def sizes(run: Run, num_agents: int | None = None, processes: int = 1) -> Sizes:
+    """The sizes of a run; refused as a ConfigError if they do not fit together. `processes` share this machine."""
     t, agents = run.trainer, run.game.num_agents if num_agents is None else num_agents
     learners = tuple(agent for agent, player in enumerate(players_of_agents(run, agents)) if not player)
     problem = _problem(run, len(learners))
@@ -132,11 +133,12 @@ def sizes(run: Run, num_agents: int | None = None) -> Sizes:
         minibatch_segments=t.minibatch_size // t.bptt_horizon,
         minibatches=minibatches,
         microbatch_size=microbatch,
-        microbatches=-(-t.minibatch_size // microbatch),
+        microbatches=pieces_of(t) * -(-t.minibatch_size // pieces_of(t) // microbatch),
+        pieces=pieces_of(t),
         updates=minibatches * t.update_epochs,
         epochs=epochs,
         agent_steps=epochs * t.batch_size,
-        threads=_threads(t),
+        threads=_threads(t, processes),
     )
 
 
@@ -165,15 +167,47 @@ def scripted_players(run: Run) -> dict[str, tuple[int, ...]]:
 
 
 def _microbatch(t: TrainerConfig) -> int:
-    """Two of a minibatch at least, so that two threads have work; the same whatever the number of threads.
+    """Two of a piece of a minibatch at least, so that two threads have work; the same for any number of threads.
 
-    On a GPU all of it: it has work for many more steps than a core, and every piece costs launches.
+    On a GPU all of it: it has work for many more steps than a core, and every part costs launches.
     """
+    whole = t.minibatch_size // pieces_of(t)
     if on_gpu(t):
-        return min(t.max_microbatch or t.minibatch_size, t.minibatch_size)
-    half = -(-t.minibatch_size // (2 * t.bptt_horizon)) * t.bptt_horizon
+        return min(t.max_microbatch or whole, whole)
+    half = -(-whole // (2 * t.bptt_horizon)) * t.bptt_horizon
     usual = min(half, max(1, MICROBATCH // t.bptt_horizon) * t.bptt_horizon)
-    return min(t.max_microbatch or usual, t.minibatch_size)
+    return min(t.max_microbatch or usual, whole)
+
+
+def pieces_of(t: TrainerConfig) -> int:
+    """How many pieces a run is computed in; one, unless it says so."""
+    return t.pieces or 1
+
+
+def for_ranks(run: Run, ranks: int) -> Run:
+    """The run as so many processes train it: in a piece for each, unless it says in how many; refused if they do not
+    come out even."""
+    if not run.trainer.pieces and ranks > 1:
+        run = run.replace("trainer.pieces", ranks)
+    pieces = pieces_of(run.trainer)
+    if pieces % ranks:
+        raise ConfigError(
+            f"expected a multiple of the number of processes, {ranks}, got {pieces}; add: "
+            f"trainer.pieces={-(-pieces // ranks) * ranks}",
+            "$.trainer.pieces",
+        )
+    if ranks > 1 and run.trainer.env_impl == "reference":
+        raise ConfigError(f"expected auto or native with {ranks} processes, got reference", "$.trainer.env_impl")
+    return run
+
+
+def share_of(run: Run, ranks: int) -> Run:
+    """What one of so many processes trains of a run: its share of the worlds, batches and pieces."""
+    if ranks == 1:
+        return run
+    t = run.trainer
+    names = ("num_worlds", "batch_size", "minibatch_size", "pieces")
+    return run.replace_all([(f"trainer.{name}", getattr(t, name) // ranks) for name in names])
 
 
 def on_gpu(t: TrainerConfig) -> bool:
@@ -181,14 +215,18 @@ def on_gpu(t: TrainerConfig) -> bool:
     return t.device == "cuda" or (t.device == "auto" and device.count() > 0)
 
 
-def _threads(t: TrainerConfig) -> int:
-    return t.threads or max(1, min(cores(), MOST_THREADS, t.num_worlds // t.async_factor))
+def _threads(t: TrainerConfig, processes: int = 1) -> int:
+    return t.threads or max(1, min(cores() // processes, MOST_THREADS, t.num_worlds // t.async_factor))
 
 
 def _problem(run: Run, learners: int) -> tuple[str, str] | None:
     """What does not fit, and the setting it is about; None if all is well."""
     t = run.trainer
     rows, who = t.num_worlds * learners, "learning agents" if run.players else "agents"
+    pieces = pieces_of(t)
+    if pieces > 1 and t.num_worlds % (t.async_factor * pieces):
+        made = f"async_factor = {t.async_factor} x pieces = {pieces}"
+        return f"num_worlds = {t.num_worlds} is not a multiple of {t.async_factor * pieces} ({made})", "num_worlds"
     if t.num_worlds % t.async_factor:
         return f"num_worlds = {t.num_worlds} is not a multiple of async_factor = {t.async_factor}", "num_worlds"
     if t.batch_size % (rows * t.bptt_horizon):
@@ -197,27 +235,40 @@ def _problem(run: Run, learners: int) -> tuple[str, str] | None:
     for name, value in (("minibatch_size", t.minibatch_size), ("max_microbatch", t.max_microbatch)):
         if value % t.bptt_horizon:
             return f"{name} = {value} is not a multiple of bptt_horizon = {t.bptt_horizon}", name
+    if t.minibatch_size % (t.bptt_horizon * pieces):
+        made = f"bptt_horizon = {t.bptt_horizon} x pieces = {pieces}"
+        whole = t.bptt_horizon * pieces
+        return f"minibatch_size = {t.minibatch_size} is not a multiple of {whole} ({made})", "minibatch_size"
     if t.batch_size % t.minibatch_size:
         return f"batch_size = {t.batch_size} is not a multiple of minibatch_size = {t.minibatch_size}", "minibatch_size"
     return None
 
 
 def fitting(run: Run, learners: int) -> dict[str, int]:
-    """Overrides that make the sizes fit, as near as can be to what was asked for; worlds and agents stay."""
-    t, rows = run.trainer, run.trainer.num_worlds * learners
+    """Overrides that make the sizes fit, as near as can be to what was asked for; agents stay, and worlds where they
+    can be dealt to the pieces."""
+    t, pieces = run.trainer, pieces_of(run.trainer)
+    worlds = max(1, round(t.num_worlds / pieces)) * pieces
+    rows = worlds * learners
     # A segment that would make the batch many times larger is not what was meant: shorten it instead.
     segment = t.bptt_horizon if rows * t.bptt_horizon <= 8 * t.batch_size else t.batch_size // rows or USUAL_SEGMENT
     segment = min(segment, t.bptt_horizon)
     batch = max(1, round(t.batch_size / (rows * segment))) * rows * segment
     fit = {
-        "async_factor": _nearest_divisor(t.num_worlds, t.async_factor),
+        "num_worlds": worlds,
+        "async_factor": _nearest_divisor(worlds // pieces, t.async_factor),
         "batch_size": batch,
-        "minibatch_size": _nearest_divisor(batch // segment, max(1, round(t.minibatch_size / segment))) * segment,
+        "minibatch_size": _minibatch(batch, segment * pieces, t.minibatch_size),
         "bptt_horizon": segment,
     }
     if t.max_microbatch:
         fit["max_microbatch"] = max(1, t.max_microbatch // segment) * segment
     return {f"trainer.{name}": value for name, value in fit.items() if value != getattr(t, name)}
+
+
+def _minibatch(batch: int, unit: int, wanted: int) -> int:
+    """The part of a batch nearest to what is wanted that is whole units."""
+    return _nearest_divisor(batch // unit, max(1, round(wanted / unit))) * unit
 
 
 def _nearest_divisor(number: int, wanted: int) -> int:

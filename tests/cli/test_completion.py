@@ -12,6 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gridmill import cli
+from gridmill.cli import complete
+from gridmill.run import Run
 
 
 def offered(words: list[str], folder: Path, shell: str = "bash") -> list[str]:
@@ -89,3 +91,13 @@ def test_asking_imports_no_torch(folder: Path) -> None:
 def test_the_script_for_the_shell_names_the_command() -> None:
     done = CliRunner().invoke(cli.app, [], prog_name="gridmill", env={"_GRIDMILL_COMPLETE": "source_bash"})
     assert "complete -o default -F _gridmill_completion gridmill" in done.stdout
+
+
+def test_names_that_a_shell_would_run_are_not_offered(folder: Path) -> None:
+    """A stranger's folder may be called anything; what is offered is put into the line as it is."""
+    for name in ("f$(touch x)", "f;ls", "f`id`", "f\nls", "f g", "f'", "f|x", "-f"):
+        (folder / "runs" / name).mkdir()
+        (folder / "runs" / name / "run.json").write_text("{}")
+    assert offered(["resume", "f"], folder) == ["first"]
+    names = Run.model_fields["run"].metadata
+    assert any(complete._RUN.pattern in str(one) for one in names)  # those that `run=` takes

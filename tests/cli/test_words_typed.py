@@ -52,7 +52,8 @@ def test_a_setting_that_is_typed_as_an_option(typed: list[str], meant: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("command", "code"), [(["resume", "x"], 2), (["tune", "ci"], 2), (["bench", "train"], 2), (["validate"], 64)]
+    ("command", "code"),
+    [(["resume", "x"], 2), (["sweep", "ci"], 2), (["tune", "ci"], 2), (["bench", "train"], 2), (["validate"], 64)],
 )
 def test_every_command_with_settings_answers_so(command: list[str], code: int) -> None:
     result = call(*command, "--trainer.gamma", "0.9")

@@ -36,9 +36,11 @@ from gridmill.policy import checkpoint
 from gridmill.run import Run, Schedule
 from gridmill.runs import dry_run, train
 from gridmill.runs import evaluator as evaluator_room
+from gridmill.runs import group as group_room
 from gridmill.runs import session as session_room
 from gridmill.runs.monitor import Monitor
 from gridmill.train import trainer as trainer_room
+from gridmill.train.ranks import ALONE, Ranks
 from gridmill.train.trainer import Trainer
 
 pytestmark = pytest.mark.xdist_group("options")  # one process, for they begin with the same few runs
@@ -117,6 +119,29 @@ def looks(run: Run) -> float:
         patch.setattr(session_room, "Monitor", watched)
         session(run)
     return seen[0]
+
+
+def patience(run: Run) -> float:
+    """How long processes of this run would wait for each other."""
+    seen: list[float] = []
+
+    def alone(say: Any) -> Any:
+        seen.append(say()[1])
+        return ALONE, {}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_room, "join", alone)
+        session(run)
+    return seen[-1]
+
+
+def compared(run: Run) -> list[int]:
+    """After which epochs their weights would be compared."""
+    seen: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ranks, "compare", lambda self, weights, epoch: seen.append(epoch))
+        session(run)
+    return seen
 
 
 def windows(run: Run) -> list[str]:
@@ -388,6 +413,9 @@ TABLE: dict[str, Case] = {
     "trainer.prio_beta0": to(0.9, trainer__prio_alpha=0.8),
     "trainer.window_env_steps": to(10, 50, see=windows),
     "trainer.desync_episodes": to(False),
+    "trainer.pieces": to(2),
+    "ranks.timeout": to(30.0, see=patience),
+    "ranks.compare_epochs": to(1, 2, see=compared, epochs=3),
     "checkpoint.epochs": to(1, see=files("checkpoints/*"), epochs=3),
     "checkpoint.windows": to(True, see=files("checkpoints/*"), epochs=3, trainer__window_env_steps=64),
     "checkpoint.seconds": to(1e-6, see=files("checkpoints/*"), epochs=3),

@@ -37,7 +37,7 @@ SIZES = {
     "players",
     "policy.heads", "policy.hidden", "policy.latents", "policy.layers",
     "trainer.async_factor", "trainer.batch_size", "trainer.bptt_horizon", "trainer.max_microbatch",
-    "trainer.minibatch_size", "trainer.num_worlds", "trainer.threads", "trainer.update_epochs",
+    "trainer.minibatch_size", "trainer.num_worlds", "trainer.pieces", "trainer.threads", "trainer.update_epochs",
 }  # fmt: skip
 # Where something begins or ends on the way: schedules and phases are made of these.
 PLACES = {
@@ -58,7 +58,7 @@ LOOKING = {
     "evaluation.episodes", "evaluation.epochs", "evaluation.final_seconds",
     "evaluation.replays_every_epochs", "evaluation.seconds",
     "guard.max_kl", "guard.min_entropy", "guard.min_explained_variance",
-    "monitor.epochs", "monitor.seconds",
+    "monitor.epochs", "monitor.seconds", "ranks.compare_epochs", "ranks.timeout",
     "profiler.active_steps", "profiler.interval_epochs", "profiler.rollout_timing", "profiler.wait_steps",
     "profiler.warmup_steps",
 }  # fmt: skip

@@ -79,7 +79,7 @@ def test_every_reset_brings_a_task_of_its_own() -> None:
     for world in range(4):
         played = [number for w, number in begun if w == world]
         assert [number for w, number in taken if w == world] == played[: len(played) - 1]
-    assert curriculum.choices == 4 + len(begun)
+    assert curriculum.choices == [4 + len(begun)]
     assert min(lengths) < 4
     assert len(taken) > 80
     assert curriculum.learned + curriculum.given_up > 5
@@ -191,7 +191,7 @@ def test_the_report_shows_tasks_choices_and_evictions(tmp_path: Path) -> None:
     text = (folder / "report.html").read_text()
     assert "<b>: max_steps" not in text  # names are escaped
     words = re.sub(r"<[^>]*>", " ", text)
-    for said in ("Curriculum", "What is chosen now", "What was evicted", "given up", "Tasks over time", "1 to 9"):
+    for said in ("Curriculum", "Current tasks", "Evicted tasks", "given up", "Tasks over time", "1 to 9"):
         assert said in words, said
     for task in seen["tasks"]:
         assert str(task["id"]) in words

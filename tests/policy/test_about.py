@@ -60,7 +60,7 @@ def test_the_command(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, lines)) <= 80
     named = {line[:13].strip(): line[13:] for line in lines if line[:1].strip()}
     digits = policy.info(runs / "first")["sha256"][:12]
-    assert named["weights"] == f"sha256 {digits}; runs/first#{digits} is this one or none"
+    assert named["hash"] == f"sha256 {digits}; runs/first#{digits} is this one or none"
     assert named["network"] == "encoder bag, core lstm, hidden 16, layers 1"
     assert named["trained"].startswith("384 agent-steps, epoch 3, score ")
     assert named["sees"] == "at most 64 tokens in a window of 11 x 11"
@@ -80,7 +80,7 @@ def test_as_json_and_by_hash(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found == policy.info("runs/first")
     assert json.loads(said(runs, monkeypatch, f"first#{found['sha256'][:8]}", "--json").output)["epoch"] == 3
     missing = said(runs, monkeypatch, "first#00000000")
-    assert "expected weights with the sha256 00000000, got" in missing.stderr
+    assert "expected a policy with the sha256 00000000, got" in missing.stderr
 
 
 def test_code_is_told_and_not_run(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,9 @@ class Program:
     """A program of torch.export."""
 
     def __init__(self, file: Path) -> None:
-        inside = {"gridmill.json": ""}
+        inside = {"policy.json": ""}
         self.module = torch.export.load(file, extra_files=inside).module()
-        self.known = json.loads(inside["gridmill.json"])
+        self.known = json.loads(inside["policy.json"])
 
     def __call__(self, **inputs: torch.Tensor) -> dict[str, torch.Tensor]:
         return dict(self.module(**inputs))

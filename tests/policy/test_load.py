@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from tiny import berries, tiny
 
 import gridmill
 from gridmill import policy
 from gridmill.evaluate import evaluate
 from gridmill.losses.kickstart import Kickstart
-from gridmill.policy import checkpoint
+from gridmill.policy import checkpoint, portable
+from gridmill.policy.record import SavedTrainer
 from gridmill.runs import resume, train
 from gridmill.train.trainer import Trainer
 
@@ -155,6 +157,14 @@ def test_evaluation_takes_them_too(run: Path) -> None:
     plain, cold = (evaluate(berries(), str(run), 4, 1, temperature=t) for t in (1.0, 1e-9))
     likeliest = evaluate(berries(), str(run), 4, 1, greedy=True)
     assert plain.stats != cold.stats == likeliest.stats
+
+
+@pytest.mark.parametrize("shape", [(), (4, 1), (3,), (0,)])
+def test_a_scale_that_is_none_is_not_known(shape: tuple[int, ...], tmp_path: Path) -> None:
+    """Nobody has checked the file of the trainer when a policy is loaded."""
+    save_file({"reward.sums": torch.ones(shape)}, tmp_path / "trainer.safetensors")
+    trainer = SavedTrainer(masks=True, gamma=0.9, reward="scaled")
+    assert portable.meaning(tmp_path, trainer) == (0.9, None)
 
 
 def test_what_is_printed(run: Path) -> None:

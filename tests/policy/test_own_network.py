@@ -15,11 +15,12 @@ from tiny import berries, difference, epochs_of, tiny
 import gridmill
 from gridmill import policy
 from gridmill.config import ConfigError, user_code
-from gridmill.evaluate import evaluate
+from gridmill.evaluate import ReplayOptions, evaluate
 from gridmill.losses.contrastive import Contrastive
 from gridmill.losses.kickstart import Kickstart
 from gridmill.policy import PolicyConfig, checkpoint
 from gridmill.policy.build import build, headline, size
+from gridmill.replay import read
 from gridmill.run import Run
 from gridmill.runs import overrides, resume, train
 from gridmill.train.trainer import Trainer
@@ -98,6 +99,17 @@ def test_it_is_played_as_it_was_trained(trained: Path) -> None:
             env.step(actions)
     assert np.any(state)
     assert evaluate(berries(), str(trained), 4, 0).episodes == 4
+
+
+def test_no_replay_holds_it(trained: Path, tmp_path: Path) -> None:
+    """Without its weights an episode can be saved; with them nobody could read the file."""
+    file = tmp_path / "x.replay"
+    evaluate(berries(), str(trained), 1, 0, replay=file)
+    assert read(file).played_by.name == str(trained)
+    with pytest.raises(
+        ValueError, match=r"^replay: a file cannot hold `.*`, which has code of its own; leave out its "
+    ):
+        evaluate(berries(), str(trained), 1, 0, replay=ReplayOptions(file, weights=True))
 
 
 def test_a_policy_of_ones_own_cannot_read_another_game(trained: Path) -> None:
@@ -202,6 +214,10 @@ BAD: dict[str, tuple[str, str, str]] = {
     "dropout": ("nn.ReLU()", "nn.Dropout(0.5)", "expected the same outputs for the same inputs, got others (dropout?)"),
     "batch norm": ("nn.ReLU()", "nn.LayerNorm(config.hidden), nn.BatchNorm1d(config.hidden, track_running_stats=False)",
                    "expected a row's outputs not to depend on the rows beside it (batch norm?)"),
+    "no gradient": ("split(self.heads(hidden)", "split(self.heads(hidden).detach()",
+                    "expected logits that a parameter can change, got some without a gradient (detach, no_grad, or"),
+    "writes": ("hidden = self", "obs[:, 0] = 0; hidden = self",
+               "expected forward to leave its inputs as they are, got others after it"),
     "error": ("obs.float() / 255", "obs.float()[:, 5000]", "failed in line 16: IndexError: "),
 }  # fmt: skip
 LONG = """

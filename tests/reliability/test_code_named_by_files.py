@@ -184,6 +184,23 @@ def test_a_recipe_in_a_preset_is_only_a_name(tmp_path: Path) -> None:
     assert presets.merged(tiny(2), str(preset)).recipe == "os:abort"
 
 
+LATE = """from torch import nn
+
+
+class Late(nn.Module):
+    def __init__(self, spec, config):
+        super().__init__()
+        self.body = nn.Linear(3 * spec.num_tokens, len(spec.actions) + 1)
+        self.calls = 0
+
+    def forward(self, obs):
+        both = self.body(obs.flatten(1) / 255)
+        self.calls += 1
+        if self.calls < 20:
+            return both[:, :-1], both[:, -1]
+        FAULT
+"""
+
 # ---- code that the person names
 
 OWN = """
@@ -275,7 +292,7 @@ def test_a_module_as_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (told,) = user_code.take(["mine_of_code.parts"])
     assert told == f"code: mine_of_code.parts, sha256 {user_code.sha256(str(file))[:12]}"
     for name in ("nosuch", "nosuch.module", "mine_of_code.others", ".parts", ""):
-        with pytest.raises(ValueError, match=rf"^no module of code `{re.escape(name)}`$"):
+        with pytest.raises(ValueError, match=rf"package.module that can be found, got `{re.escape(name)}`$"):
             user_code.take([name])
 
 
@@ -352,3 +369,30 @@ def test_evaluations_of_a_run_with_its_own_network(tmp_path: Path) -> None:
     folder = train(run, tmp_path, panel=False).folder
     records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in records if "evaluation" in record] == [2]
+
+
+@pytest.mark.parametrize("code", ["", "nosuch", "nosuch.mod", ":x", "a..b:C", ".x:C", "os.path.x:C", "/etc/passwd:C"])
+def test_code_that_is_not_there_is_not_taken(code: str) -> None:
+    """It was, with an empty hash; or refused without saying what was meant."""
+    with pytest.raises(ValueError) as refused:
+        user_code.take([code])
+    assert str(refused.value) == f"expected code as FILE.py or package.module that can be found, got `{code}`"
+
+
+@pytest.mark.parametrize("network", [":x", "a..b:C", ".x:C", "/etc/passwd:C"])
+def test_a_network_that_is_no_place_is_refused_with_what_would_be(network: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        user_code.module_of(network, "network")
+    said = "expected FILE.py, FILE.py:name or package.module:name for a network, got"
+    assert str(refused.value) == f"{said} `{network}`"
+
+
+@pytest.mark.parametrize("fault", ["raise IndexError('mine')", "raise ValueError('mine')"])
+def test_what_breaks_in_the_middle_of_training_names_the_file(tmp_path: Path, fault: str) -> None:
+    """It was a traceback, or a line that did not say whose it is."""
+    file = tmp_path / "late.py"
+    file.write_text(LATE.replace("FAULT", fault))
+    with pytest.raises(ValueError) as caught:
+        train(tiny(2, run="late", policy__network=f"{file}:Late"), tmp_path, panel=False)
+    kind = fault.removeprefix("raise ").partition("(")[0]
+    assert str(caught.value) == f"`{file}:Late` failed in line 15: {kind}: mine"

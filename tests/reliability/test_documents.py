@@ -7,6 +7,7 @@ Commands in running text and tables, which may take minutes, are checked for exi
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 import sys
@@ -99,13 +100,26 @@ def test_programs_in_documents_run(document, program, start, tmp_path):
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name != "own_game.py"]
 
 
+# Libraries that an example is about; without them it is not run.
+NEEDED = {"stable_baselines.py": "stable_baselines3", "export_policy.py": "onnxruntime", "sweep.py": "optuna"}
+
+
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(example, start, tmp_path):
     """Every program under examples/ runs, with warnings as errors."""
+    library = NEEDED.get(example.name)
+    if library is not None and importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
     done = start([sys.executable, "-W", "error", str(example)], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples_are_short(example):
+    """A part of one's own, or a policy in another program, takes less than forty lines."""
+    assert len(example.read_text().splitlines()) < 40
 
 
 @pytest.mark.parametrize(("document", "command"), mentioned("gridmill"))
@@ -126,7 +140,10 @@ def test_make_targets_exist():
     assert named <= targets, named - targets
 
 
-@pytest.mark.parametrize("command", [[], ["bench"], ["bench", "step"], ["profile"], ["games"], ["show"], ["doctor"]])
+HELPED = ["", "bench", "bench step", "profile", "games", "show", "doctor", "policy", "policy info", "policy export"]
+
+
+@pytest.mark.parametrize("command", [words.split() for words in HELPED])
 def test_help_of_every_command(command):
     """`--help` of every command ends with 0 and fits 80 columns."""
     done = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, [*command, "--help"])

@@ -29,8 +29,9 @@ from tiny import EPOCH, difference, epochs_of, tiny, without_times
 
 from gridmill import replay
 from gridmill.policy import checkpoint
+from gridmill.policy.saver import Saver
 from gridmill.run import Run
-from gridmill.runs import evaluator, resume, session, train
+from gridmill.runs import evaluator, resume, train
 
 pytestmark = pytest.mark.R1
 
@@ -225,13 +226,13 @@ def kill_again_and_again(folder: Path, kills: int, seed: int) -> dict[str, Any]:
 
 def undisturbed(folder: Path, epochs: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[int, str]]:
     """A run without kills and without evaluation, and what it saved at each epoch."""
-    found, plain = dict[int, str](), checkpoint.Saver.save
+    found, plain = dict[int, str](), Saver.save
 
     def save(saver: Any, epoch: int, policy: Any, trainer: Any, *rest: Any) -> Any:
         found[epoch] = digest(policy, trainer)
         return plain(saver, epoch, policy, trainer, *rest)
 
-    monkeypatch.setattr(session.checkpoint.Saver, "save", save)
+    monkeypatch.setattr(Saver, "save", save)
     return train(tiny(epochs, run="undisturbed", **CHANGES), folder, panel=False).folder, found
 
 

@@ -190,6 +190,9 @@ def test_where_folders_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.Monk
             place.Lock(tmp_path)
     lock.close()
     assert not place.is_being_written(tmp_path)
+    new, held = place.begin(tmp_path, "new", "ci", fresh=False)
+    place.give_up(new, held)
+    assert not new.exists()
 
 
 def test_what_was_there_is_kept(tmp_path: Path) -> None:

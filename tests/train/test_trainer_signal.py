@@ -90,8 +90,8 @@ def test_a_signal_that_is_no_number_stops_the_run() -> None:
     trainer = Trainer(tiny(trainer__signal=WALKED))
     trainer.rollout.collect()
     trainer.experience.signal[5, 3] = float("nan")
-    with pytest.raises(BrokenNumbers, match=r"signal of row 3 \(world 1\) is nan at step 5 of the run"):
-        trainer._refuse_broken_numbers()
+    with pytest.raises(BrokenNumbers, match=r"^signal of row 3 \(world 1\) is nan at step 5 of the run"):
+        trainer._episodes()
     trainer.close()
 
 

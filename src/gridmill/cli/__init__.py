@@ -1,6 +1,6 @@
-"""The command line: games are in `inspect`, training in `train`, its settings in `settings`, its runs in `runs`,
-trained policies in `policy`, pictures in `show`, replay files in `replays`, watching and playing in `view`, what
-measures in `speed`, what compares and judges in `workshop`. What a word means is in `named`, what the Tab key
+"""The command line: games are in `inspect`, training in `train`, searches in `sweep`, settings in `settings`, runs in
+`runs`, trained policies in `policy`, pictures in `show`, replay files in `replays`, watching and playing in `view`,
+what measures in `speed`, what compares and judges in `workshop`. What a word means is in `named`, what the Tab key
 offers in `complete`.
 
 Each command turns its options into plain values and calls what does the work, imported only then, so
@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gridmill.cli import inspect, policy, replays, runs, settings, show, speed, train, view, workshop
+from gridmill.cli import inspect, policy, replays, runs, settings, show, speed, sweep, train, view, workshop
 from gridmill.cli.groups import Listed
 from gridmill.cli.judging import in_one_line
 
@@ -60,6 +60,7 @@ app = typer.Typer(
 )
 app.add_typer(inspect.app)
 app.add_typer(train.app)
+app.add_typer(sweep.app)
 app.add_typer(settings.app)
 app.add_typer(runs.app)  # runs, report
 app.add_typer(policy.policy, name="policy")

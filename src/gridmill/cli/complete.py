@@ -5,6 +5,7 @@ Nothing here imports torch: the shell waits for it. `gridmill --install-completi
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import typer
 
 Offer = tuple[str, str]  # a word, and what it means
 PACKAGE = Path(__file__).parents[1]
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def recipe(incomplete: str) -> list[str]:
@@ -23,8 +25,13 @@ def preset(incomplete: str) -> list[str]:
 
 
 def run(incomplete: str) -> list[str]:
-    """Runs of the folder where they usually are, by name."""
-    return _starting([file.parent.name for file in Path("runs").glob("*/run.json")], incomplete)
+    """Runs of the folder where they usually are, by name.
+
+    A shell puts an offer into its line as it is: a folder of a stranger called `a$(rm x)` would be a command there, so
+    only names that `run=` takes are offered.
+    """
+    found = [file.parent.name for file in Path("runs").glob("*/run.json")]
+    return _starting([name for name in found if _RUN.fullmatch(name)], incomplete)
 
 
 def game(incomplete: str) -> list[str]:

@@ -126,7 +126,7 @@ def evaluate(
         typer.echo("\n".join(table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)))
         for result in results:
             if result.sha256:
-                typer.echo(f"{_middle(result.policy, 50)}: weights with sha256 {result.sha256[:SHOWN]}")
+                typer.echo(f"{_middle(result.policy, 50)}: sha256 {result.sha256[:SHOWN]}")
     if replay is not None:
         typer.echo(f"\nwrote {replay}")
     if kept is not None and kept.folder is not None:

@@ -5,6 +5,7 @@ They resolve a recipe, a preset and overrides into one `Run` and hand it over. T
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -52,12 +53,23 @@ def train(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over if a run with this name exists; it is kept under another name.")
     ] = False,
+    or_resume: Annotated[
+        bool, typer.Option("--or-resume", help="Resume if a run with this name has been saved, else begin.")
+    ] = False,
     code: Code = None,
 ) -> None:
     """Train a recipe: a built-in one or your own.
 
-    Any setting can be overridden: `gridmill train ci seed=1 trainer.gamma=0.99`.
+    Any setting can be overridden: `gridmill train ci seed=1 trainer.gamma=0.99`. Several processes train one run:
+    `torchrun --nproc-per-node 2 -m gridmill train ci`.
     """
+    if dry_run and _follows():
+        return
+    if _follows():
+        take_code(code)
+        raise typer.Exit(_trainer().follow().exit_code)
+    if fresh and or_resume:
+        raise typer.BadParameter("expected one of them, got both", param_hint="--fresh, --or-resume")
     from gridmill import recipes, sizing
     from gridmill.config.text import hang
     from gridmill.runs import dry_run as tool
@@ -75,6 +87,11 @@ def train(
         return
     sizing.refuse_unfit(run)
     trainer = _trainer()
+    if seeds and (or_resume or _processes() > 1):
+        raise ValueError("seeds: expected one seed with --or-resume or torchrun, got several; use seed=")
+    if or_resume:
+        found = trainer.begin_or_resume(run, changes, runs_dir, recipe=plain, code=code or ())
+        raise typer.Exit(found.exit_code)
     if seeds:
         from gridmill.runs import seeds as several
 
@@ -96,6 +113,9 @@ def resume(
     code: Code = None,
 ) -> None:
     """Resume a run from its newest checkpoint."""
+    if _follows():
+        take_code(code)
+        raise typer.Exit(_trainer().follow().exit_code)
     from gridmill.cli.named import expect_run
     from gridmill.runs import overrides
 
@@ -112,6 +132,16 @@ def recipes() -> None:
     from gridmill.runs import dry_run as tool
 
     typer.echo(tool.listing())
+
+
+def _processes() -> int:
+    """How many processes torchrun has started for this run."""
+    return int(os.environ.get("WORLD_SIZE") or 1)
+
+
+def _follows() -> bool:
+    """Whether another process is told what is trained, and this one will hear it from there."""
+    return _processes() > 1 and os.environ.get("RANK", "0") != "0"
 
 
 def _trainer() -> ModuleType:

@@ -15,6 +15,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import traceback
 import zlib
@@ -30,6 +31,7 @@ from gridmill.config import ConfigError, did_you_mean
 from gridmill.config.text import clipped, printable
 
 Base = TypeVar("Base")
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 FILES = "gridmill_own_"  # how the names of modules begin that are people's own files
 
 
@@ -46,6 +48,9 @@ def module_of(text: str, what: str, anew: bool = False) -> ModuleType:
     """
     place = _allowed(split(text)[0])
     if not place.endswith(".py"):
+        if not _MODULE.fullmatch(place):
+            said = f"`{clipped(text, 400)}`"
+            raise ValueError(f"expected FILE.py, FILE.py:name or package.module:name for a {what}, got {said}")
         with _importable(Path.cwd()), one_line(text, place):
             return importlib.import_module(place)
     if not os.path.isfile(place):
@@ -102,12 +107,19 @@ def take(code: Iterable[str]) -> list[str]:
             if not os.path.isfile(place):
                 raise ValueError(f"no file of code `{clipped(place, 400)}`")
             place = str(Path(place).resolve())
-        elif _spec(place) is None:
-            raise ValueError(f"no module of code `{clipped(place, 400)}`")
+        elif place not in sys.modules and _spec(place) is None:
+            raise ValueError(
+                f"expected code as FILE.py or package.module that can be found, got `{clipped(text, 400)}`"
+            )
         if place not in _taken:
             _taken.append(place)
         told.append(f"code: {place}, sha256 {sha256(place)[:12]}")
     return told
+
+
+def taken() -> list[str]:
+    """The code that files may name."""
+    return list(_taken)
 
 
 def named_in(tree: Any) -> list[str]:
@@ -160,7 +172,9 @@ def sha256(text: str) -> str:
 
 
 def _spec(module: str) -> ModuleSpec | None:
-    """Where Python would find a module from here; None if it would not."""
+    """Where Python would find a module from here, if it is one; the packages that it is in are imported for it."""
+    if not _MODULE.fullmatch(module):
+        return None
     with _importable(Path.cwd()), one_line(module), suppress(ImportError, ValueError):
         return importlib.util.find_spec(module)
     return None
@@ -226,7 +240,7 @@ def one_of(name: str, known: Sequence[str]) -> str:
             return settled(name)
         except CodeNeeded as error:
             raise ConfigError(str(error)) from None
-    hint = did_you_mean(name, known)
+    hint = did_you_mean(name, list(known))
     raise ConfigError(f"expected {', '.join(known)}, FILE.py:Class or package.module:Class, got {name!r}{hint}")
 
 
@@ -330,3 +344,12 @@ def their_own(text: str) -> Iterator[None]:
         if isinstance(error.__cause__, ConfigError):
             raise error.__cause__ from None
         raise
+
+
+def name_fault(error: BaseException, texts: Iterable[str]) -> None:
+    """ValueError that names the user's own file and line if an error came out of one, in the middle of our code."""
+    files = {str(Path(place_of(text)).resolve()): text for text in texts if place_of(text).endswith(".py")}
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+    if isinstance(error, Exception) and frames:
+        where = f"`{files[frames[-1].filename]}` failed in line {frames[-1].lineno}"
+        raise ValueError(f"{where}: {type(error).__name__}: {error}") from error

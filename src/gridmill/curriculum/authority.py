@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,31 @@ from gridmill.env import Env, GameConfig
 AGAIN = 16  # draws of a new task that is not in the pool, before that is left for later
 REMEMBERED = 100  # evicted tasks that the report can show
 _ID, _CHOICE = range(2)  # what a random number is for
-COUNTERS = ("drawn", "choices", "compiles", "refused", "episodes", "completed", "learned", "given_up")
+COUNTERS = ("drawn", "compiles", "refused", "episodes", "completed", "learned", "given_up")
 
 
 class Curriculum:
-    """One for an env that has not been reset yet: `assign_first`, the reset, `assign_next`."""
+    """One for an env that has not been reset yet: `assign_first`, the reset, `assign_next`.
 
-    def __init__(self, config: CurriculumConfig, game: GameConfig, env: Env, seed: int = 0, stat: str = "") -> None:
+    Where several processes share the worlds, each has the whole of it and the same: every one of them learns from the
+    episodes of all, hands out tasks to its own worlds, and is told what the others handed out (`handed_out`, `take`).
+    Worlds are drawn for piece by piece, so that what a world gets does not depend on who has the others.
+    """
+
+    def __init__(
+        self,
+        config: CurriculumConfig,
+        game: GameConfig,
+        env: Env,
+        seed: int = 0,
+        stat: str = "",
+        first_world: int = 0,
+        all_worlds: int = 0,
+        pieces: int = 1,
+    ) -> None:
         self.config, self.env, self.seed, self.stat = config, env, seed, stat
+        self.first, self.worlds = first_world, all_worlds or env.num_worlds
+        self.handed_out: list[tuple[int, int]] = []  # worlds and numbers of programs, since they were last asked for
         self.tasks = Tasks(config, game)
         self.pool: list[Played] = []
         self.keys: set[tuple[Any, ...]] = set()  # of the tasks in the pool
@@ -47,8 +64,9 @@ class Curriculum:
         self.programs: dict[int, Played] = {}  # by number; evicted ones too, until another takes the number
         spare = self.tasks.refuse_unfit(env)
         self.free: list[int] = [] if spare is None else [spare]  # numbers that no task needs
-        self.playing, self.next = [-1] * env.num_worlds, [-1] * env.num_worlds  # numbers, by world
-        self.drawn = self.choices = self.compiles = self.refused = 0
+        self.playing, self.next = [-1] * self.worlds, [-1] * self.worlds  # numbers, by world
+        self.choices = [0] * pieces  # how many were made for the worlds of each
+        self.drawn = self.compiles = self.refused = 0
         self.episodes = self.completed = self.learned = self.given_up = 0
         self.refusal = ""  # the newest
         self.evicted: deque[dict[str, Any]] = deque(maxlen=REMEMBERED)
@@ -59,21 +77,44 @@ class Curriculum:
     def assign_first(self) -> None:
         """Before the env's first reset: a task for every world's first episode."""
         self._first_tasks()
-        self.next = [self._choose() for _ in range(self.env.num_worlds)]
-        self.env.assign(range(self.env.num_worlds), self.next)
+        self.next = [self._choose(world) for world in range(self.worlds)]
+        here = range(self.env.num_worlds)
+        self.env.assign(here, [self.next[self.first + world] for world in here])
 
     def assign_next(self) -> None:
         """After the first reset: a task for every world's second episode."""
-        self.hand_out(range(self.env.num_worlds))
+        self._begin(range(self.worlds))
+        self.handed_out = []  # everybody did the same
+        here = range(self.env.num_worlds)
+        self.env.assign(here, [self.next[self.first + world] for world in here])
 
     def hand_out(self, worlds: Iterable[int]) -> None:
-        """These worlds have just begun an episode with the task that was next: choose the one after it."""
+        """These worlds of the env have begun an episode with the task that was next: choose the one after it."""
         begun = list(worlds)
-        for world in begun:
+        self._begin([self.first + world for world in begun])
+        self.env.assign(begun, [self.next[self.first + world] for world in begun])
+
+    def _begin(self, worlds: Iterable[int]) -> None:
+        for world in worlds:
             self._leave(self.playing[world])
             self.playing[world] = self.next[world]
-            self.next[world] = self._choose()
-        self.env.assign(begun, [self.next[world] for world in begun])
+            self.next[world] = self._choose(world)
+            if self.worlds > self.env.num_worlds:
+                self.handed_out.append((world, self.next[world]))
+
+    def take(self, others: Iterable[Sequence[int]]) -> None:
+        """What was handed out to worlds of other processes, each in its order; nobody's own need be told any more."""
+        self.handed_out = []
+        for world, number in others:
+            self._leave(self.playing[world])
+            self.playing[world], self.next[world] = self.next[world], number
+            self.programs[number].users += 1
+            self.choices[self._piece(world)] += 1
+        if len(self.choices) > 1:
+            self.free.sort()  # in whatever order they were left
+
+    def _piece(self, world: int) -> int:
+        return world * len(self.choices) // self.worlds
 
     def _leave(self, number: int) -> None:
         if number < 0:
@@ -83,10 +124,11 @@ class Curriculum:
         if played.users == 0 and played.place < 0:
             self.free.append(number)
 
-    def _choose(self) -> int:
+    def _choose(self, world: int) -> int:
         """The program to play: by progress or, for a share of the choices, by the sets' weights alone."""
-        choice = self.choices
-        self.choices += 1
+        piece = self._piece(world)
+        choice = self.choices[piece] + (piece << 48)
+        self.choices[piece] += 1
         place: int | None = None
         if self.config.choose == "learning_progress" and share(self.seed, _CHOICE, choice, 0) >= self.config.explore:
             place = self.levels.draw(lambda i: share(self.seed, _CHOICE, choice, 3 + i))
@@ -167,7 +209,7 @@ class Curriculum:
                 why = f": {self.refusal}" if self.refusal else ""
                 raise ConfigError(f"expected tasks that can be played, got none{why}", f"$.curriculum.sets.{name}")
             self._put(new, len(self.pool))
-        for _ in range(self.env.num_worlds - len(self.pool)):
+        for _ in range(self.worlds - len(self.pool)):
             self._grow()
 
     def _grow(self) -> None:
@@ -236,6 +278,7 @@ class Curriculum:
         programs = [[p.number, p.task.id, p.place, p.in_set, *p.figures()] for p in self.programs.values()]
         return {
             "counters": [getattr(self, name) for name in COUNTERS],
+            "choices": list(self.choices),
             "refusal": self.refusal,
             "programs": sorted(programs),
             "levels": self.levels.order(),
@@ -267,7 +310,11 @@ class Curriculum:
         self.playing, self.next = list(state["playing"]), list(state["next"])
         for number in (*self.playing, *self.next):
             self.programs[number].users += 1
-        for name, value in zip(COUNTERS, state["counters"], strict=True):
+        counters = list(state["counters"])
+        # A state of before has the choices among the counters; of another number of pieces, none is drawn twice.
+        choices = state["choices"] if "choices" in state else [counters.pop(1)]
+        self.choices = choices if len(choices) == len(self.choices) else [max(choices)] * len(self.choices)
+        for name, value in zip(COUNTERS, counters, strict=True):
             setattr(self, name, value)
         self.refusal = state["refusal"]
         self.evicted = deque(state["evicted"], maxlen=REMEMBERED)

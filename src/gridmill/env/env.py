@@ -77,6 +77,8 @@ class Env:
             "min_first_episode": -1,
             "teacher": "",
             "players": {},
+            "first_world": 0,
+            "all_worlds": 0,
         }
         self._options = ", ".join(f"{k}={options[k]!r}" for k, usual in unsaid.items() if options[k] != usual)
         self.num_worlds: int = options["num_worlds"]
@@ -307,9 +309,17 @@ class Env:
         """The complete state of some worlds (default: all) as bytes, including their rows of the arrays."""
         return bytes(self._batch.save(self._worlds(worlds)))
 
-    def restore(self, data: bytes, worlds: Iterable[int] | None = None) -> None:
-        """Restore saved worlds; one saved world may be forked into several."""
-        self._batch.restore(data, self._worlds(worlds))
+    def restore(self, data: bytes, worlds: Iterable[int] | None = None, first: int | None = None) -> None:
+        """Restore saved worlds; one saved world may be forked into several.
+
+        `first`: the number of the first saved world to use, if more were saved.
+        """
+        some = {} if first is None else {"first": operator.index(first)}
+        self._batch.restore(data, self._worlds(worlds), **some)
+
+    def join_saved(self, parts: Sequence[bytes]) -> bytes:
+        """What envs of the same games saved, as if one env with all of their worlds had."""
+        return bytes(self._batch.join_saved(list(parts)))
 
     def state_hash(self) -> npt.NDArray[np.uint64]:
         """A hash of each world's state; equal exactly if the states are equal."""
@@ -435,9 +445,12 @@ def batch_options(
     validation: bool | None = None,
     teacher: str = "",
     players: Mapping[str, Part] | None = None,
+    first_world: int = 0,
+    all_worlds: int = 0,
 ) -> dict[str, Any]:
     """The arguments of a batch, checked; what is None comes from the environment variables or is off."""
     sizes = {"num_worlds": num_worlds, "seed": seed, "threads": threads, "lanes": lanes}
+    sizes |= {"first_world": first_world, "all_worlds": all_worlds}
     if min_first_episode is not None:
         sizes["min_first_episode"] = min_first_episode
     for name, value in sizes.items():
@@ -468,4 +481,6 @@ def batch_options(
         "teacher": teacher,
         "players": dict(players or {}),
         "signal": [],
+        "first_world": int(first_world),
+        "all_worlds": int(all_worlds),
     }

@@ -74,7 +74,7 @@ class _Acts(_Own):
         self.masks = bool(getattr(found, "masks", True))
 
     def act(self, obs: Any, state: Any, masks: Any = None) -> tuple[NDArray[np.int64], Any]:
-        given = self.found.act(obs, state, masks)
+        given = self.found.act(obs, state, masks if self.masks else None)
         if not isinstance(given, tuple) or len(given) != 2:
             raise TypeError(f"{self.name}: expected act to return (actions, state), got {type(given).__name__}")
         return self._checked(given[0], len(obs)), given[1]

@@ -71,7 +71,7 @@ class Result:
     reward: Mean
     stats: dict[str, Mean]
     beside: tuple[str, ...]  # statistics a table shows under score and reward
-    sha256: str = ""  # of the weights of a trained policy
+    sha256: str = ""  # of a trained policy: its weights and its record
 
 
 def evaluate(

@@ -59,12 +59,11 @@ def chosen(policy: Any, greedy: bool = False, temperature: float = 1.0) -> Choic
     if not isinstance(policy, str):
         if isinstance(getattr(policy, "masks", None), bool) and hasattr(policy, "bind"):
             if greedy or temperature != 1:
-                raise ValueError(
-                    "policy: a loaded one draws as it was told to; say greedy and temperature to policy.load"
-                )
+                raise ValueError("policy: this one is loaded already; pass greedy and temperature to policy.load")
             return _of_trained(policy, str(getattr(policy, "path", None) or type(policy).__name__))
         name = getattr(policy, "__name__", type(policy).__name__)
-        return Choice(name, lambda env, seed: as_player(policy, env, name, greedy), masks=True)
+        wants = bool(getattr(policy, "masks", True))
+        return Choice(name, lambda env, seed: as_player(policy, env, name, greedy), masks=wants)
     if not is_trained(policy):
         return Choice(policy, lambda env, seed: named(policy, env, seed))
     if user_code.is_own(policy) and not os.path.isdir(policy):

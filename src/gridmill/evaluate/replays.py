@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import replay
+from gridmill.config import user_code
 from gridmill.env import Env, Episodes, GameConfig
 from gridmill.evaluate.players import Trained, is_trained
 
@@ -103,6 +104,8 @@ def policy_record(name: str, trained: Trained, weights: bool) -> replay.PolicyRe
     common = {key: tree[key] for key in ("hash", "masks", "gamma", "reward_scale")}
     if not weights:
         return replay.PolicyRecord(name, **common)
+    if user_code.named_in({"policy": tree["config"]}):
+        raise ValueError(f"replay: a file cannot hold `{name}`, which has code of its own; leave out its weights")
     tensors = tuple((key, tuple(shape)) for key, shape in tree["tensors"])
     return replay.PolicyRecord(
         name, **common, config=tree["config"], spec=tree["spec"], tensors=tensors, weights=replay.pack(data)

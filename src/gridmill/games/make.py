@@ -45,6 +45,8 @@ def make(
     implementation: str = ...,
     teacher: str = ...,
     players: Mapping[str, Part] | None = ...,
+    first_world: int = ...,
+    all_worlds: int = ...,
     **sizes: Any,
 ) -> ProspectorBatchEnv: ...
 @overload
@@ -63,6 +65,8 @@ def make(
     implementation: str = ...,
     teacher: str = ...,
     players: Mapping[str, Part] | None = ...,
+    first_world: int = ...,
+    all_worlds: int = ...,
     **sizes: Any,
 ) -> GridEnv: ...
 @overload
@@ -81,6 +85,8 @@ def make(
     implementation: str = ...,
     teacher: str = ...,
     players: Mapping[str, Part] | None = ...,
+    first_world: int = ...,
+    all_worlds: int = ...,
     **sizes: Any,
 ) -> Env: ...
 def make(
@@ -98,6 +104,8 @@ def make(
     implementation: str = "native",
     teacher: str = "",
     players: Mapping[str, Part] | None = None,
+    first_world: int = 0,
+    all_worlds: int = 0,
     **sizes: Any,
 ) -> Any:
     """Create an environment of `num_worlds` worlds of one game, or of several games assigned in turn.
@@ -109,6 +117,7 @@ def make(
     scripts of the game: what the teacher would do is in `env.teacher_actions`; players act in a share of the rows, or
     for the agents or the team that they are given: {"arena": 0.25}, {"arena": (0, 1)}, {"arena": "red"}.
     `signal` are terms whose sum goes into `env.signal` in every step, beside the rewards and without a trace in them.
+    `first_world` and `all_worlds` are for processes that share worlds: these are some of so many, and play as those do.
     """
     if not isinstance(game, str | GameConfig | Sequence):
         raise TypeError(f"game: expected a name, a Game or a list of them, got {type(game).__name__}")
@@ -134,6 +143,8 @@ def make(
         validation,
         teacher,
         players,
+        first_world,
+        all_worlds,
     )
     for term in signal:
         if not isinstance(term, SignalTerm):
@@ -156,6 +167,8 @@ def make(
     known = built[0].implementations()
     if implementation not in known:
         raise ValueError(f"implementation: expected {' or '.join(known)} for {built[0].name}, got {implementation!r}")
+    if implementation != "native" and all_worlds:
+        raise ValueError(f"all_worlds: expected 0 with implementation = {implementation!r}, got {all_worlds}")
     if implementation != "native" and (teacher or players):
         raise ValueError(f"teacher, players: scripts run in the core, implementation = {implementation!r} has none")
     env_class = built[0].env_class(implementation)

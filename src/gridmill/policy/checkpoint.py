@@ -18,7 +18,6 @@ import math
 import os
 import re
 import shutil
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,7 +43,6 @@ FORMAT = 1
 POLICY, TRAINER, RECORD, MANIFEST = "policy.safetensors", "trainer.safetensors", "run.json", "manifest.json"
 MOST_JSON = 2**26  # bytes of run.json or manifest.json; a run's record has some 50 kB
 NAME = re.compile(r"epoch-(\d{8,15})(\.old)?")
-BACK_OFF = (10.0, 60.0)  # seconds after the first and the second miss; the next one is the last
 
 
 class CheckpointError(ValueError):
@@ -60,9 +58,7 @@ class CheckpointError(ValueError):
 
 
 class NotSaved(RuntimeError):
-    """Saving failed again and again; the process should leave with `exit_code`."""
-
-    exit_code = 3
+    """Saving failed again and again; a run ends with it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ class Checkpoint:
     policy: dict[str, Tensor]
     trainer: dict[str, Tensor]
     record: dict[str, Any]
-    sha256: str = ""  # of the file of weights
+    sha256: str = ""  # Manifest.identity
     score: float | None = None
 
 
@@ -99,6 +95,11 @@ class Manifest(Config):
     policy: FileEntry
     trainer: FileEntry
     record: FileEntry
+
+    @property
+    def identity(self) -> str:
+        """The sha256 of the weights and of the record, which says what they mean: other actions, another policy."""
+        return hashlib.sha256(f"{self.policy.sha256} {self.record.sha256}".encode()).hexdigest()
 
     def files(self) -> dict[str, FileEntry]:
         return {POLICY: self.policy, TRAINER: self.trainer, RECORD: self.record}
@@ -280,7 +281,7 @@ def newest(folder: Path, load: Callable[[Path], Checkpoint] = load) -> tuple[Che
 def latest(path: Path, load: Callable[[Path], Checkpoint] = load) -> Checkpoint:
     """The checkpoint at a path, or the newest under it that loads, with a warning for each newer one that does not.
 
-    With `#` and the first digits of a sha256 behind the path, the one with these weights.
+    With `#` and the first digits of a sha256 behind the path, that policy (`Manifest.identity`).
     """
     path, digits = pin.split(str(path))
     if digits:
@@ -294,15 +295,15 @@ def latest(path: Path, load: Callable[[Path], Checkpoint] = load) -> Checkpoint:
 
 
 def _pinned(path: Path, digits: str) -> Path:
-    """The newest checkpoint with these weights; their hash is compared again when they are read."""
+    """The newest checkpoint with this hash; those of its files are compared when they are read."""
     seen: list[str] = []
     for candidate in [path] if (path / MANIFEST).exists() else _candidates(path):
         with contextlib.suppress(CheckpointError):
-            seen.append(_manifest(candidate).policy.sha256)
+            seen.append(_manifest(candidate).identity)
             if seen[-1].startswith(digits):
                 return candidate
     there = ", ".join(one[: pin.SHOWN] for one in seen[:5]) or "none"
-    raise CheckpointError(f"expected weights with the sha256 {digits[: pin.SHOWN]}, got {there}", path)
+    raise CheckpointError(f"expected a policy with the sha256 {digits[: pin.SHOWN]}, got {there}", path)
 
 
 def find(path: Path) -> Path:
@@ -381,7 +382,7 @@ def _load(path: Path, with_trainer: bool) -> Checkpoint:
     record = _json(_content(path / RECORD, manifest.record), path / RECORD)
     policy = _tensors(path / POLICY, manifest.policy)
     trainer = _tensors(path / TRAINER, manifest.trainer) if with_trainer else {}
-    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.policy.sha256, manifest.score)
+    return Checkpoint(path, manifest.epoch, policy, trainer, record, manifest.identity, manifest.score)
 
 
 def _manifest(path: Path) -> Manifest:
@@ -461,58 +462,3 @@ def _tensors(file: Path, entry: FileEntry) -> dict[str, Tensor]:
         return tensors_from_bytes(data)
     except Exception as error:  # whatever a parser of foreign bytes trips over, the file is what is wrong
         raise CheckpointError(f"expected safetensors, got {type(error).__name__}: {error!s:.200}", file) from None
-
-
-# ---- saving while training
-
-
-class Saver:
-    """Saves for a training run that must not die of one bad write.
-
-    A failed save is noted and training goes on; until the back-off is over, `save` does nothing. `retry_due` says when
-    to call it again, whatever the usual clock says. The third failure in a row is NotSaved.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        keep: int,
-        note: Callable[[str], None] = warnings.warn,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.folder, self.keep, self.note, self.clock = folder, keep, note, clock
-        self.misses = 0
-        self._next_try = -math.inf
-
-    def retry_due(self) -> bool:
-        return self.misses > 0 and self.clock() >= self._next_try
-
-    def save(
-        self,
-        epoch: int,
-        policy: Mapping[str, Tensor],
-        trainer: Mapping[str, Tensor],
-        record: Mapping[str, Any],
-        score: float | None = None,
-        last: bool = False,
-        in_use: Path | None = None,
-    ) -> Path | None:
-        """Where it lies now, or None after a miss; `last` tries even during the back-off, since no later call comes."""
-        if self.clock() < self._next_try and not last:
-            return None
-        try:
-            path = save(self.folder, epoch, policy, trainer, record, self.keep, score, in_use)
-        except OSError as error:
-            self._miss(epoch, error)
-            return None
-        self.misses, self._next_try = 0, -math.inf
-        return path
-
-    def _miss(self, epoch: int, error: OSError) -> None:
-        self.misses += 1
-        said = f"epoch {epoch} could not be saved: {_reason(error)} - in `{self.folder}`"
-        if self.misses > len(BACK_OFF):
-            raise NotSaved(f"{said}; {self.misses} failures in a row, earlier checkpoints are intact") from error
-        wait = BACK_OFF[self.misses - 1]
-        self._next_try = self.clock() + wait
-        self.note(f"{said}; training continues, the next try is in {wait:g} s")

@@ -29,7 +29,7 @@ from gridmill.policy import about, checkpoint, record
 from gridmill.policy.network import Policy
 from gridmill.policy.own_network import observations
 
-KEY = "gridmill"  # what the policy is, as JSON: of an ONNX file among its metadata, of a program in gridmill.json
+KEY, INSIDE = "gridmill", "policy.json"  # where what the policy is lies as JSON: in metadata of ONNX, in a program
 CLOSE = 1e-4  # how far outputs may lie from the policy's own, of numbers of about one
 SUFFIXES = (".onnx", ".pt2")
 
@@ -77,7 +77,7 @@ def export(path: Path | str, out: Path) -> dict[str, Any]:
         data = _with_metadata(data, json.dumps(known))
     else:
         stream = io.BytesIO()
-        torch.export.save(program, stream, extra_files={f"{KEY}.json": json.dumps(known)})
+        torch.export.save(program, stream, extra_files={INSIDE: json.dumps(known)})
         data = stream.getvalue()
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, data)

@@ -99,6 +99,7 @@ def _tried(policy: OwnPolicy, rng: np.random.Generator) -> tuple[bool, int]:
     spec, size = policy.spec, policy.state_size
     obs, never = observations(spec, rng), torch.zeros(STEPS, ROWS, dtype=torch.uint8)
     state = torch.from_numpy(rng.standard_normal((ROWS, size)).astype(np.float32))
+    shown = [tensor.clone() for tensor in (obs, state, never)]
     kept: list[int] = []
 
     def count(tensor: Tensor) -> Tensor:
@@ -106,9 +107,13 @@ def _tried(policy: OwnPolicy, rng: np.random.Generator) -> tuple[bool, int]:
         return tensor
 
     with user_code.their_own(policy.config.network):
-        with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+        hooks = torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor)
+        with torch.inference_mode(False), torch.enable_grad(), hooks:
             given = policy.net(obs, state, never) if size else policy.net(obs.flatten(0, 1))
         hidden = _refuse_other_shapes(given, policy)
+        _refuse_deaf(given)
+        if not all(map(torch.equal, shown, (obs, state, never))):
+            raise ConfigError("expected forward to leave its inputs as they are, got others after it", SETTING)
         with torch.no_grad():
             _refuse_disagreement(policy, obs, state, never)
     return hidden, sum(kept) // (STEPS * ROWS)
@@ -148,6 +153,14 @@ def _refuse_other_shapes(given: Any, policy: OwnPolicy) -> bool:
         if not bool(torch.isfinite(tensor).all()):
             raise ConfigError(f"expected {name} to be finite, got NaN or infinity", SETTING)
     return len(given) == len(names)
+
+
+def _refuse_deaf(given: Sequence[Tensor]) -> None:
+    """A network that no gradient reaches would train to its end and learn nothing."""
+    for name, tensor in zip(("logits", "values"), given, strict=False):
+        if not tensor.requires_grad:
+            said = f"expected {name} that a parameter can change, got some without a gradient"
+            raise ConfigError(f"{said} (detach, no_grad, or no parameters that learn?)", SETTING)
 
 
 def _refuse_disagreement(policy: OwnPolicy, obs: Tensor, state: Tensor, never: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""A policy by its folder, or by its folder and the hash of its weights: `runs/x#0123456789ab` is that policy or none.
+"""A policy by its folder, or by its folder and its hash: `runs/x#0123456789ab` is that policy or none.
 
 Whoever is given a policy by somebody is given its hash beside it: what was changed on the way is refused.
 """
@@ -15,7 +15,7 @@ SHOWN = 12  # digits that are shown; eight are enough to name one
 
 
 def split(text: str) -> tuple[Path, str]:
-    """The folder, and the digits that the sha256 of its weights begins with; empty if none are said."""
+    """The folder, and the digits that its sha256 begins with; empty if none are said."""
     folder, hash_sign, digits = text.rpartition("#")
     if not hash_sign or os.path.exists(text):  # a folder may have the sign in its name
         return Path(text), ""

@@ -54,7 +54,7 @@ class Player:
         self.policy, self.masks, self.seed = policy, masks, 0
         self.greedy, self.temperature = greedy, float(temperature)
         self.path: Path | None = None  # of the checkpoint
-        self.sha256 = sha256  # of the file that its weights came from
+        self.sha256 = sha256  # of the weights and the record that it came from
         self._actions: list[int] | None = None  # where the environment's actions are among the policy's; -1 = nowhere
         self.step = 0
         self.gamma: float | None = None  # what its values are discounted by

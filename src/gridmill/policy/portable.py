@@ -27,8 +27,8 @@ from gridmill.policy.spec import Spec
 
 
 def settings_of(config: PolicyConfig) -> dict[str, Any]:
-    """Settings as a page reads them: it has no networks of people's own, and no word for them."""
-    return {name: value for name, value in config.tree().items() if name != "network"}
+    """Settings as a page reads them: it has no word for networks of people's own, which no file may name."""
+    return {name: value for name, value in config.tree().items() if name != "network" or value}
 
 
 def as_record(policy: Policy) -> tuple[dict[str, Any], bytes]:
@@ -90,7 +90,7 @@ def meaning(path: Path, trainer: SavedTrainer) -> tuple[float | None, float | No
             return gamma, None
         with safe_open(path / checkpoint.TRAINER, framework="pt") as file:
             scale = deviation(file.get_tensor("reward.sums"))
-    except (OSError, ValueError, ArithmeticError, SafetensorError):  # nobody has checked what is in it
+    except (OSError, ValueError, TypeError, ArithmeticError, SafetensorError):  # nobody has checked what is in it
         return gamma, None
     return gamma, scale if math.isfinite(scale) else None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gridmill import games
 from gridmill.config import user_code
+from gridmill.config.files import kind_of
 from gridmill.config.install import command
 from gridmill.runs.figures import count, number
 
@@ -18,12 +19,12 @@ def lines(folder: Path, reported: bool, evaluation: Mapping[str, Any] | None, co
     """A line each; of what is not there, the command that makes it. `code` is what it takes to have the policy."""
     run = [word(folder), *options(code)]
     judge = command("eval", *run)
-    films = sorted(folder.glob("replays/*.replay"), key=lambda path: path.stat().st_mtime)
-    film = [str(films[-1])] if films else run
+    replays = [path for path in folder.glob("replays/*.replay") if kind_of(path) == "a plain file"]
+    film = [str(max(replays, key=lambda path: path.lstat().st_mtime))] if replays else run
     found = {
         "report": str(folder / "report.html") if reported else command("report", word(folder)),
         "evaluation": judge if evaluation is None else f"{_score(evaluation)}; against random play: {judge}",
-        "film": command("show", *film, "--gif", f"{folder.name}.gif"),
+        "video": command("show", *film, "--gif", f"{folder.name}.gif"),
         "watch": command("watch", *film),
     }
     return [f"{name:<{NAMED}}{text}" for name, text in found.items()]

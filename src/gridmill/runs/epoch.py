@@ -66,11 +66,16 @@ class Epoch:
         self._session.log.note(text)
 
     def save(self) -> Path | None:
-        """A checkpoint now, whatever the clocks say; None if the disk did not take it."""
+        """A checkpoint now, whatever the clocks say; None if the disk did not take it. Not with several ranks."""
+        if self._session.together:
+            raise RuntimeError("with several ranks, checkpoints are agreed on once per epoch; set checkpoint.epochs")
         return self._session.saved if self._session.save() else None
 
     def stop(self, why: str = "") -> None:
-        """End the run after this epoch: it is saved, evaluated and reported as at its end, and can be resumed."""
+        """End the run after this epoch: it is saved, evaluated and reported as at its end, and can be resumed.
+
+        With several ranks it ends after the next epoch, when they have agreed.
+        """
         self._session.asked = f"stopped by the program{f': {why}' if why else ''}"
 
 

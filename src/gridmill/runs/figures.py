@@ -36,7 +36,10 @@ def finite(value: Any) -> float | None:
     """A metric as a number that can be drawn; None for text, NaN and what is missing."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a file may have a number of any length
+        return None
 
 
 def number(value: Any) -> str:

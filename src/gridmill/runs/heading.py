@@ -33,7 +33,7 @@ def heading(run: Run, env: Env, base: Run | None = None, network: str = "") -> l
     if dnn.state not in ("unconcerned", "works"):
         lines += hang("onednn: ", dnn.text)
     game = run.game
-    sizes = f"{env.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
+    sizes = f"{run.trainer.num_worlds} worlds x {env.num_agents} agents, {env.num_actions} actions"
     lines += hang("game: ", f"{game.name} {game.fingerprint()}, {sizes}")
     shipped = game.name in games.names() and games.build(game.name) == game  # its warnings are known: see `explain`
     lines += game.brief(env, warnings=not shipped)

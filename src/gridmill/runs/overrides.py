@@ -107,7 +107,7 @@ def change(run: Run, changes: Iterable[tuple[str, Any]]) -> Run:
         if path == "game" and isinstance(value, str):
             continue
         if isinstance(value, Written):
-            value = str(value) if isinstance(_at(tree, path), str) else read(value, path)
+            value = str(value) if isinstance(value_at(tree, path), str) else read(value, path)
         try:
             place(run, tree, path, value)
         except ConfigError as error:
@@ -144,7 +144,7 @@ def _meant(path: str, value: Any) -> tuple[str, Any]:
 _FORMS = ("mixed_precision", "trainer.mixed_precision", "trainer.compile", "game")
 
 
-def _at(tree: Any, path: str) -> Any:
+def value_at(tree: Any, path: str) -> Any:
     """What stands at a path now; None where there is nothing."""
     for name in path.split("."):
         if isinstance(tree, dict):

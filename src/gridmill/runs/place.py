@@ -122,6 +122,7 @@ def give_up(folder: Path, lock: Lock) -> None:
     """The run does not begin: its folder is as if nobody had asked."""
     if lock.made:
         with suppress(OSError):
+            (folder / LOCK).unlink(missing_ok=True)
             folder.rmdir()
     lock.close()
 

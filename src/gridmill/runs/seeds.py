@@ -9,6 +9,7 @@ from pathlib import Path
 from gridmill.config.text import table
 from gridmill.run import Run
 from gridmill.runs import ending, session
+from gridmill.runs.epoch import Result
 from gridmill.runs.figures import number
 from gridmill.runs.place import name_of, refuse_occupied
 from gridmill.runs.report import compare
@@ -20,7 +21,7 @@ def train(run: Run, seeds: Sequence[int], runs_dir: Path, fresh: bool = False, r
     runs = [run.replace_all([("run", f"{base}-seed-{seed}"), ("seed", seed)]) for seed in seeds]
     for each in runs if not fresh else ():
         refuse_occupied(runs_dir / each.run)  # before the first of them is trained
-    results: list[session.Result] = []
+    results: list[Result] = []
     for place, each in enumerate(runs):
         print(f"{'' if place == 0 else chr(10)}seed {each.seed}, {place + 1} of {len(runs)}", flush=True)
         results.append(session.train(each, runs_dir, fresh=fresh, recipe=recipe))
@@ -35,7 +36,7 @@ def train(run: Run, seeds: Sequence[int], runs_dir: Path, fresh: bool = False, r
     return 0
 
 
-def _table(seeds: Sequence[int], results: Sequence[session.Result]) -> list[str]:
+def _table(seeds: Sequence[int], results: Sequence[Result]) -> list[str]:
     """A line a seed, then the mean of the scores with its standard error."""
     rows = [
         (seed, ending.word(each.folder), number(each.score), f"{each.agent_steps / max(1e-9, each.seconds):,.0f}")

@@ -25,13 +25,15 @@ from gridmill.config.install import command
 from gridmill.config.memory import mebibytes
 from gridmill.curriculum import record as record_of
 from gridmill.env import switches
-from gridmill.policy import checkpoint, initial, onednn, record, usable, which
+from gridmill.policy import checkpoint, initial, onednn, record, usable
 from gridmill.policy.build import headline
+from gridmill.policy.saver import Saver
 from gridmill.run import Run
-from gridmill.runs import beginning, ending, overrides, place
+from gridmill.runs import beginning, ending, group, overrides, place
 from gridmill.runs.core_report import phase_lines, validation_lines
 from gridmill.runs.epoch import Callback, Epoch, Epochs, Left, Result, go_through, refuse_others
 from gridmill.runs.evaluator import Evaluator
+from gridmill.runs.group import BROKEN, ENDED, STOPPED, follow
 from gridmill.runs.heading import heading
 from gridmill.runs.lines import read_records
 from gridmill.runs.log import RunLog
@@ -40,12 +42,13 @@ from gridmill.runs.rollout_timing import timing_tree
 from gridmill.runs.stop import Stop
 from gridmill.runs.traces import Traces
 from gridmill.runs.trackers import refuse_missing
-from gridmill.sizing import memory, refuse_unfit
+from gridmill.sizing import for_ranks, memory, refuse_unfit, share_of
 from gridmill.train.analysis import analyse
 from gridmill.train.guard import Guard, dump, first_not_finite
+from gridmill.train.ranks import launched
 from gridmill.train.trainer import BrokenNumbers, Trainer, refuse_deadly
 
-NOT_SAVED, BROKEN, STOPPED = 3, 4, 5
+NOT_SAVED = 3
 WIDE = 1024  # networks as wide as this are told of before they are made
 
 
@@ -60,7 +63,8 @@ def train(
     """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` renamed.
 
     `recipe` is the recipe's original run, for the heading of the log, which lists what differs. `callbacks` are called
-    after every epoch with an `Epoch`; if one raises, the run is saved and ends.
+    after every epoch with an `Epoch`; if one raises, the run is saved and ends. In a process that torchrun started
+    beside others, rank 0 does all this, callbacks included, and the others do what it tells them.
     """
     refuse_others(callbacks)
     return go_through(epochs(run, runs_dir, panel, fresh, recipe), callbacks)
@@ -103,7 +107,11 @@ Loop = Generator[Epoch, None, Result]
 
 
 def _from_the_beginning(run: Run, runs_dir: Path, panel: bool | None, fresh: bool, recipe: Run | None) -> Loop:
+    rank, count = launched()
+    if rank:
+        return follow()
     user_code.take(user_code.named_in(run.tree()))  # whoever made the run named it
+    run = for_ranks(run, count)
     refuse_unfit(run)  # before anything is made
     refuse_deadly(run)
     start = beginning.init_from(run)
@@ -112,12 +120,14 @@ def _from_the_beginning(run: Run, runs_dir: Path, panel: bool | None, fresh: boo
     if run.policy.hidden >= WIDE:
         with contextlib.suppress(OSError):  # nobody may be there to read it
             print(f"policy.hidden = {run.policy.hidden}: drawing the initial weights takes some seconds", flush=True)
-    try:
-        trainer = Trainer(run.replace("run", folder.name), folder)  # refuses what does not fit into memory
-    except BaseException:
-        place.give_up(folder, lock)
-        raise
+    run = run.replace("run", folder.name)
     with contextlib.ExitStack() as held:
+        try:
+            ranks = held.enter_context(group.led(run))
+            trainer = Trainer(run, folder, ranks)  # refuses what does not fit into memory
+        except BaseException:
+            place.give_up(folder, lock)
+            raise
         held.callback(lock.close)
         if place.is_occupied(folder):
             try:
@@ -130,6 +140,8 @@ def _from_the_beginning(run: Run, runs_dir: Path, panel: bool | None, fresh: boo
 
 
 def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, code: Sequence[str]) -> Loop:
+    if launched()[0]:
+        return follow()
     user_code.take(code)
     whole = checkpoint.find(path)
     folder = whole.parent.parent
@@ -146,10 +158,10 @@ def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, c
 
 def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None, lock: place.Lock) -> Loop:
     skipped = list[str]()
-    if whole.resolve() == path.resolve() or which.split(path)[1] != "last":  # one checkpoint was named
+    if whole.resolve() == path.resolve():  # one checkpoint was named
         found = checkpoint.load(whole)
     else:
-        found, skipped = checkpoint.newest(whole.parent)
+        found, skipped = checkpoint.newest(path)
     tree, folder = Run.upgraded(record.run(found)), found.path.parent.parent
     with user_code.from_a_file(tree, folder):
         saved = Run.load(tree)
@@ -157,11 +169,37 @@ def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None
     known = user_code.named_in(saved.tree())
     user_code.take(text for text in user_code.named_in(run.tree()) if text not in known)  # somebody typed it
     if (done := _finished(found, run)) is not None:
+        group.dismiss()
         return done
-    # Players that the file names are made here; all weights are in the checkpoint.
-    with user_code.from_a_file(None, folder), initial.left_out():
-        trainer = Trainer(run, folder)
-    return (yield from _session(trainer, folder, panel, lock, beginning.still_true(found, saved, run), skipped).go())
+    run = for_ranks(run, launched()[1])
+    refuse_unfit(run)
+    kept = beginning.still_true(found, saved, run)
+    with group.led(run) as ranks:
+        # Players that the file names are made here; all weights are in the checkpoint.
+        with user_code.from_a_file(None, folder), initial.left_out():
+            trainer = Trainer(run, folder, ranks)
+        return (yield from _session(trainer, folder, panel, lock, kept, skipped).go())
+
+
+def begin_or_resume(
+    run: Run,
+    changes: Sequence[str] = (),
+    runs_dir: Path | str = "runs",
+    recipe: Run | None = None,
+    code: Sequence[str] = (),
+) -> Result:
+    """Resume the run of this name, with these changes, if it has a checkpoint; else begin it.
+
+    A folder in which nothing was saved yet is renamed. For jobs that are started again whenever they are stopped.
+    """
+    if launched()[0]:
+        return follow()
+    if not run.run:
+        raise ValueError("--or-resume: expected run=NAME, by which the run is found again, got none")
+    folder = Path(runs_dir) / run.run
+    if any((folder / "checkpoints").glob("epoch-*")):
+        return resume(folder, [change for change in changes if not change.startswith("run=")], code=code)
+    return train(run, runs_dir, fresh=True, recipe=recipe)
 
 
 def _finished(found: checkpoint.Checkpoint, run: Run) -> Result | None:
@@ -225,6 +263,7 @@ class _Session:
                 raise checkpoint.CheckpointError(str(error), found.path) from None
             self.before = clock.seconds
             notes += beginning.changed_code(found, run)
+        group.hand_over(trainer, None if found is None else found.trainer)
         self.began = time.monotonic()
         self.first_steps = self.trainer.agent_steps
         told = headline(trainer.policy, trainer.native)
@@ -234,9 +273,9 @@ class _Session:
         write_whole(folder / "run.json", json.dumps(self.record(), indent=1).encode())
         if run.trainer.compile != "off":
             notes.append("trainer.compile: the first epochs compile the policy; about 4 minutes for ci on two cores")
-        for line in notes:
+        for line in (*notes, *group.lines(trainer)):
             self.log.note(line)
-        self.saver = checkpoint.Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
+        self.saver = Saver(folder / "checkpoints", run.checkpoint.keep, note=self.log.note)
         self.evaluator = self._evaluator(found) if run.evaluation.enabled else None
         self.guard = Guard(run.guard)
         self.traces = Traces(run.profiler, folder / "traces", trainer.sizes, trainer.env, self.log.note)
@@ -244,7 +283,10 @@ class _Session:
         self.saved_at = (self.trainer.epochs, time.monotonic())
         self.saving = 0.0  # seconds since the newest line of metrics
         self.monitor = Monitor(run.monitor.seconds)
-        self.signal = 0
+        self.signal = 0  # that ends the run
+        self.sent = 0  # the newest that came; with other ranks, not yet agreed on
+        self.together = trainer.ranks.count > 1  # until the others have left
+        self.agreed = False  # that the run ends because the program wants it
         self.asked, self.left = "", False  # why the program wants the run to end, and whether it waits for nothing
         self.metrics: dict[str, Any] = {}  # of the newest epoch
         self.followed = beginning.followed(run.tree())  # metrics, until they were looked for
@@ -262,16 +304,17 @@ class _Session:
     def go(self) -> Loop:
         """The run, epoch by epoch; whoever takes them may end it by an error, and is told how it ended otherwise."""
         code, reason = 0, "finished"
-        with Stop(self.stop_for):
+        with Stop(self.stop_for, patient=self.together):
             try:
-                while not self.trainer.done and not self.signal and not code and not self.asked:
+                while not self.trainer.done and not self.signal and not code and not self.ends:
                     code, reason = self.epoch()
-                    yield from self.shown()
+                    if not self.left:  # with other ranks, one more epoch until they know
+                        yield from self.shown()
                 if self.asked and not code and not self.trainer.done:
                     reason = self.asked
                 if self.signal:
                     code, reason = 128 + self.signal, self._stopped_by()
-                if code not in (BROKEN, STOPPED) and not self.save(last=True):
+                if code not in (BROKEN, STOPPED) and not self.save_last():
                     code, reason = NOT_SAVED, "the last checkpoint could not be written"
                 if not code and self.evaluate_last():
                     code, reason = 128 + self.signal, f"finished; the last evaluation was {self._stopped_by()}"
@@ -282,7 +325,8 @@ class _Session:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
             except torch.OutOfMemoryError as error:
-                plan, reason = memory(self.run, self.trainer.env), "out of memory"
+                share, reason = share_of(self.run, self.trainer.ranks.count), "out of memory"
+                plan = memory(share, self.trainer.env)
                 need = mebibytes(plan.on_gpu or plan.total)
                 raise RuntimeError(
                     f"out of memory ({str(error).splitlines()[0]}); about {need} were expected: lower "
@@ -291,6 +335,7 @@ class _Session:
                 ) from error
             except BaseException as error:
                 reason = f"{type(error).__name__}: {error}"
+                user_code.name_fault(error, user_code.named_in(self.run.tree()))
                 raise
             finally:
                 self.close(code, reason)
@@ -308,13 +353,21 @@ class _Session:
         except (BrokenNumbers, checkpoint.NotSaved):
             raise
         except BaseException:
-            with contextlib.suppress(BrokenNumbers, checkpoint.NotSaved):
-                self.save(last=True)
+            if not self.together:  # the others are in their next epoch
+                with contextlib.suppress(BrokenNumbers, checkpoint.NotSaved):
+                    self.save(last=True)
             raise
 
     def stop_for(self, number: int) -> None:
-        """A signal came: the run ends after the running update."""
-        self.signal = number
+        """A signal came: the run ends after the running update; with other ranks, after the epoch."""
+        self.sent = number
+        if not self.together:
+            self.signal = number
+
+    @property
+    def ends(self) -> bool:
+        """Whether the run ends here because the program wants it; with other ranks, once they know."""
+        return self.agreed if self.together else bool(self.asked)
 
     def _stopped_by(self) -> str:
         return f"stopped by {signal.Signals(self.signal).name}"
@@ -341,13 +394,17 @@ class _Session:
         for window in self.trainer.full_windows:  # before the epoch: what looks for the newest reads the last lines
             self.log.window(self.trainer.epochs, window.record())
         self.log.epoch(metrics)  # before the checkpoint: whatever one holds, the metrics up to it are there
-        if self.due():
+        signal, due = self.trainer.ranks.agree(self.sent or (ENDED if self.asked else 0), self.due())
+        if due:
             self.save()
         self.evaluate(metrics["seconds"])
         timed = self.run.profiler.rollout_timing
         if timed and self.trainer.epochs % timed == 0:
             self.log.note("\n".join(timing_tree(metrics)))
         self.look_for_followed_metrics()
+        if self.together:
+            self.agreed = signal == ENDED
+            self.signal = 0 if self.agreed else signal
         warnings = self.guard.look(metrics)
         for warning in warnings:
             self.log.note(f"warning: {warning}")
@@ -376,6 +433,15 @@ class _Session:
         by_seconds = c.seconds > 0 and time.monotonic() - at >= c.seconds
         by_windows = c.windows and bool(self.trainer.full_windows)
         return by_epochs or by_seconds or by_windows or self.saver.retry_due()
+
+    def save_last(self) -> bool:
+        """The last checkpoint; then all ranks are done."""
+        t = self.trainer
+        there = self.saved is not None and self.saved_at[0] == t.epochs
+        _, wanted = t.ranks.agree(0, not there and not t.learner.in_a_row)
+        saved = not wanted or self.save(last=True)
+        self.together = False
+        return saved
 
     def save(self, last: bool = False) -> bool:
         """Write a checkpoint, unless there is one of this epoch or updates were skipped; False if the disk fails."""

@@ -29,10 +29,10 @@ class Rows(NamedTuple):
 
 
 class Actor:
-    """A policy from a checkpoint, for some rows of an env."""
+    """A policy from a checkpoint, for some rows of an env; the `first` of them among those of all ranks."""
 
-    def __init__(self, path: str, env: Env, seed: int, rows: int) -> None:
-        self.player = load(Path(path))
+    def __init__(self, path: str, env: Env, seed: int, rows: int, first: int = 0) -> None:
+        self.player, self.first = load(Path(path)), first
         self.player.bind(env, seed)
         self.env = env
         self.state = np.zeros((rows, self.player.policy.state_size), np.float32)
@@ -47,13 +47,13 @@ class Actor:
 
     def act(self, rows: Rows, episode_starts: NDArray[np.uint8], step: int) -> NDArray[np.int32]:
         """Actions for some rows."""
-        return self.player.choose(self.think(rows, episode_starts), step, rows.own.start)
+        return self.player.choose(self.think(rows, episode_starts), step, self.first + rows.own.start)
 
     def outputs(self, thought: Thought, names: set[str], rows: Rows, step: int) -> dict[str, Any]:
         """What a column may ask for, by its name; the empty one is the action."""
         found: dict[str, Any] = {}
         if "" in names:
-            found[""] = self.player.choose(thought, step, rows.own.start)
+            found[""] = self.player.choose(thought, step, self.first + rows.own.start)
         if "log_probs" in names:
             masks = None if self.env.masks is None else self.env.masks[rows.env]
             found["log_probs"] = thought.log_probs(masks).numpy()
@@ -71,11 +71,12 @@ class Actor:
 class OwnActor:
     """A player of the user's own in Python, for some rows of an env; it is asked once for each lane.
 
-    What it remembers is None or an array with an entry for each row, since it is saved with the run.
+    What it remembers is None or an array with an entry for each row, since it is saved with the run. What it draws is
+    its own affair: other ranks than 0 get other seeds.
     """
 
-    def __init__(self, text: str, env: Env, seed: int, rows: int) -> None:
-        self.player, self.text, self.env = from_file(text, env, seed), text, env
+    def __init__(self, text: str, env: Env, seed: int, rows: int, first: int = 0) -> None:
+        self.player, self.text, self.env = from_file(text, env, seed + first), text, env
         self.state: NDArray[Any] | None = None  # of all rows, once there is one
         self.begun = np.zeros(rows, np.bool_)  # which rows have one
 

@@ -14,9 +14,9 @@ GOLDEN = 0x9E3779B97F4A7C15
 LARGEST_BELOW_ONE = 1.0 - 2.0**-24  # of float32
 
 
-def uniforms(seed: int, first_step: int, steps: int, rows: int, device: torch.device) -> Tensor:
+def uniforms(seed: int, first_step: int, steps: int, rows: int, device: torch.device, first_row: int = 0) -> Tensor:
     """A number in [0, 1] for each of some steps and rows, float32 [steps, rows]."""
-    row = torch.arange(rows, device=device) << 32
+    row = torch.arange(first_row, first_row + rows, device=device) << 32
     step = torch.arange(first_step, first_step + steps, device=device)[:, None]
     key = _mix(_scalar(_mix_number((seed + GOLDEN) % 2**64)) ^ (row | (step >> 32)))
     bits = _mix(_mix(key ^ ((step & 0xFFFFFFFF) << 32)) + _scalar(GOLDEN))

@@ -134,6 +134,10 @@ class Experience:
         self.advantages.copy_(advantages)
         self.returns.copy_(returns)
 
+    def by_piece(self, column: Tensor) -> list[Tensor]:
+        """The rows of each piece of a column [T, B], with bytes as they would lie if they were all there are."""
+        return [part.contiguous() for part in column.chunk(self.sizes.pieces, 1)]
+
     # ---- what the host knows, so that a device need not be asked
 
     def lengthen(self, obs: NDArray[np.generic]) -> None:
@@ -185,20 +189,35 @@ class Experience:
         return Minibatch(**picked | rest)
 
 
-def shuffled(sizes: Sizes, rng: np.random.Generator) -> list[Tensor]:
+def shuffled(sizes: Sizes, rng: np.random.Generator) -> Tensor:
     """Every segment once: the segments of each minibatch."""
-    order = torch.from_numpy(rng.permutation(sizes.segments))
-    return list(torch.split(order, sizes.minibatch_segments))
+    return torch.from_numpy(rng.permutation(sizes.segments)).view(sizes.minibatches, sizes.minibatch_segments)
+
+
+def piece_of(sizes: Sizes) -> Sizes:
+    """The sizes of one piece by itself."""
+    n = sizes.pieces
+    return replace(
+        sizes,
+        rows=sizes.rows // n,
+        segments=sizes.segments // n,
+        minibatch_segments=sizes.minibatch_segments // n,
+        pieces=1,
+    )
+
+
+def from_piece(segments: Tensor, piece: int, sizes: Sizes) -> Tensor:
+    """Segments of a piece, numbered by themselves, as they are numbered among those of all pieces here."""
+    rows = sizes.rows // sizes.pieces
+    return segments // rows * sizes.rows + piece * rows + segments % rows
 
 
 def prioritised(
     advantages: Tensor, sizes: Sizes, alpha: float, beta: float, rng: np.random.Generator
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Segments drawn with probability p ~ (mean |advantage|)^alpha, and weights (S p)^-beta over their largest."""
+) -> tuple[Tensor, Tensor]:
+    """Segments drawn with probability p ~ (mean |advantage|)^alpha, and weights (S p)^-beta."""
     size = advantages.abs().view(sizes.segments_per_row, sizes.bptt_horizon, sizes.rows).mean(1).reshape(-1)
     priority = (size.double().cpu().numpy() + 1e-6) ** alpha
     chance = priority / priority.sum()
     drawn = rng.choice(sizes.segments, size=(sizes.minibatches, sizes.minibatch_segments), p=chance)
-    weight = (sizes.segments * chance[drawn]) ** -beta
-    weight /= weight.max(axis=1, keepdims=True)
-    return list(torch.from_numpy(drawn)), list(torch.from_numpy(weight.astype(np.float32)))
+    return torch.from_numpy(drawn), torch.from_numpy((sizes.segments * chance[drawn]) ** -beta)

@@ -8,7 +8,7 @@ device that happens without a look (verdicts.py). The caller counts and stops; n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -26,8 +26,9 @@ from gridmill.policy.spec import Spec
 from gridmill.run import Run
 from gridmill.sizing import Sizes
 from gridmill.train.advantage import gae, vtrace
-from gridmill.train.experience import Experience, prioritised, shuffled
+from gridmill.train.experience import Experience, from_piece, piece_of, prioritised, shuffled
 from gridmill.train.optimizer import Optimizer, add_up, clip_norm
+from gridmill.train.ranks import ALONE, Ranks
 from gridmill.train.recorded import RecordedSteps, Segments
 from gridmill.train.reward_scale import RewardScale
 from gridmill.train.shared_advantage import VisibleAgents
@@ -35,6 +36,7 @@ from gridmill.train.verdicts import BAD, FINE, LossScale
 from gridmill.train.watch import Watch
 from gridmill.train.workers import WorkerPool
 
+Moments = tuple[Tensor, Tensor, Tensor]  # count, mean and standard deviation
 MOST_SKIPPED = 3  # updates in a row, after which an epoch ends
 
 
@@ -51,7 +53,7 @@ class Learned:
     gradients: list[Tensor] = field(default_factory=list)  # of the policy, in the last update, for the analysis
     names: tuple[str, ...] = ()  # of the metrics that updates have
     # Updates that a device made or left out by itself, and nobody has looked at; None: each is looked at.
-    unseen: list[tuple[Tensor, Tensor, Tensor]] | None = None
+    unseen: list[tuple[Tensor, Tensor, Tensor, Moments | None]] | None = None
 
 
 class Objective:
@@ -105,15 +107,17 @@ class Learner:
         workers: WorkerPool,
         device: torch.device,
         autocast: Callable[[], AbstractContextManager[object]],
+        ranks: Ranks = ALONE,
     ) -> None:
         self.run, self.policy, self.forward, self.sizes = run, policy, forward, sizes
         self.workers, self.device, self.autocast = workers, device, autocast
+        self.ranks, self.pieces = ranks, sizes.pieces * ranks.count  # `sizes` are this rank's
         self.parameters = list(policy.parameters())
         self.heads = _heads(run, policy, device)
         own = {f"heads.{name}.{key}": p for name, m in self.heads.items() for key, p in m.named_parameters()}
         self.optimizer = Optimizer(run.optimizer, dict(policy.named_parameters()) | own)
-        self.scale = RewardScale(run.trainer.reward, sizes.rows)
-        self.replays = _replays(run, policy.spec, sizes)
+        self.scale = RewardScale(run.trainer.reward, sizes.rows, ranks)
+        self.replays = _replays(run, policy.spec, sizes, ranks.count * sizes.segments)
         shared = run.trainer.shared_advantage != 0
         self.visible = VisibleAgents(policy.spec, sizes.num_agents, sizes.learners) if shared else None
         self.loss_scale = LossScale(run.trainer.precision == "fp16", device)
@@ -142,11 +146,13 @@ class Learner:
             if not objective.terms and not objective.of_replays:
                 break
             plan = self._shown(recorded, now, update_epoch)
-            for place, (segments, weight) in enumerate(self._chosen(x, now, update_epoch)):
+            chosen = self._chosen(x, now, update_epoch)
+            moments = self._moments(x, [segments for segments, _ in chosen], objective)
+            for place, (segments, weight) in enumerate(chosen):
                 if self.watch is not None:
                     self.watch.step("minibatch")
                 shown = {name: Shown(recorded[name], order[place]) for name, order in plan.items()}
-                found = self._update(x, segments, weight, objective, done, shown)
+                found = self._update(x, segments, weight, objective, done, shown, moments[place])
                 if found is not None:
                     sums = found if sums is None else sums + found
                     if target_kl > 0 and "kl" in done.names:
@@ -160,29 +166,43 @@ class Learner:
         self._look(x, objective, done)
         self.optimizer.use("eval")
         self.in_a_row = done.in_a_row
-        done.metrics = _means(sums, done) | {"learning_rate": rate, "explained_variance": _explained(x)}
+        explained = _explained(x) if self.pieces == 1 else self._explained_over_pieces(x)
+        done.metrics = _means(sums, done) | {"learning_rate": rate, "explained_variance": explained}
         return done
 
     def _chosen(self, x: Experience, now: Progress, update_epoch: int) -> list[tuple[Tensor, Tensor]]:
-        """The segments of each minibatch and their importance."""
+        """The segments of each minibatch and their importance: of each piece as many, in the order of the pieces."""
         t, sizes = self.run.trainer, self.sizes
-        rng = np.random.default_rng([self.run.seed, now.epochs, update_epoch])
-        alpha = now.at(t.prio_alpha)
+        alpha, beta = now.at(t.prio_alpha), now.at(t.prio_beta0)
+        beta = beta + (1 - beta) * now.steps / max(1, now.total_steps)
+        advantages, small = x.by_piece(x.advantages), piece_of(sizes)
+        drawn, weights = list[Tensor](), list[Tensor]()
+        for piece in range(sizes.pieces):
+            number = self.ranks.rank * sizes.pieces + piece
+            rng = np.random.default_rng(
+                [self.run.seed, now.epochs, update_epoch, *([0, number] if self.pieces > 1 else [])]
+            )
+            if alpha > 0:
+                segments, weight = prioritised(advantages[piece], small, alpha, beta, rng)
+                weights.append(weight)
+            else:
+                segments = shuffled(small, rng)
+            drawn.append(from_piece(segments, piece, sizes))
         if alpha > 0:
-            beta = now.at(t.prio_beta0)
-            beta = beta + (1 - beta) * now.steps / max(1, now.total_steps)
-            return list(zip(*prioritised(x.advantages, sizes, alpha, beta, rng), strict=True))
-        ones = torch.ones(sizes.minibatch_segments)
-        return [(segments, ones) for segments in shuffled(sizes, rng)]
+            largest = self.ranks.table(torch.stack([weight.amax(1) for weight in weights])).amax(0)
+            importance = (torch.cat(weights, 1) / largest[:, None]).float()
+        else:
+            importance = torch.ones(sizes.minibatches, sizes.minibatch_segments)
+        return list(zip(torch.cat(drawn, 1), importance, strict=True))
 
     def _shown(
         self, recorded: Mapping[str, Segments], now: Progress, update_epoch: int
     ) -> dict[str, tuple[Tensor, ...]]:
         """Of each loss that learns from replays, the segments of each minibatch: as many as of the rollout."""
-        size, found = self.sizes.minibatch_segments, {}
+        size, found = self.sizes.minibatch_segments * self.ranks.count, {}
         for number, (name, segments) in enumerate(recorded.items()):
             rng = np.random.default_rng([self.run.seed, now.epochs, update_epoch, number + 1])
-            found[name] = torch.split(segments.order(self.sizes.segments, rng), size)
+            found[name] = torch.split(segments.order(self.sizes.segments * self.ranks.count, rng), size)
         return found
 
     def _advantages(self, x: Experience, rewards: Tensor, now: Progress) -> None:
@@ -205,24 +225,30 @@ class Learner:
         objective: Objective,
         done: Learned,
         shown: Mapping[str, Shown],
+        moments: Moments | None,
     ) -> Tensor | None:
         """One minibatch; its metrics, or None if it was skipped."""
         on_host, segments, weight = segments, sent(segments, x.device), sent(weight, x.device)
-        given = self._given(x, segments, objective)
-        size = self.sizes.microbatch_size // self.sizes.bptt_horizon
-        parts = -(-len(segments) // size)  # of equal size, as far as can be
-        places = torch.arange(len(segments)).tensor_split(parts)
-        microbatches = list(zip(segments.tensor_split(parts), weight.tensor_split(parts), places, strict=True))
+        given = self._given(x, segments, objective, moments)
+        size, whole = self.sizes.microbatch_size // self.sizes.bptt_horizon, len(segments) * self.ranks.count
+        parts = -(-len(segments) // self.sizes.pieces // size)  # of a piece, of equal size as far as can be
+        first = self.ranks.rank * len(segments)  # among those of all ranks
+        places = torch.arange(len(segments)) + first
+        microbatches = [
+            part
+            for piece in zip(*(each.chunk(self.sizes.pieces) for each in (segments, weight, places)), strict=True)
+            for part in zip(*(each.tensor_split(parts) for each in piece), strict=True)
+        ]
 
         def work(
             microbatch: tuple[Tensor, Tensor, Tensor],
         ) -> tuple[list[Tensor], dict[str, Tensor], Tensor, Tensor | None]:
             chosen, importance, places = microbatch
             marks = [time.perf_counter()]
-            share, found = len(chosen) / len(segments), list[Result]()
+            share, found = len(chosen) / whole, list[Result]()
             if objective.terms:
                 batch = x.minibatch(chosen, objective.columns, given, importance, self.device)
-                with self.autocast(), starts_known(x.starts_of(on_host[places])):
+                with self.autocast(), starts_known(x.starts_of(on_host[places - first])):
                     out = self.forward(batch.obs, batch.state, batch.episode_starts, batch.masks)
                 found.append(objective(batch, out, share))
             found += [self._of_replays(objective, name, part, places, share) for name, part in shown.items()]
@@ -243,11 +269,16 @@ class Learner:
             for (chosen, *_), (*_, ratios) in zip(microbatches, results, strict=True):  # a segment may be in several
                 if ratios is not None:
                     x.put_ratios(chosen, ratios)
-        gradients = add_up(found for found, *_ in results)
+        pieces = [results[i : i + parts] for i in range(0, len(results), parts)]
+        *gradients, metrics = self.ranks.add_up(
+            [
+                [*add_up(found for found, *_ in piece), torch.stack([numbers for _, _, numbers, _ in piece]).sum(0)]
+                for piece in pieces
+            ]
+        )
         self.loss_scale.down(gradients)
-        metrics = torch.stack([numbers for _, _, numbers, _ in results]).sum(0)
         norm = clip_norm(gradients, objective.now.at(self.run.optimizer.max_grad_norm))
-        done.trained_steps += len(segments) * self.sizes.bptt_horizon
+        done.trained_steps += whole * self.sizes.bptt_horizon
         verdict = self.loss_scale.verdict(norm, metrics)
         if done.unseen is None and (said := int(verdict)) != FINE:
             done.skipped += said == BAD
@@ -264,7 +295,7 @@ class Learner:
         self._tell(("optimizer",), marks)
         numbers = torch.cat((metrics[:-1], norm[None]))
         if done.unseen is not None:
-            done.unseen.append((verdict, segments, weight))
+            done.unseen.append((verdict, segments, weight, moments))
             return torch.where(verdict == FINE, numbers, 0.0)
         done.updates += 1
         done.in_a_row = 0
@@ -275,11 +306,11 @@ class Learner:
         if not done.unseen:
             return
         said = torch.stack([verdict for verdict, *_ in done.unseen]).tolist()
-        for verdict, (_, segments, weight) in zip(said, done.unseen, strict=True):
+        for verdict, (_, segments, weight, moments) in zip(said, done.unseen, strict=True):
             done.updates += verdict == FINE
             if verdict == BAD:
                 done.skipped += 1
-                given = self._given(x, segments, objective)
+                given = self._given(x, segments, objective, moments)
                 done.bad = x.minibatch(segments, objective.columns, given, weight, self.device)
             done.in_a_row = 0 if verdict == FINE else done.in_a_row + (verdict == BAD)
             if done.in_a_row >= MOST_SKIPPED:
@@ -305,10 +336,26 @@ class Learner:
         term, heads = objective.of_replays[name]
         return term(batch, out, objective.now, share, heads)
 
-    def _given(self, x: Experience, segments: Tensor, objective: Objective) -> dict[str, Tensor]:
+    def _moments(self, x: Experience, minibatches: list[Tensor], objective: Objective) -> Sequence[Moments | None]:
+        """Of the advantages of each minibatch, over the pieces of all ranks; None where there is one piece."""
+        if self.pieces == 1 or "advantages" not in objective.columns:
+            return [None] * len(minibatches)
+        led, numbers = x.columns.get("led"), x.advantages.view(-1)
+        parts: list[list[Tensor]] = [[] for _ in range(self.sizes.pieces)]
+        for segments in minibatches:
+            for piece, some in zip(parts, segments.chunk(self.sizes.pieces), strict=True):
+                steps = x.segment_steps(some.to(x.device)).view(-1)
+                piece.append(numbers[steps if led is None else steps[led.view(-1)[steps] == 0]])
+        return self.ranks.moments(parts)
+
+    def _given(
+        self, x: Experience, segments: Tensor, objective: Objective, moments: Moments | None
+    ) -> dict[str, Tensor]:
         """Columns that depend on the whole minibatch: its normalised advantages, and which steps were the policy's."""
         if "advantages" not in objective.columns:
             return {}
+        if moments is not None:
+            return self._given_over_pieces(x, len(segments), moments)
         steps = x.segment_steps(segments).view(-1)
         given, here = {"advantages": x.advantages}, x.advantages.view(-1)[steps]
         led = x.columns.get("led")
@@ -321,6 +368,22 @@ class Learner:
         if self.run.trainer.normalize_advantages and len(here):
             given["advantages"] = (x.advantages - here.mean()) / (here.std(correction=0) + 1e-8)
         return given
+
+    def _given_over_pieces(self, x: Experience, segments: int, moments: Moments) -> dict[str, Tensor]:
+        """The same of a minibatch that lies in several pieces; `segments` are those of this rank."""
+        count, mean, std = moments
+        given, steps = {"advantages": x.advantages}, segments * self.ranks.count * self.sizes.bptt_horizon
+        led = x.columns.get("led")
+        if led is not None:
+            given["acted"] = (led == 0).float() * (steps / count.clamp(min=1)).float()
+        if self.run.trainer.normalize_advantages:
+            given["advantages"] = (x.advantages - mean) / (std + 1e-8)
+        return given
+
+    def _explained_over_pieces(self, x: Experience) -> float:
+        numbers = zip(x.by_piece(x.returns), x.by_piece(x.values), strict=True)
+        (_, _, spread), (_, _, missed) = self.ranks.moments([[returns, returns - known] for returns, known in numbers])
+        return 1.0 - float(missed) ** 2 / float(spread) ** 2 if float(spread) > 0 else 0.0
 
     def _given_where_led(self, x: Experience, led: Tensor, steps: Tensor) -> dict[str, Tensor]:
         """The same on a device, without asking whether and where the teacher led."""
@@ -358,11 +421,11 @@ class Learner:
         self.loss_scale.restore(tensors)
 
 
-def _replays(run: Run, spec: Spec, sizes: Sizes) -> dict[str, RecordedSteps]:
+def _replays(run: Run, spec: Spec, sizes: Sizes, segments: int) -> dict[str, RecordedSteps]:
     """The replays that losses learn from, by loss; ConfigError if they cannot be learned from."""
     return {
         name: RecordedSteps(
-            wanted, spec, run.trainer.masks, sizes.bptt_horizon, sizes.segments, run.seed, f"$.losses.{name}.replays"
+            wanted, spec, run.trainer.masks, sizes.bptt_horizon, segments, run.seed, f"$.losses.{name}.replays"
         )
         for name, loss in run.losses.items()
         if (wanted := loss.recorded()) is not None

@@ -26,7 +26,7 @@ def made(kind: str, parameters: Sequence[nn.Parameter], numbers: Mapping[str, An
     found = user_code.find(kind, __name__, torch.optim.Optimizer, "optimizer")
     try:
         with user_code.one_line(kind):
-            return found(list(parameters), **_taken(found, numbers))  # type: ignore[call-arg]
+            return found(list(parameters), **_taken(found, numbers))
     except ValueError as error:
         if not isinstance(error.__cause__, TypeError):
             raise

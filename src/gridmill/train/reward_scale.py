@@ -8,6 +8,7 @@ divided by is the sum of the weights, so the first rollout counts in full.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from gridmill.policy.portable import deviation
 from gridmill.train.experience import Experience
+from gridmill.train.ranks import ALONE, Ranks, in_order
 
 LEAST = 1e-4  # that rewards are divided by
 
@@ -27,8 +29,8 @@ class RewardScale:
     `1 - missing` of a whole return's, and its variance `1 - missing^2`; the sums make up for both.
     """
 
-    def __init__(self, kind: Literal["raw", "scaled", "centered"], rows: int) -> None:
-        self.kind = kind
+    def __init__(self, kind: Literal["raw", "scaled", "centered"], rows: int, ranks: Ranks = ALONE) -> None:
+        self.kind, self.ranks = kind, ranks
         self.running = torch.zeros(rows, dtype=torch.float64)  # each row's discounted return so far
         self.missing = torch.ones(rows, dtype=torch.float64)  # 0 from its second episode on
         # Of returns: 1 - missing^2, and with m = 1 - missing: m^2, m return, return^2. Of centred rewards: 1, reward.
@@ -39,9 +41,10 @@ class RewardScale:
         if self.kind == "raw":
             return x.learned_from
         rewards = x.learned_from.cpu().double()
-        self._forget(rewards.numel() / time_scale, time_scale)
+        count = rewards.numel() * self.ranks.count
+        self._forget(count / time_scale, time_scale)
         if self.kind == "centered":
-            self.sums[:2] += torch.stack((torch.tensor(float(rewards.numel()), dtype=torch.float64), rewards.sum()))
+            self.sums[:2] += torch.cat((torch.tensor([float(count)], dtype=torch.float64), self._sums(x, [rewards])))
             return (x.learned_from - float(self.sums[1] / self.sums[0])).to(x.learned_from.dtype)
         goes_on = (~(x.terminals | x.truncations)).cpu().double()
         returns, whole = torch.empty_like(rewards), torch.empty_like(rewards)
@@ -51,9 +54,14 @@ class RewardScale:
             returns[t], whole[t] = self.running, 1 - self.missing
             self.running, self.missing = self.running * goes_on[t], self.missing * goes_on[t]
         variances = whole * (2 - whole)  # 1 - missing^2
-        self.sums += torch.stack([n.sum() for n in (variances, whole.square(), whole * returns, returns.square())])
+        self.sums += self._sums(x, [variances, whole.square(), whole * returns, returns.square()])
         scaled = x.learned_from / max(LEAST, self.deviation)
         return scaled.clamp(-clip, clip) if clip > 0 else scaled
+
+    def _sums(self, x: Experience, columns: Sequence[Tensor]) -> Tensor:
+        """The sum of each column [T, B] over the rows of all ranks."""
+        pieces = zip(*(x.by_piece(column) for column in columns), strict=True)
+        return in_order(self.ranks.table(torch.stack([torch.stack([n.sum() for n in piece]) for piece in pieces])))
 
     def _forget(self, share: float, most: float) -> None:
         """Before a rollout that is this share of the time scale. No history weighs more than the time scale: only one
@@ -71,11 +79,10 @@ class RewardScale:
         self.sums = _sums(tensors, self.kind)
 
     def tensors(self) -> dict[str, Tensor]:
-        return {
-            "reward.running": self.running.clone(),
-            "reward.missing": self.missing.clone(),
-            "reward.sums": self.sums.clone(),
-        }
+        return self.by_row() | {"reward.sums": self.sums.clone()}
+
+    def by_row(self) -> dict[str, Tensor]:
+        return {"reward.running": self.running.clone(), "reward.missing": self.missing.clone()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Go on where these were taken; without any, from the beginning."""

@@ -45,7 +45,8 @@ class Rollout:
     """Collects experience; remembers the recurrent state and which rows begin an episode.
 
     `learned` are the rows of the env that the policy acts in and is learned from (None: all); `players` act in others
-    of them, each by the folder of its policy or by the file of the user's own.
+    of them, each by the folder of its policy or by the file of the user's own. The worlds may be those of one `rank` of
+    several: rows are drawn for by their numbers among all.
     """
 
     def __init__(
@@ -62,11 +63,13 @@ class Rollout:
         frozen: Callable[[], AbstractContextManager[object]],
         learned: NDArray[np.int64] | None = None,
         players: Mapping[str, NDArray[np.int64]] = MappingProxyType({}),
+        rank: int = 0,
     ) -> None:
         self.env, self.policy, self.sizes, self.experience = env, policy, sizes, experience
         self.workers, self.device, self.autocast, self.seed = workers, device, autocast, seed
         self.frozen = frozen  # the policy's acting form, while weights do not change
         self.step = 0  # steps of every row so far: with the seed and the row, all that drawing an action depends on
+        self.first_row = rank * sizes.rows  # of those that are learned from, among all ranks'
         self.state = torch.zeros(sizes.rows, state_size, device=device)
         self.lanes = [env.rows(lane) for lane in range(env.lanes)]
         self.episode_starts = torch.ones(self.lanes[-1].stop, dtype=torch.uint8)  # of all rows of the env
@@ -84,7 +87,7 @@ class Rollout:
         self.asked = {name: s for name, s in sources.items() if s.actor}  # columns of other policies
         self.actors: dict[str, Actor] = {}  # by the first column of each
         for name, path in _first(self.asked).items():
-            self.actors[name] = Actor(path, env, seed, sizes.rows)
+            self.actors[name] = Actor(path, env, seed, sizes.rows, self.first_row)
         self.teacher = self._seen(TEACHER) if "led" in experience.columns else None
         self.led = np.zeros(sizes.rows, np.uint8)  # 1 where the teacher acts in this segment
         self.final_obs, self.drawn = self._seen("final_obs"), self._seen("actions")
@@ -103,15 +106,16 @@ class Rollout:
             self.kept |= self.host.columns
         self.needed: Collection[str] = self.asked
         self.learned = learned
-        self.chunks = [_chunks(rows, learned, whole=not self.on_cpu) for rows in self.lanes]
+        self.chunks = [_chunks(rows, learned, whole=not self.on_cpu, pieces=sizes.pieces) for rows in self.lanes]
         self.lane_rows = [_join(chunks) for chunks in self.chunks]
         self.players: dict[str, Actor | OwnActor] = {}
         self.player_chunks: list[list[tuple[Actor | OwnActor, Rows]]] = [[] for _ in self.lanes]
         for number, (name, rows) in enumerate(players.items()):
             own = user_code.is_own(name) and not Path(name).exists()
-            actor = self.players[name] = (OwnActor if own else Actor)(name, env, hash_of(seed, number), len(rows))
+            mixed, first = hash_of(seed, number), rank * len(rows)
+            actor = self.players[name] = (OwnActor if own else Actor)(name, env, mixed, len(rows), first)
             for lane, chunks in zip(self.lanes, self.player_chunks, strict=True):
-                chunks += [(actor, chunk) for chunk in _chunks(lane, rows, whole=own)]
+                chunks += [(actor, chunk) for chunk in _chunks(lane, rows, whole=own, pieces=sizes.pieces)]
         self.times = dict.fromkeys(PARTS, 0.0)
         self.watch: Watch | None = None
         self.begun: Callable[[list[int]], None] | None = None  # told which worlds have begun an episode
@@ -150,13 +154,15 @@ class Rollout:
         self.needed = self.asked if needed is None else needed
         if self.host is not None:
             self.experience.bootstrap.zero_()
-            self.uniform = uniforms(self.seed, self.step, self.sizes.horizon, self.sizes.rows, self.device)
+            self.uniform = uniforms(
+                self.seed, self.step, self.sizes.horizon, self.sizes.rows, self.device, self.first_row
+            )
         with self.frozen():
             for t in range(self.sizes.horizon):
                 if self.watch is not None:
                     self.watch.step("rollout")
                 if self.teacher is not None and t % self.sizes.bptt_horizon == 0:
-                    self.led[:] = shares(self.seed, self.step, self.sizes.rows) < lead
+                    self.led[:] = shares(self.seed, self.step, self.sizes.rows, self.first_row) < lead
                 for lane in range(len(self.lanes)):
                     if t > 0:
                         self._receive(lane, t - 1)
@@ -191,7 +197,11 @@ class Rollout:
         if self.on_cpu:
             self.kept["bootstrap"][t, rows.own] = 0.0
         if cut.any() and self.on_cpu:
-            self._value_of_the_cut(t, torch.from_numpy(cut).nonzero().squeeze(1) + rows.own.start)
+            first = rows.own.start
+            for part in torch.from_numpy(cut).chunk(self.sizes.pieces):  # alike wherever a piece is
+                if part.any():
+                    self._value_of_the_cut(t, part.nonzero().squeeze(1) + first)
+                first += len(part)
         elif cut.any():
             self._values_of_the_cut(t, rows, torch.from_numpy(cut))
         stored = time.perf_counter()
@@ -295,12 +305,12 @@ class Rollout:
 
     def _choose(self, rows: Rows, t: int, logits: Tensor, masks: Tensor | None) -> None:
         """Draw actions and store them with their log-probs; the teacher's where it leads."""
-        own = rows.own
+        own, first = rows.own, self.first_row + rows.own.start
         if self.on_cpu:
             actions = np.empty(own.stop - own.start, np.int32)
             allowed = None if masks is None else self.kept["masks"][t, own]
             native.sample_actions(
-                logits.numpy(), allowed, self.seed, self.step, own.start, actions, self.kept["log_probs"][t, own]
+                logits.numpy(), allowed, self.seed, self.step, first, actions, self.kept["log_probs"][t, own]
             )
             chosen = torch.from_numpy(actions)
         else:
@@ -338,9 +348,10 @@ def _first(asked: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def shares(seed: int, step: int, rows: int) -> NDArray[np.float64]:
+def shares(seed: int, step: int, rows: int, first: int = 0) -> NDArray[np.float64]:
     """A number in [0, 1) for every row, drawn from counters (splitmix64 of the seed, the step and the row)."""
-    mixed = np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(hash_of(seed, step))
+    numbers = np.arange(first + 1, first + rows + 1, dtype=np.uint64)
+    mixed = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(hash_of(seed, step))
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     bits: NDArray[np.float64] = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64)
@@ -356,11 +367,15 @@ def hash_of(*numbers: int) -> int:
     return mixed >> 1
 
 
-def _chunks(lane: slice, chosen: NDArray[np.int64] | None = None, whole: bool = False) -> list[Rows]:
+def _chunks(lane: slice, chosen: NDArray[np.int64] | None = None, whole: bool = False, pieces: int = 1) -> list[Rows]:
     """A lane's rows in equal parts, two at least if it has rows enough; the same for any number of workers.
 
-    Of `chosen`, which are numbered by themselves, or of all rows.
+    Of `chosen`, which are numbered by themselves, or of all rows. A run in several pieces has that many times the lanes
+    of one piece: each is parted by itself, as in a process that has the one piece alone.
     """
+    if pieces > 1:
+        edges = [lane.start + (lane.stop - lane.start) * i // pieces for i in range(pieces + 1)]
+        return [chunk for a, b in itertools.pairwise(edges) for chunk in _chunks(slice(a, b), chosen, whole)]
     ends = [lane.start, lane.stop]
     first, last = ends if chosen is None else np.searchsorted(chosen, ends).tolist()
     count = last - first

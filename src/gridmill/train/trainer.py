@@ -32,11 +32,13 @@ from gridmill.policy.build import build
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
 from gridmill.run import Run
-from gridmill.sizing import memory, players_of_agents, scripted_players
+from gridmill.sizing import Sizes, memory, pieces_of, players_of_agents, scripted_players, share_of
 from gridmill.sizing import sizes as sizes_of
 from gridmill.train.actors import Actor, OwnActor
 from gridmill.train.experience import Experience, core_columns, loss_columns
+from gridmill.train.gathered import gather
 from gridmill.train.learner import Learned, Learner
+from gridmill.train.ranks import ALONE, Ranks
 from gridmill.train.restored import refuse_other
 from gridmill.train.rollout import Rollout
 from gridmill.train.watch import Watch
@@ -53,17 +55,18 @@ class BrokenNumbers(RuntimeError):
 class Trainer:
     """A run in memory. `epoch` is one turn of the loop and returns its metrics."""
 
-    def __init__(self, run: Run, folder: Path | None = None) -> None:
+    def __init__(self, run: Run, folder: Path | None = None, ranks: Ranks = ALONE) -> None:
         refuse_deadly(run)
         refuse_unknown_players(run)
-        self.run, self.folder = run, folder
-        t = run.trainer
+        self.run, self.folder, self.ranks = run, folder, ranks
+        t, share = run.trainer, share_of(run, ranks.count)
         self.device = _device(t.device)
         self.sizes = sizes_of(run)
-        self.env = _environment(run, self.sizes.threads)
+        self.own = sizes_of(share, processes=ranks.local)  # this rank's share of them; without others, all
+        self.env = _environment(run, self.own, ranks)
         try:
-            self.curriculum = _curriculum(run, self.env)
-            memory(run, self.env)  # refuses what does not fit before the rest is made
+            self.curriculum = _curriculum(run, self.env, ranks)
+            memory(share, self.env)  # refuses what does not fit before the rest is made
             names = [*self.env.stat_names, "reward", "length"]
             run.game.score_of(dict.fromkeys(names, np.zeros(0)), run.score)  # a wrong name, before any episode ends
         except ValueError:
@@ -75,7 +78,7 @@ class Trainer:
         self._torch_threads = torch.get_num_threads()
         if self.device.type == "cpu":
             torch.set_num_threads(1)  # the workers are the threads
-        self.workers = WorkerPool(self.sizes.threads if self.device.type == "cpu" else 1)
+        self.workers = WorkerPool(self.own.threads if self.device.type == "cpu" else 1)
         self.policy = build(run.policy, self.spec, run.seed).place(self.device)
         try:
             refuse_missing_hidden(run, self.policy)
@@ -89,17 +92,17 @@ class Trainer:
         kept = experience_device(t.experience_device, self.device)
         table = core_columns(self.spec, self.env.masks is not None, self.env.signal is not None, bool(run.teacher))
         table |= loss_columns(run.losses, self.env, self.spec, run.policy.hidden)
-        self.experience = Experience(self.sizes, table, self.policy.state_size, kept)
+        self.experience = Experience(self.own, table, self.policy.state_size, kept)
         if self.device.type != "cpu" and t.compile == "off" and self.policy.any_length:
             self.experience.longest = 1  # it grows; a compiled graph has one shape
         scripts = scripted_players(run)
         frozen = {name: self._rows_of(agents) for name, agents in self._players().items() if name not in scripts}
         learned = self._rows_of(self.sizes.learners) if run.players else None
         self.rollout = Rollout(
-            self.env, forward, self.sizes, self.experience, self.workers, self.device, autocast, run.seed,
-            self.policy.state_size, self.policy.frozen, learned, frozen,
+            self.env, forward, self.own, self.experience, self.workers, self.device, autocast, run.seed,
+            self.policy.state_size, self.policy.frozen, learned, frozen, ranks.rank,
         )  # fmt: skip
-        self.learner = Learner(run, self.policy, forward, self.sizes, self.workers, self.device, autocast)
+        self.learner = Learner(run, self.policy, forward, self.own, self.workers, self.device, autocast, ranks)
         self.agent_steps = self.epochs = self.skipped = self.trained_steps = 0
         self.recent = np.zeros(0)  # scores of the newest agent-episodes that were learned from
         self.learned: Learned | None = None  # of the newest epoch
@@ -121,7 +124,7 @@ class Trainer:
         return contextlib.nullcontext
 
     def _rows_of(self, agents: Sequence[int]) -> NDArray[np.int64]:
-        """The rows of some agents in all worlds."""
+        """The rows of some agents in all worlds of the env."""
         worlds = np.arange(self.env.num_worlds, dtype=np.int64)[:, None]
         return np.ravel(worlds * self.env.num_agents + np.array(agents, np.int64))
 
@@ -169,13 +172,12 @@ class Trainer:
     def epoch(self) -> dict[str, Any]:
         """One rollout and the learning from it; returns the metrics of both."""
         began = time.perf_counter()
+        self.ranks.at(f"collecting epoch {self.epochs + 1}")
         self._collect()
         collected = time.perf_counter()
-        episodes = self.env.take_episodes()
-        self._refuse_broken_numbers()
-        if self.windows is not None:
-            self.full_windows = self.windows.add(self.experience, episodes)
+        episodes = self._episodes()
         scores = self._scores(episodes)
+        self.ranks.at(f"learning from epoch {self.epochs + 1}")
         learned = self.learner.learn(self.experience, self.progress())
         self.learned = learned
         ended = time.perf_counter()
@@ -188,20 +190,51 @@ class Trainer:
             "agent_steps": self.agent_steps,
             "total_timesteps": self.total_steps,
             "sps": self.sizes.batch_size / (ended - began),
-            "reward": float(self.experience.rewards.mean()),
+            "reward": self._mean(self.experience.rewards),
             "skipped_updates": self.skipped,
             "time/rollout": collected - began,
             "time/learn": ended - collected,
         }
         if self.run.trainer.signal:
-            metrics["signal"] = float(self.experience.signal.mean())
+            metrics["signal"] = self._mean(self.experience.signal)
         metrics |= {f"time/{part}": seconds for part, seconds in self._times().items()}
         metrics |= learned.metrics | self._statistics(episodes, scores)
         metrics |= {} if self.curriculum is None else self.curriculum.metrics
+        metrics = self.ranks.metrics_of_first(metrics)
+        every = self.run.ranks.compare_epochs
+        if every and self.epochs % every == 0:
+            self.ranks.compare(self.weights, self.epochs)
         self.last |= {
             name: value for name, value in metrics.items() if isinstance(value, int | float) and math.isfinite(value)
         }
         return metrics
+
+    def _episodes(self) -> Episodes:
+        """Those that ended in a rollout, in all worlds; what else its steps brought goes to whoever counts it."""
+        env, x, first = self.env, self.experience, self.ranks.rank * self.own.num_worlds
+        episodes = env.take_episodes()
+        if self.ranks.count > 1 and episodes:
+            episodes["world"] = episodes["world"] + first
+        shape = (-1, env.num_worlds, len(self.own.learners))
+        ended = (x.terminals | x.truncations).cpu().numpy().reshape(shape)[:, :, 0]
+        steps = {} if self.windows is None else self.windows.steps(x)
+        handed_out = [] if self.curriculum is None else self.curriculum.handed_out
+        found = gather(self.ranks, episodes, ended, steps, handed_out, self._broken_numbers())
+        if found.broken:
+            raise BrokenNumbers(found.broken)
+        if self.windows is not None:
+            self.full_windows = self.windows.add(found.steps, found.ended, found.episodes)
+        if self.curriculum is not None:
+            others = [of for rank, of in enumerate(found.handed_out) if rank != self.ranks.rank]
+            self.curriculum.take(each for of in others for each in of)
+        return found.episodes
+
+    def _mean(self, column: Tensor) -> float:
+        """Of a column, over the rows of all ranks."""
+        if self.sizes.pieces == 1:
+            return float(column.mean())
+        ((_, mean, _),) = self.ranks.moments([[part] for part in self.experience.by_piece(column)])
+        return float(mean)
 
     def _collect(self) -> None:
         """A rollout; teachers are asked only while a loss that counts needs their answers."""
@@ -229,7 +262,8 @@ class Trainer:
         self.clock = clock
         return times
 
-    def _refuse_broken_numbers(self) -> None:
+    def _broken_numbers(self) -> str:
+        """What is no number, and where; empty if all are."""
         x = self.experience
         checked = {"reward": x.rewards} | ({"signal": x.signal} if "signal" in x.columns else {})
         checked |= {"observation": x.obs} if x.obs.is_floating_point() else {}
@@ -239,10 +273,12 @@ class Trainer:
             for first in torch.nonzero(~torch.isfinite(numbers))[:1].tolist():
                 step, row = first[:2]
                 row = row if self.rollout.learned is None else int(self.rollout.learned[row])
-                raise BrokenNumbers(
+                row += self.ranks.rank * self.env.num_rows
+                return (
                     f"{name} of row {row} (world {row // self.env.num_agents}) is {float(numbers[tuple(first)])} "
                     f"at step {self.rollout.step - self.sizes.horizon + step} of the run; expected finite numbers"
                 )
+        return ""
 
     def _scores(self, episodes: Episodes) -> NDArray[np.float64]:
         """The score of every agent-episode, by the game that it was played in; a curriculum learns from them."""
@@ -284,21 +320,21 @@ class Trainer:
     # ---- state
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything that changes during a run except the policy's weights."""
-        worlds = torch.frombuffer(bytearray(self.env.save()), dtype=torch.uint8)
+        """Everything that changes during a run except the policy's weights; on rank 0 of all ranks, if all call it."""
+        self.ranks.at(f"saving epoch {self.epochs}")
+        parts = self.ranks.to_first(self.env.save())
+        saved = parts[0] if len(parts) == 1 else self.env.join_saved(parts) if parts else b""
+        worlds = torch.frombuffer(bytearray(saved or b"-"), dtype=torch.uint8)
         counters = [self.agent_steps, self.epochs, self.skipped, self.trained_steps, self.rollout.step]
         windows = {} if self.windows is None else self.windows.tensors()
-        actors = {f"actor.{name}": actor.tensor() for name, actor in self._actors().items()}
         tasks = {} if self.curriculum is None else {"curriculum": _as_tensor(self.curriculum.state())}
         return (
             self.learner.tensors()
+            | {name: self.ranks.rows(tensor.cpu().clone()) for name, tensor in self._by_row().items()}
             | windows
-            | actors
             | tasks
             | {
                 "worlds": worlds,
-                "state": self.rollout.state.cpu().clone(),
-                "starts": self.rollout.episode_starts.clone(),
                 "recent": torch.from_numpy(self.recent.copy()),
                 "counters": torch.tensor([*counters, self.learner.in_a_row, self.teaching], dtype=torch.int64),
             }
@@ -311,6 +347,8 @@ class Trainer:
     def restore(self, weights: dict[str, Tensor], tensors: dict[str, Tensor], last: dict[str, float]) -> None:
         """Continue from this state; ValueError if it does not fit this trainer."""
         refuse_other(tensors, self._shaped(), self._needed())
+        mine = self._by_row()
+        tensors = {name: self.ranks.own_rows(x) if name in mine else x for name, x in tensors.items()}
         self.policy.load_state_dict(weights)
         self.learner.restore(tensors)
         if self.windows is not None:
@@ -319,7 +357,8 @@ class Trainer:
             self._restore_curriculum(tensors["curriculum"])
         counters = [int(number) for number in tensors["counters"]]
         self._teach(bool(counters[6:7] == [1]))  # as it was, before its memory comes back
-        self.env.restore(tensors["worlds"].numpy().tobytes())
+        some = None if self.ranks.count == 1 else self.ranks.rank * self.own.num_worlds
+        self.env.restore(tensors["worlds"].numpy().tobytes(), first=some)
         self.rollout.state.copy_(tensors["state"])
         self.rollout.episode_starts.copy_(tensors["starts"])
         for name, actor in self._actors().items():
@@ -331,11 +370,16 @@ class Trainer:
         self.learner.in_a_row = counters[5]
 
     def _shaped(self) -> dict[str, Tensor]:
-        """What has one shape for the whole run."""
+        """What has one shape for the whole run, of the rows of all ranks."""
         windows = {} if self.windows is None else self.windows.tensors()
+        rows = {n: x.new_empty(self.ranks.count * len(x), *x.shape[1:]) for n, x in self._by_row().items()}
+        return self.learner.scale.tensors() | windows | rows
+
+    def _by_row(self) -> dict[str, Tensor]:
+        """What has an entry for each row of this rank, by what it is saved as."""
         actors = {f"actor.{name}": actor.tensor() for name, actor in self._actors().items()}
         own = {"state": self.rollout.state, "starts": self.rollout.episode_starts}
-        return self.learner.scale.tensors() | windows | actors | own
+        return self.learner.scale.by_row() | actors | own
 
     def _needed(self) -> list[str]:
         """What no state can do without."""
@@ -418,13 +462,16 @@ def experience_device(wanted: str, learner: torch.device) -> torch.device:
     return torch.device("cpu") if wanted == "cpu" else learner
 
 
-def _environment(run: Run, threads: int) -> Env:
+def _environment(run: Run, own: Sizes, ranks: Ranks) -> Env:
+    """The worlds of one rank."""
     t = run.trainer
     env: Env = make(
         run.trained_games,
-        num_worlds=t.num_worlds,
+        num_worlds=own.num_worlds,
+        first_world=ranks.rank * own.num_worlds,
+        all_worlds=t.num_worlds if ranks.count > 1 else 0,
         seed=run.seed,
-        threads=threads,
+        threads=own.threads,
         lanes=t.async_factor,
         masks=t.masks,
         signal=t.signal,
@@ -437,11 +484,12 @@ def _environment(run: Run, threads: int) -> Env:
     return env
 
 
-def _curriculum(run: Run, env: Env) -> Curriculum | None:
+def _curriculum(run: Run, env: Env, ranks: Ranks) -> Curriculum | None:
     """The run's curriculum, with a task for every world's first episode."""
     if not run.curriculum.sets:
         return None
-    found = Curriculum(run.curriculum, run.game, env, run.seed, run.score)
+    t, first = run.trainer, ranks.rank * env.num_worlds
+    found = Curriculum(run.curriculum, run.game, env, run.seed, run.score, first, t.num_worlds, pieces_of(t))
     found.assign_first()
     return found
 

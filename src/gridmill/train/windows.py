@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.env import Env, Episodes
@@ -21,16 +22,20 @@ class RunWindows:
     """Windows of `size` env steps of an env; what is counted in them is of the agents that are learned from."""
 
     def __init__(self, size: int, env: Env, learners: Sequence[int]) -> None:
-        self.learners, self.shape = learners, (-1, env.num_worlds, len(learners))
+        self.learners, self.shape = learners, (-1, env.num_worlds, len(learners))  # of this rank's worlds
         self.names = ["length", *filter(is_figure, env.stat_names)]
         self.windows = Windows(size)
         self.signal = env.signal is not None
 
-    def add(self, x: Experience, episodes: Episodes) -> list[Window]:
-        """The windows that a rollout made full; `episodes` are those that ended in it."""
+    def steps(self, x: Experience) -> dict[str, NDArray[np.float64]]:
+        """What each step of each world of a rollout brought, each [T, worlds]."""
         paid = {"reward": x.rewards} | ({"signal": x.signal} if "signal" in x.columns else {})
-        steps = {name: c.cpu().numpy().reshape(self.shape).sum(2, dtype=np.float64) for name, c in paid.items()}
-        ended = (x.terminals | x.truncations).cpu().numpy().reshape(self.shape)[:, :, 0]
+        return {name: c.cpu().numpy().reshape(self.shape).sum(2, dtype=np.float64) for name, c in paid.items()}
+
+    def add(
+        self, steps: Mapping[str, NDArray[np.float64]], ended: NDArray[np.bool_], episodes: Episodes
+    ) -> list[Window]:
+        """The windows that a rollout made full: what its steps brought, which of them ended episodes, and those."""
         ours = np.isin(episodes["agent"], self.learners)
         return self.windows.add(Ticks(steps, ended, episodes.where(ours)))
 

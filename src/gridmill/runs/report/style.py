@@ -53,6 +53,17 @@ vertical-align:middle;margin-left:8px}
 .wide{grid-column:1/-1}
 .wide svg+svg{display:none}
 @media (max-width:700px){.wide svg{display:none}.wide svg+svg{display:block}}
+.full{grid-column:1/-1}
+.full>div{overflow-x:auto}
+.full svg{min-width:680px}
+.trial{fill:none;stroke:var(--c0);stroke-width:1.6;stroke-linejoin:round}
+.trial.pruned{stroke:var(--c7);stroke-width:1}
+.trial.best{stroke:var(--c1);stroke-width:2.6}
+.mark{fill:var(--c0)}
+.mark.pruned{fill:none;stroke:var(--c7);stroke-width:1.4;opacity:.7}
+.mark.best{fill:var(--c1)}
+.column{stroke:var(--soft);stroke-width:1}
+.name{fill:var(--ink);font-size:12px;font-weight:600}
 .named{paint-order:stroke;stroke:var(--card);stroke-width:3px;stroke-linejoin:round}
 .still{color:var(--soft);font-size:13px;grid-column:1/-1;margin:2px 0}
 a{color:var(--c0)}
@@ -72,6 +83,7 @@ th{padding:3px 0}
 .shares{width:100%;max-width:760px}
 .shares th{width:110px}
 .shares td{white-space:nowrap}
+.shares.long th{width:auto;padding-right:16px}
 .bar{width:62%}
 .bar i{display:block;height:12px;min-width:1px;background:var(--bar);border-radius:2px}
 .plain{display:block;overflow-x:auto}
@@ -80,6 +92,7 @@ th{padding:3px 0}
 .plain:not(.scores) th:nth-child(3),.plain:not(.scores) td:nth-child(3){text-align:left}
 pre{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:14px 16px;overflow-x:auto;
 font:13px/1.45 ui-monospace,monospace}
+pre.words{white-space:pre-wrap;overflow-wrap:anywhere}
 .settings{columns:330px;column-gap:28px}
 .settings table,.settings+details table{width:100%;margin-bottom:16px;break-inside:avoid}
 .settings tr,.settings+details tr{border-top:1px solid var(--rule)}

@@ -1,0 +1,87 @@
+"""Stable-Baselines3 on the fast batch against one env per world: steps per CPU second of one thread, in turns.
+
+    python bench/vec_env.py --game prospector --envs 64 --rounds 5
+
+Both have the same number of envs of one game. `batch` is `gridmill.adapters.vec_env`, one native step for all; `one by
+one` is Stable-Baselines3's DummyVecEnv of as many single-agent Gymnasium envs, each with a world of its own. `step` is
+the VecEnv alone with random actions, `learn` is `PPO.learn`, its network and updates included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+
+from gridmill import games
+from gridmill.adapters import vec_env
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what importing it may warn about
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+TICKS = 128  # of a rollout
+
+
+def batch(game: str, envs: int) -> Any:
+    agents = games.build(game).num_agents
+    if envs % agents:
+        raise SystemExit(f"--envs: expected a multiple of {agents}, the agents of a world of {game}, got {envs}")
+    return vec_env(game, num_worlds=envs // agents, threads=1, seed=0)
+
+
+def one_by_one(game: str, envs: int) -> Any:
+    return DummyVecEnv([lambda: gymnasium.make(f"gridmill/{game}-v0") for _ in range(envs)])
+
+
+def step(env: Any, ticks: int) -> int:
+    rng = np.random.default_rng(0)
+    env.reset()
+    for _ in range(ticks):
+        env.step(rng.integers(0, env.action_space.n, env.num_envs))
+    return ticks * int(env.num_envs)
+
+
+def learner(env: Any) -> Callable[[Any, int], int]:
+    model = PPO("MlpPolicy", env, n_steps=TICKS, batch_size=1024, n_epochs=4, seed=0, device="cpu")
+
+    def learn(env: Any, ticks: int) -> int:
+        before = model.num_timesteps
+        model.learn(ticks * env.num_envs, reset_num_timesteps=False)
+        return int(model.num_timesteps - before)
+
+    return learn
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--game", default="prospector")
+    parser.add_argument("--envs", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    made = {"batch": batch(given.game, given.envs), "one by one": one_by_one(given.game, given.envs)}
+    print(f"{given.game}, {given.envs} envs, {given.rounds} rounds of {TICKS} ticks, median steps per CPU second")
+    for what in ("step", "learn"):
+        work = {name: step if what == "step" else learner(env) for name, env in made.items()}
+        rates: dict[str, list[float]] = {name: [] for name in made}
+        for _ in range(given.rounds + 1):  # the first warms up
+            for name, env in made.items():
+                began = time.process_time()
+                steps = work[name](env, TICKS)
+                rates[name].append(steps / (time.process_time() - began))
+        ratios = [a / b for a, b in zip(rates["batch"][1:], rates["one by one"][1:], strict=True)]
+        figures = ", ".join(f"{name} {statistics.median(found[1:]):,.0f}" for name, found in rates.items())
+        print(f"{what}: {figures}; ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Where a sweep's trials are kept: SQLite in its folder, a journal file on a shared directory, or PostgreSQL.
+
+What Optuna keeps there is JSON and numbers; nothing is unpickled (its Redis and gRPC storages would, and are not
+taken). Only a storage that the person named, or the SQLite file of the sweep's own folder, is ever opened.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gridmill.config.files import kind_of
+from gridmill.config.install import pip_install
+from gridmill.config.text import clipped
+from gridmill.workshop.sweep.claims import Claims, DatabaseClaims, FileClaims
+
+SQLITE, JOURNAL, POSTGRESQL = "study.sqlite3", ".journal", "postgresql://"
+PATIENCE = 60  # seconds that a worker waits while others write to the SQLite file
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Optuna's storage, and who has which of its trials."""
+
+    optuna: Any
+    claims: Claims
+
+    def close(self) -> None:
+        self.claims.close()
+        self.optuna.remove_session()
+
+
+def optuna_module() -> ModuleType:
+    """Optuna without its chatter; one line if it is missing."""
+    try:
+        import optuna
+    except ImportError:
+        raise ValueError(f"a sweep needs Optuna: {pip_install('gridmill[tune]')}") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    logging.getLogger("alembic").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    return optuna
+
+
+def check(text: str) -> None:
+    """ValueError for a storage that is none of ours."""
+    if not text or text.endswith(JOURNAL) or text.startswith(POSTGRESQL):
+        return
+    scheme, found, rest = text.partition("://")
+    shown = f"{scheme}://..." if found and "@" in rest else clipped(text)  # no password in a message
+    raise ValueError(
+        f"--storage takes FILE{JOURNAL} on a shared directory or {POSTGRESQL}USER@HOST/DATABASE, got `{shown}`; "
+        "without it the trials are in an SQLite file in the sweep's folder"
+    )
+
+
+def without_password(text: str) -> str:
+    """The storage as it may be shown and kept in a file."""
+    if not text.startswith(POSTGRESQL):
+        return text
+    who, at, where = text.removeprefix(POSTGRESQL).rpartition("@")
+    return f"{POSTGRESQL}{who.partition(':')[0]}{at}{where}"
+
+
+def open_storage(text: str, folder: Path, name: str) -> Storage:
+    """The storage of a sweep in `folder`, which is called `name` where several share one database."""
+    check(text)
+    optuna_module()
+    if text.startswith(POSTGRESQL):
+        return _postgresql(text, name)
+    from optuna.storages import JournalStorage, RDBStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    file = Path(text).absolute() if text else folder.absolute() / SQLITE
+    if kind_of(file) not in ("", "a plain file"):
+        raise ValueError(f"expected a plain file for the trials of a sweep, got {kind_of(file)}: `{file}`")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    claims = FileClaims(file.with_name(f"{file.name}.claims"))
+    with claims.alone():  # several workers may be the first
+        if text:
+            return Storage(JournalStorage(JournalFileBackend(str(file))), claims)
+        return Storage(RDBStorage(f"sqlite:///{file}", {"connect_args": {"timeout": PATIENCE}}), claims)
+
+
+def _postgresql(text: str, name: str) -> Storage:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise ValueError(f"PostgreSQL needs psycopg: {pip_install('gridmill[postgresql]')}") from None
+    import sqlalchemy
+    from optuna.storages import RDBStorage
+
+    url = f"postgresql+psycopg://{text.removeprefix(POSTGRESQL)}"
+    try:
+        engine = sqlalchemy.create_engine(url)
+        claims = DatabaseClaims(engine, name)
+        with claims.alone():
+            return Storage(RDBStorage(url, {"pool_pre_ping": True}), claims)
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        said = " ".join(str(getattr(error, "orig", None) or error).split())
+        raise ValueError(f"no sweep can be kept in `{without_password(text)}`: {clipped(said, 300)}") from None
