@@ -49,7 +49,7 @@ class Talk:
 
 def run_of() -> Run:
     changes = [("trainer.threads", 1), ("trainer.device", "cpu"), ("trainer.pieces", 2), ("trainer.num_worlds", 64)]
-    changes += [("trainer.batch_size", 98_304), ("trainer.minibatch_size", 24_576), ("trainer.async_factor", 2)]
+    changes += [("trainer.batch_size", 76_800), ("trainer.minibatch_size", 25_600), ("trainer.async_factor", 2)]
     return recipes.build("arena_basic_easy_shaped").replace_all(changes)
 
 
@@ -115,6 +115,10 @@ def measure(ranks: Ranks, run: Run, arguments: argparse.Namespace) -> None:
         size = sum(parameter.numel() for parameter in shared.policy.parameters())
         print(f"in calls that talk or wait: {median([share for *_, share in rates]):.1%} of the time")
         print(f"one exchange of {4 * size / 2**20:.1f} MiB of gradients: {1e3 * once:.2f} ms")
+        assert alone is not None
+        known = alone.weights()
+        same = all(torch.equal(known[name], tensor) for name, tensor in shared.weights().items())
+        print(f"weights after {shared.epochs} epochs each: {'the same' if same else 'DIFFERENT'}")
     for trainer in filter(None, (shared, alone)):
         trainer.close()
 

@@ -31,7 +31,7 @@ def endless():
 """
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3_600)]  # on a busy machine a start takes a minute
 
 
 def training(folder: Path, *settings: str) -> list[str]:
@@ -72,7 +72,7 @@ def epochs(folder: Path) -> list[dict[str, Any]]:
     return [record for record in map(json.loads, lines) if "agent_steps" in record]
 
 
-def until(done: Callable[[], bool], log: Path, seconds: float = 180.0) -> float:
+def until(done: Callable[[], bool], log: Path, seconds: float = 300.0) -> float:
     """Wait; how long it took."""
     began = time.monotonic()
     while not done():

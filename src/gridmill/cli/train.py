@@ -87,7 +87,7 @@ def train(
         return
     sizing.refuse_unfit(run)
     trainer = _trainer()
-    if seeds and (or_resume or _processes() > 1):
+    if seeds and (or_resume or _launched()[1] > 1):
         raise ValueError("seeds: expected one seed with --or-resume or torchrun, got several; use seed=")
     if or_resume:
         found = trainer.begin_or_resume(run, changes, runs_dir, recipe=plain, code=code or ())
@@ -134,14 +134,18 @@ def recipes() -> None:
     typer.echo(tool.listing())
 
 
-def _processes() -> int:
-    """How many processes torchrun has started for this run."""
-    return int(os.environ.get("WORLD_SIZE") or 1)
+def _launched() -> tuple[int, int]:
+    """The number of this process among those that torchrun has started for this run, and how many there are."""
+    if "WORLD_SIZE" not in os.environ:  # nobody started several: nothing needs torch yet
+        return 0, 1
+    from gridmill.train.ranks import launched
+
+    return launched()
 
 
 def _follows() -> bool:
     """Whether another process is told what is trained, and this one will hear it from there."""
-    return _processes() > 1 and os.environ.get("RANK", "0") != "0"
+    return _launched()[0] > 0
 
 
 def _trainer() -> ModuleType:
