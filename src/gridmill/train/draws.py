@@ -43,7 +43,8 @@ def _mix(x: Tensor) -> Tensor:
 
 def _shifted(x: Tensor, bits: int) -> Tensor:
     """To the right, with zeros coming in: a signed shift would repeat the sign."""
-    return (x >> bits) & (2 ** (64 - bits) - 1)
+    found: Tensor = (x >> bits) & (2 ** (64 - bits) - 1)
+    return found
 
 
 def _mix_number(x: int) -> int:

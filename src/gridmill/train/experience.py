@@ -153,7 +153,8 @@ class Experience:
         """`episode_starts` [bptt_horizon, n] of some segments on the host, if they are known there."""
         if self.known_starts is None:
             return None
-        return self.known_starts.reshape(-1)[self.segment_steps(segments).numpy()]
+        found: NDArray[np.uint8] = self.known_starts.reshape(-1)[self.segment_steps(segments).numpy()]
+        return found
 
     def put_ratios(self, segments: Tensor, ratios: Tensor) -> None:
         """Take an update's ratios [bptt_horizon, n] of some segments."""

@@ -74,7 +74,8 @@ def machine_step(check: Check) -> Iterator[str]:
         card = torch.cuda.get_device_properties(number)
         yield f"- GPU {number}: {card.name}, {mebibytes(card.total_memory)}, compute {card.major}.{card.minor}"
     if check.gpu:
-        yield f"- CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}"
+        cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+        yield f"- CUDA {torch.version.cuda}, cuDNN {cudnn}"
 
 
 def numbers_step(check: Check) -> Iterator[str]:
