@@ -67,7 +67,7 @@ def test_arrays_are_registered_as_whole_pages_and_none_twice() -> None:
 # ---- a whole run
 
 
-STEP, MINIBATCH, EPOCH = 1, 0, 10  # how often the host may wait: for each lane of a step, in a minibatch, beside them
+STEP, MINIBATCH, EPOCH = 1, 0, 10  # how often the host may wait: for a lane of a piece, in a minibatch, in an epoch
 EXTRA = {"kept on the host": (12, 6)}  # in a step and in a minibatch, where the host has what the device makes
 # Launches of a step of two lanes (one with `attend`) and of a minibatch of two microbatches, as they are now.
 LAUNCHES = {"bag, scan": (88, 435), "cnn, lstm": (134, 430), "attend, gru": (73, 495)}
@@ -76,7 +76,7 @@ LAUNCHES = {"bag, scan": (88, 435), "cnn, lstm": (134, 430), "attend, gru": (73,
 def refuse_more_looks(counted: Counted, trainer: Trainer, name: str, epochs: int) -> None:
     step, minibatch = EXTRA.get(name, (0, 0))
     for section in counted.sections["rollout"]:
-        assert section.synchronisations <= STEP * trainer.sizes.lanes + step, section.looks
+        assert section.synchronisations <= STEP * trainer.sizes.lanes * trainer.sizes.pieces + step, section.looks
     for section in counted.sections["minibatch"]:
         assert section.synchronisations <= MINIBATCH + minibatch, section.looks
     beside = counted.sections[""][0]
@@ -111,6 +111,7 @@ MORE: dict[str, dict[str, Any]] = {
     "vtrace": {"policy": {"core": "none"}, "advantage": "vtrace", "update_epochs": 2},
     "kept on the host": {"experience_device": "cpu"},
     "priorities": {"prio_alpha": 0.6},
+    "two pieces": {"pieces": 2},
     "scaled": {"reward": "scaled", "shared_advantage": 0.5},
 }
 

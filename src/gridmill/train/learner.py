@@ -344,7 +344,7 @@ class Learner:
         parts: list[list[Tensor]] = [[] for _ in range(self.sizes.pieces)]
         for segments in minibatches:
             for piece, some in zip(parts, segments.chunk(self.sizes.pieces), strict=True):
-                steps = x.segment_steps(some.to(x.device)).view(-1)
+                steps = x.segment_steps(sent(some, x.device)).view(-1)
                 piece.append(numbers[steps if led is None else steps[led.view(-1)[steps] == 0]])
         return self.ranks.moments(parts)
 

@@ -120,7 +120,7 @@ class Ranks:
     def _moments(self, parts: Sequence[Tensor]) -> Tensor:
         """Count, mean and standard deviation of some numbers, [parts, 3]."""
         found = [
-            torch.stack((part.new_tensor(float(part.numel())), part.mean(), part.std(correction=0)))
+            torch.stack((part.new_full((), part.numel()), part.mean(), part.std(correction=0)))
             if part.numel()
             else part.new_zeros(3)
             for part in parts
