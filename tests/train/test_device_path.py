@@ -273,6 +273,7 @@ class Replayed:
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # of the compiler's own doing
 @pytest.mark.parametrize(("encoder", "core"), [(encoder, core) for encoder in ENCODERS for core in CORES])
 def test_the_table_of_the_lab(encoder: str, core: str) -> None:
     text = (Path(__file__).parents[2] / "docs" / "lab" / "device.md").read_text(encoding="utf-8")

@@ -38,7 +38,7 @@ def test_the_steps_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler's own doing
+@pytest.mark.filterwarnings("ignore")  # of the compiler's own doing
 def test_the_compiled_step_on_a_cpu(tmp_path: Path) -> None:
     small = small_run(short_game(), num_worlds=24, batch_size=1152, minibatch_size=1152, async_factor=1)
     path = tmp_path / "report.md"

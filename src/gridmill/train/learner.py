@@ -255,7 +255,7 @@ class Learner:
             loss, metrics = _sum(found)
             marks.append(time.perf_counter())
             gradients = _gradients(self.loss_scale.up(loss), objective.parameters)
-            if self.replays_graphs and parts > 1:
+            if self.replays_graphs and len(microbatches) > 1:
                 gradients = [gradient.clone() for gradient in gradients]
             self._tell(("forward", "backward"), marks)
             ratios = metrics.pop("ratios", None)
