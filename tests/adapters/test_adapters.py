@@ -58,7 +58,7 @@ def test_missing_library_is_named_with_its_command(
     monkeypatch: pytest.MonkeyPatch, face: Any, library: str, command: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"gridmill.faces_{'zoo' if library == 'pettingzoo' else 'puffer'}", raising=False)
+    monkeypatch.delitem(sys.modules, f"gridmill.adapters.{library}", raising=False)
     with pytest.raises(ImportError, match=f"needs {library}, which is not installed; install it with: {command}"):
         face("toy")
 

@@ -83,7 +83,7 @@ def test_an_older_one_by_its_hash(run: Path, tmp_path: Path) -> None:
     for words in (["info"], ["export", str(tmp_path / "other.pt2")]):
         done = call("policy", words[0], f"{run}#{'0' * 8}", *words[1:])
         assert done.exit_code == 2
-        assert "expected weights with the sha256 00000000, got " in done.stderr
+        assert "expected a policy with the sha256 00000000, got " in done.stderr
     assert not (tmp_path / "other.pt2").exists()
     assert policy.load(run).sha256 == new
 

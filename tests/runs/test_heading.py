@@ -60,8 +60,8 @@ def test_heading_says_what_is_learned_from() -> None:
         SignalTerm(value=Log(values=(Stat(name="reward"),)), weight=2.0),
     )
     run = Run(recipe="arena", game=games.arena(), trainer=TrainerConfig(signal=terms))
-    assert "learns from: 0.45 x battery.put, 2 x log(reward)" in lines_for(run)
-    assert not any(line.startswith("learns from") for line in lines_for(Run(recipe="arena", game=games.arena())))
+    assert "training signal: 0.45 x battery.put, 2 x log(reward)" in lines_for(run)
+    assert not any(line.startswith("training signal") for line in lines_for(Run(recipe="arena", game=games.arena())))
 
 
 def test_heading_of_prospector() -> None:
