@@ -177,7 +177,7 @@ class TrainerConfig(Config):
 class RanksConfig(Config):
     """Several processes that train one run together, started by torchrun."""
 
-    timeout: Annotated[float, Field(ge=5.0, le=86_400.0)] = 600.0
+    timeout: Annotated[float, Field(ge=10.0, le=86_400.0)] = 600.0
     """Seconds that processes wait for each other; then the run ends and names the one that hangs."""
     compare_epochs: CountOrNone = 10
     """The weights of all processes are compared every so many epochs; 0 = never."""

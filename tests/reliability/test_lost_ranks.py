@@ -48,10 +48,10 @@ def launched(words: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield child
     finally:
-        below = [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
-        for each in below:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended by itself, and its processes with it
+            for each in (*psutil.Process(child.pid).children(recursive=True), psutil.Process(child.pid)):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    each.kill()
         child.wait()
 
 

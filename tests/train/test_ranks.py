@@ -281,7 +281,7 @@ def test_what_breaks_in_one_rank_ends_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("who", [0, 1])
 def test_a_rank_that_hangs_is_named_with_what_it_did(who: int, tmp_path: Path) -> None:
     """SIGSTOP; the timeout is the shortest there is."""
-    with started(2, trained, tmp_path, run_of(100_000, run="two", ranks__timeout=5.0)) as ranks:
+    with started(2, trained, tmp_path, run_of(100_000, run="two", ranks__timeout=10.0)) as ranks:
         wait_for(tmp_path / "two" / "metrics.jsonl", '"epoch": 2', ranks)
         os.kill(ranks[who].process.pid, signal.SIGSTOP)
         said = ranks[1 - who].answer().splitlines()[-1]

@@ -186,8 +186,8 @@ class Joined(Ranks):
         self._tell()
         self._pulse = threading.Thread(target=self._beat, name="pulse", daemon=True)
         self._pulse.start()
-        # The time to find out who it is belongs to the timeout.
-        limit = timedelta(seconds=timeout - (MOST_BEATS + 2) * BEAT)
+        # The time to find out who it is, and to close the log and say so, belongs to the timeout.
+        limit = timedelta(seconds=timeout - (MOST_BEATS + 2) * BEAT - min(5.0, timeout / 5))
         backend = "gloo"
         if dist.is_nccl_available() and torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
