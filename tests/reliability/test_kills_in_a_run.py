@@ -236,7 +236,7 @@ def undisturbed(folder: Path, epochs: int, monkeypatch: pytest.MonkeyPatch) -> t
     return train(tiny(epochs, run="undisturbed", **CHANGES), folder, panel=False).folder, found
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [1, pytest.param(200, marks=pytest.mark.long)])
 def test_killed_and_resumed_again_and_again(
     kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:

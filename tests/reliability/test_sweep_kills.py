@@ -136,6 +136,7 @@ def killed_worker(begun: Begin, trials: int, *words: str) -> None:
     assert "resumed after epoch" in lost[0].joinpath("log.txt").read_text()
 
 
+@pytest.mark.long  # on every change a whole sweep is killed
 def test_a_killed_worker_leaves_its_trial_to_the_other(begun: Begin) -> None:
     killed_worker(begun, 5)
 

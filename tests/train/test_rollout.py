@@ -240,7 +240,7 @@ def trained(epochs: int, game: GameConfig | None = None, **settings_: Any) -> Tr
     [
         {"policy": {"core": "scan"}},
         {"policy": {"core": "lstm"}},
-        {"policy": {"core": "gru", "encoder": "cnn"}},
+        pytest.param({"policy": {"core": "gru", "encoder": "cnn"}}, marks=pytest.mark.long),
         {"advantage": "vtrace", "prio_alpha": 0.8, "reward": "scaled"},
     ],
     ids=["scan", "lstm", "gru-cnn", "vtrace-prio"],
