@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import gridmill
-from gridmill import cli
+from gridmill import cli, games
 from gridmill.workshop import machine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -255,6 +255,24 @@ def test_errors_of_the_caller_are_one_line_on_stderr(arguments: list[str], text:
     assert result.stderr.startswith("gridmill: ")
     assert text in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_what_is_no_game_may_have_been_meant_as_a_run_or_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "first" / "checkpoints").mkdir(parents=True)
+    listed = f"games: {', '.join(games.names())}; `gridmill runs` lists the runs"
+    policy = "a policy of a run: gridmill eval first --policy first@best"
+    expected = {
+        ("watch", "nosuch"): f"unknown game or run `nosuch` - {listed}",
+        ("watch", "frist"): f"unknown game or run `frist`; did you mean `first`? - {listed}",
+        ("view", "lost.replay"): "no file or folder `lost.replay`",
+        ("explain", "runs/lost"): "no file or folder `runs/lost`",
+        ("watch", "first@best"): f"expected a game or a run, got `first@best`, {policy}",
+    }
+    for words, said in expected.items():
+        assert call(*words).stderr == f"gridmill: {said}\n"
 
 
 def test_a_warning_is_one_line_too() -> None:

@@ -91,7 +91,8 @@ def test_code_is_told_and_not_run(runs: Path, monkeypatch: pytest.MonkeyPatch) -
     assert max(map(len, [line for line in done.output.splitlines() if "--code" not in line])) <= 80
     assert "network      own_network.py:Remembers, in plain torch" in done.output
     assert "it runs only if you name it: --code FILE" in " ".join(done.output.split())
-    assert f"gridmill eval runs/own --code {EXAMPLE}" in done.output
+    for command in ("eval", "watch"):
+        assert f"gridmill {command} runs/own --code {EXAMPLE}" in done.output
     found = policy.info(runs / "own")
     assert found["code"] == [f"{EXAMPLE}:Remembers"]
     assert found["parameters"] == {"net.actor": 85, "net.critic": 17, "net.memory": 1_632, "net.parts": 12_288}

@@ -171,7 +171,7 @@ def test_a_preset_names_no_code(tmp_path: Path, name: str) -> None:
     evil, canary, preset = (tmp_path / name for name in ("evil.py", "canary", "mine.toml"))
     evil.write_text(EVIL.format(canary=str(canary)))
     preset.write_text(PRESETS[name].replace("FILE", str(evil)) + "\n")
-    said = f"preset {preset}: names code of its own, which runs only if you name it too: {evil}; add --code evil.py"
+    said = f"preset {preset}: names code of its own, which runs only if you name it too: {evil}; add --code {evil}"
     with pytest.raises(ValueError) as caught:
         presets.merged(tiny(2), str(preset))
     assert str(caught.value).partition(" - at `")[0] == said
@@ -254,6 +254,32 @@ def test_a_run_says_what_it_needs(own: Path, tmp_path: Path) -> None:
     record = json.loads((own / "run.json").read_bytes())
     names = ("Nothing", "Mine", "Last", "Slow")
     assert record["code"] == {f"{here}:{name}": user_code.sha256(str(here)) for name in names}
+
+
+@pytest.mark.usefixtures("nothing_taken")
+def test_the_option_it_asks_for_works_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file beside the person by its name, another one by its path from here; of one that is gone, the name."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here / "parts", there):
+        folder.mkdir(parents=True)
+    monkeypatch.chdir(here)
+    for file in (here / "near.py", here / "parts" / "below.py", there / "far.py", there / "two words.py"):
+        file.write_text("")
+    expected = {
+        here / "near.py": "near.py",
+        there / "near.py": "near.py",
+        here / "parts" / "below.py": "parts/below.py",
+        there / "far.py": f"{there}/far.py",
+        there / "two words.py": f"'{there}/two words.py'",
+        there / "gone.py": "gone.py",
+    }
+    for file, option in expected.items():
+        with (
+            pytest.raises(user_code.CodeNeeded) as caught,
+            user_code.from_a_file({"policy": {"core": f"{file}:A"}}, here),
+        ):
+            pass
+        assert str(caught.value).rpartition("; add --code ")[2] == option
 
 
 @pytest.mark.usefixtures("nothing_taken")

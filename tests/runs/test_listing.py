@@ -54,6 +54,14 @@ def test_states_and_figures(folder: Path) -> None:
     assert found["young"].score is None
 
 
+def test_the_score_is_that_of_the_log(tmp_path: Path) -> None:
+    """The mean over the newest episodes, not that of the few that ended in the last epoch."""
+    log = RunLog(tmp_path / "a", RUN, ["recipe: toy"], panel=False)
+    log.epoch({"epoch": 1, "agent_steps": 10, "total_timesteps": 10, "score": 2.875, "score_recent": 2.4})
+    log.close()
+    assert [row.score for row in rows(tmp_path)] == [2.4]
+
+
 def test_the_table_fits_80_columns(folder: Path) -> None:
     started(folder / ("long-" * 20), 10).close()
     lines = text(rows(folder)).splitlines()

@@ -79,14 +79,31 @@ def run_tree(text: str) -> dict[str, Any] | None:
 
 def played(text: str) -> Any:
     """A run with its game and score, or a game."""
-    from gridmill import games
-
-    return run_of(text) or games.build(text)
+    return run_of(text) or built(text)
 
 
 def game_of(text: str) -> GameConfig:
     """A game by name or file, or the one that a run is evaluated in."""
-    from gridmill import games
-
     run = run_of(text)
-    return games.build(text) if run is None else run.played_game
+    return built(text) if run is None else run.played_game
+
+
+def built(text: str) -> GameConfig:
+    """A game by name or file, where a run or a replay is taken too: an error says what else could be meant."""
+    from gridmill import games
+    from gridmill.config import did_you_mean, user_code
+    from gridmill.config.text import clipped
+    from gridmill.replay import SUFFIX
+
+    if user_code.is_own(text) or text in games.names():
+        return games.build(text)
+    name = re.split("[@#]", text, maxsplit=1)[0]
+    if name != text and run_folder(name) is not None:
+        raise ValueError(
+            f"expected a game or a run, got `{text}`, a policy of a run: gridmill eval {name} --policy {text}"
+        )
+    if text.endswith(SUFFIX) or "/" in text:
+        raise ValueError(f"no file or folder `{clipped(text, 400)}`")
+    runs = [path.name for path in RUNS.iterdir() if path.is_dir()] if RUNS.is_dir() else []
+    listed = f"games: {', '.join(games.names())}; `gridmill runs` lists the runs"
+    raise ValueError(f"unknown game or run `{clipped(text)}`{did_you_mean(text, [*games.names(), *runs])} - {listed}")

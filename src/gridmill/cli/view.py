@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridmill.cli import complete
-from gridmill.cli.named import run_folder
+from gridmill.cli.named import built, run_folder
 
 if TYPE_CHECKING:
     from gridmill.env import GameConfig
@@ -131,7 +131,7 @@ def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], di
         elif not path.is_file() or (path.suffix == ".py" and not replay.is_replay(path)):
             if len(what) > 1:
                 raise ValueError(f"expected two replays, got `{name}`")
-            return new_game(games.build(name), seed, None, others), {}, _runs()
+            return new_game(built(name), seed, None, others), {}, _runs()
         replay.read(path)  # whoever types a wrong name hears it here, not in a page
         paths.append(path)
     files = {f"open-{number}.replay": path for number, path in enumerate(paths)}

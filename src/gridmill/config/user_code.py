@@ -16,6 +16,7 @@ import importlib
 import importlib.util
 import os
 import re
+import shlex
 import sys
 import traceback
 import zlib
@@ -200,9 +201,21 @@ def _found(place: str) -> str | None:
 
 
 def _need(texts: Iterable[str]) -> str:
-    shown = [printable(text, 120) for text in texts]
-    options = " ".join(dict.fromkeys(f"--code {Path(split(text)[0] or text).name}" for text in shown))
-    return f"names code of its own, which runs only if you name it too: {', '.join(shown)}; add {options}"
+    named = list(texts)
+    shown = ", ".join(printable(text, 120) for text in named)
+    options = " ".join(dict.fromkeys(f"--code {_from_here(split(text)[0] or text)}" for text in named))
+    return f"names code of its own, which runs only if you name it too: {shown}; add {options}"
+
+
+def _from_here(place: str) -> str:
+    """What --code finds a place by if it is typed here: of a file, its name, or its path if it lies elsewhere."""
+    if not place.endswith(".py"):
+        return printable(place, 120)
+    file = Path(place)
+    if os.path.isfile(place) and not os.path.isfile(file.name):
+        here = Path.cwd()
+        return shlex.quote(printable(str(file.relative_to(here) if file.is_relative_to(here) else file), 400))
+    return shlex.quote(printable(file.name, 120))
 
 
 # ---- classes: one file each in a folder of ours, or the user's own

@@ -105,7 +105,7 @@ def next_commands(known: Mapping[str, Any], typed: str) -> dict[str, str]:
     recipe = known["recipe"] if known["recipe"].isidentifier() else "RECIPE"
     found = {
         "evaluate": command("eval", run, *beside, *code),
-        "watch": command("watch", run),
+        "watch": command("watch", run, *code),
         "export": command("policy", "export", typed, "policy.onnx", *code),
         "start from": command("train", recipe, f"policy.init_from={typed}", *code),
     }

@@ -135,6 +135,7 @@ def _row(folder: Path) -> RunRow:
     records = read_records(metrics, tail=True)
     steps = int(_newest(records, "agent_steps") or 0)
     total = _newest(records, "total_timesteps")
+    recent = _newest(records, "score_recent")  # as in the log; a single epoch's is noisy
     touched = max(path.lstat().st_mtime for path in (log, metrics) if kind_of(path))
     settings = _settings(folder / "run.json")
     recipe, seed = settings.get("recipe"), settings.get("seed")
@@ -144,7 +145,7 @@ def _row(folder: Path) -> RunRow:
         age=max(0.0, time.time() - touched),
         agent_steps=steps,
         total_timesteps=None if total is None else int(total),
-        score=_newest(records, "score"),
+        score=_newest(records, "score" if recent is None else "score_recent"),
         sps=_newest(records, "sps_mean") or _newest(records, "sps"),
         checkpoint=_checkpoint(folder / "checkpoints"),
         recipe=recipe if isinstance(recipe, str) else None,
