@@ -316,7 +316,7 @@ def test_a_fork_is_taken_saved_opened_and_checked(running: Any, arena: replay.Re
         page.select_option("#who", "script:arena")
         page.evaluate("() => { for (let i = 0; i < 150; i++) gridmill.playOn(); }")
         page.keyboard.press("5")
-        page.wait_for_selector("#parting:has-text('part at tick')")
+        page.wait_for_selector("#parting:has-text('diverge at tick')")
         chromium.picture(page, "fork")
         tape = saved(page, tmp_path / "fork.replay")
     assert not faults

@@ -65,7 +65,9 @@ class Engine {
       at += data.length;
     }
     const shapes = list.map(([name, { shape }]) => [name, Array.from(shape)]);
-    const head = JSON.stringify({ config, spec, masks: Boolean(masks), tensors: shapes });
+    // A network of somebody's own is not one that the engine knows, and it says so; that there is none is left out.
+    const known = { ...config, network: config?.network || undefined };
+    const head = JSON.stringify({ config: known, spec, masks: Boolean(masks), tensors: shapes });
     const given = [head, new Uint8Array(numbers.buffer)];
     return new Policy(this._calls, this._calls.with(given, (...args) => this._calls.number("policy", ...args)));
   }
