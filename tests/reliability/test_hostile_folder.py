@@ -216,18 +216,23 @@ def state(there: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def attacked(run: Path, place: Path, name: str, which: list[str]) -> None:
+def attacked(run: Path, place: Path, name: str, which: list[str]) -> dict[str, float]:
+    """The CPU seconds of each command, none of which ran code or wrote elsewhere."""
+    took = {}
     there, out, here = somebody(place), place / "out", place / "here"
     out.mkdir()
     here.mkdir()
     folder, before = made(run, place, name), state(there)
     for command in which:
         shutil.rmtree(out / "next", ignore_errors=True)
-        one_line(ask(commands(folder, out)[command], here, out))
+        answer = ask(commands(folder, out)[command], here, out)
+        one_line(answer)
+        took[command] = answer.cpu
         assert not (place / "canary").exists(), command
         assert state(there) == before, command
         assert list(here.iterdir()) == [], command
         assert sorted(path.name for path in place.iterdir()) == ["here", "out", "outside", "runs"], command
+    return took
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -239,8 +244,17 @@ def test_a_command_on_each(run: Path, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
-def test_every_command_on_each(run: Path, tmp_path: Path, name: str) -> None:
-    attacked(run, tmp_path, name, list(commands(run, tmp_path)))
+def test_every_command_on_each(
+    run: Path, tmp_path: Path, name: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Nothing takes longer than 2 s of CPU; what did is asked once more, because machines are not always quiet."""
+    for place in ("first", "again"):
+        (tmp_path / place).mkdir()
+        took = attacked(run, tmp_path / place, name, list(commands(run, tmp_path)))
+        if max(took.values()) < 2.0:
+            break
+    assert max(took.values()) < 2.0, took
+    record_property("figure", f"{len(took)} commands, slowest {max(took.values()):.1f} s")
 
 
 def test_all_of_them_in_one_list(run: Path, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:

@@ -30,10 +30,10 @@ pytestmark = pytest.mark.S5
     ],
 )
 def test_more_than_memory_is_refused_before_it_is_taken(texts: list[str], record_property) -> None:
-    """Sizes above the machine's memory end in one line with the sum, at once and without taking any."""
+    """Sizes above the machine's memory end in one line with the sum, without taking any."""
     run = overrides.apply(recipes.build("arena"), texts)
     sizing.memory(recipes.build("arena"))  # what is loaded once
-    before, start = psutil.Process().memory_info().rss, time.perf_counter()
+    before = psutil.Process().memory_info().rss
     with pytest.raises(
         ConfigError,
         match=r"^not enough memory: .+ = [\d,]+ MiB, (this machine has|the cgroup of this process allows) .+; lower ",
@@ -41,7 +41,6 @@ def test_more_than_memory_is_refused_before_it_is_taken(texts: list[str], record
         sizing.plan(run)
     grown = psutil.Process().memory_info().rss - before
     assert grown < 64 * 2**20
-    assert time.perf_counter() - start < 5
     record_property("figure", f"{grown // 2**20} MiB taken")
 
 

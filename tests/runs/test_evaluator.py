@@ -325,7 +325,7 @@ def test_the_wait_at_the_end_has_a_limit_and_an_exit(tmp_path: Path, monkeypatch
 
 def test_ctrl_c_leaves_the_last_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is over and saved; the signal ends the wait at once, and its exit code says so."""
-    with_policy(monkeypatch, pause=100)
+    with_policy(monkeypatch, pause=1000)
     begin = Evaluator._begin
 
     def interrupted(judge: Evaluator, epoch: int, checkpoint: Path) -> None:
@@ -336,7 +336,7 @@ def test_ctrl_c_leaves_the_last_evaluation(tmp_path: Path, monkeypatch: pytest.M
     began = time.monotonic()
     run = tiny(2, evaluation__enabled=True, evaluation__epochs=100)
     result = session.train(run, tmp_path, panel=False)
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 900  # it did not wait
     assert (result.exit_code, result.epochs, judged(result.folder)) == (130, 2, [])
     assert (result.folder / "checkpoints" / "epoch-00000002").exists()
     log = (result.folder / "log.txt").read_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -96,10 +95,9 @@ def test_a_hanging_tracker_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> 
         return Sink()
 
     tracker = Tracker("slow", hang)
-    start = time.perf_counter()
     for step in range(1000):
         tracker.put(step, {})
-    assert time.perf_counter() - start < 0.5
+    # Had one of them waited, the tracker would be there and none missed.
     assert (tracker.missed, tracker.trouble) == (990, "slow: it does not keep up; training continues")
     tracker.close(patience=0.05)
     wake.set()
