@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import time
 import tracemalloc
@@ -64,7 +65,7 @@ def claims_changed(head: str, body: bytes, rng: np.random.Generator) -> bytes:
         if rng.random() < 0.15 and isinstance(holder, dict):
             del (tree if holder is whole else holder)[key]
         else:
-            (tree if holder is whole else holder)[key] = CLAIMS[int(rng.integers(len(CLAIMS)))]
+            (tree if holder is whole else holder)[key] = copy.deepcopy(CLAIMS[int(rng.integers(len(CLAIMS)))])
     return joined(tree, body)
 
 
