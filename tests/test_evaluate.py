@@ -157,6 +157,13 @@ def test_scripts_and_bots_are_offered_where_they_can_play() -> None:
     assert "arena" not in games.prospector().scripts()
 
 
+def test_a_game_of_the_users_own_is_not_held_against_another_games_script() -> None:
+    own = games.navigation().replace("name", "harvest")
+    assert list(own.scripts()) == ["navigation"]  # it can play it, if it is asked for
+    assert baselines(own) == ["random"]
+    assert baselines(own.replace("name", "navigation_of_mine")) == ["random", "script:navigation"]
+
+
 def test_wrong_policies_get_one_clear_line(tmp_path: Path) -> None:
     for policy, said in {
         "best": r"^policy: expected random, script:NAME, FILE.py:function or the folder of .* run, got `best`$",
