@@ -11,11 +11,14 @@ from gridmill.run import Run
 from gridmill.runs import ending, session
 from gridmill.runs.epoch import Result
 from gridmill.runs.figures import number
+from gridmill.runs.heading import Origin
 from gridmill.runs.place import name_of, refuse_occupied
 from gridmill.runs.report import compare
 
 
-def train(run: Run, seeds: Sequence[int], runs_dir: Path, fresh: bool = False, recipe: Run | None = None) -> int:
+def train(
+    run: Run, seeds: Sequence[int], runs_dir: Path, fresh: bool = False, recipe: Run | Origin | None = None
+) -> int:
     """Train them, compare them, and say what came out; the exit code of the first that did not finish, else 0."""
     base = run.run or name_of(run.recipe)
     runs = [run.replace_all([("run", f"{base}-seed-{seed}"), ("seed", seed)]) for seed in seeds]

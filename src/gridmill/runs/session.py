@@ -34,7 +34,7 @@ from gridmill.runs.core_report import phase_lines, validation_lines
 from gridmill.runs.epoch import Callback, Epoch, Epochs, Left, Result, go_through, refuse_others
 from gridmill.runs.evaluator import Evaluator
 from gridmill.runs.group import BROKEN, ENDED, STOPPED, follow
-from gridmill.runs.heading import heading
+from gridmill.runs.heading import Origin, heading
 from gridmill.runs.lines import read_records
 from gridmill.runs.log import RunLog
 from gridmill.runs.monitor import Monitor
@@ -57,12 +57,13 @@ def train(
     runs_dir: Path | str = "runs",
     panel: bool | None = None,
     fresh: bool = False,
-    recipe: Run | None = None,
+    recipe: Run | Origin | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Train from the beginning. A folder of that name with checkpoints is refused, or with `fresh` renamed.
 
-    `recipe` is the recipe's original run, for the heading of the log, which lists what differs. `callbacks` are called
+    `recipe` is the recipe's original run, alone or with its preset, for the heading of the log, which lists what
+    differs. `callbacks` are called
     after every epoch with an `Epoch`; if one raises, the run is saved and ends. In a process that torchrun started
     beside others, rank 0 does all this, callbacks included, and the others do what it tells them.
     """
@@ -90,7 +91,7 @@ def epochs(
     runs_dir: Path | str = "runs",
     panel: bool | None = None,
     fresh: bool = False,
-    recipe: Run | None = None,
+    recipe: Run | Origin | None = None,
 ) -> Epochs:
     """Like `train`, but as a loop of the caller: `for epoch in epochs(run)`."""
     return Epochs(_from_the_beginning(run, Path(runs_dir), panel, fresh, recipe))
@@ -106,7 +107,7 @@ def resume_epochs(
 Loop = Generator[Epoch, None, Result]
 
 
-def _from_the_beginning(run: Run, runs_dir: Path, panel: bool | None, fresh: bool, recipe: Run | None) -> Loop:
+def _from_the_beginning(run: Run, runs_dir: Path, panel: bool | None, fresh: bool, recipe: Run | Origin | None) -> Loop:
     rank, count = launched()
     if rank:
         return follow()
@@ -185,7 +186,7 @@ def begin_or_resume(
     run: Run,
     changes: Sequence[str] = (),
     runs_dir: Path | str = "runs",
-    recipe: Run | None = None,
+    recipe: Run | Origin | None = None,
     code: Sequence[str] = (),
 ) -> Result:
     """Resume the run of this name, with these changes, if it has a checkpoint; else begin it.
@@ -245,7 +246,7 @@ class _Session:
         found: checkpoint.Checkpoint | None = None,
         skipped: Sequence[str] = (),
         start: checkpoint.Checkpoint | None = None,
-        recipe: Run | None = None,
+        recipe: Run | Origin | None = None,
     ) -> None:
         run = trainer.run
         self.run, self.folder, self.trainer = run, folder, trainer
