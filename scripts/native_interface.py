@@ -1,4 +1,4 @@
-"""Describe the compiled engine for Python: `_native.pyi`, its stub, and `_interface.py`, twelve digits of the stub's hash.
+"""Describe the compiled engine for Python: `_native.pyi`, its stub, and `_interface.py`, digits of the stub's hash.
 
     python scripts/native_interface.py            # `make format` runs it; then `make build`, if the digits changed
 
