@@ -23,6 +23,7 @@ from gridmill.config import user_code
 from gridmill.config.files import read_plain
 from gridmill.env import Env, Episodes, GameConfig
 from gridmill.env.scripts import Part, dealt
+from gridmill.evaluate.means import Mean, mean_of
 from gridmill.evaluate.players import Cast, Choice, beside_scripts, chosen, is_trained, load_trained
 from gridmill.evaluate.replays import Episode, ReplayOptions, policy_record, recorded, save, watch
 from gridmill.games.make import make
@@ -47,16 +48,6 @@ __all__ = [
 WORLDS = 256  # played at a time
 MOST_RECORD = 1 << 26  # bytes of a run.json; one has some 50 kB
 Columns = dict[str, NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean over worlds with its standard error, and the median, because profits are skewed."""
-
-    mean: float
-    se: float
-    median: float
-    worlds: int
 
 
 @dataclass(frozen=True)
@@ -107,8 +98,8 @@ def evaluate(
     if kept is not None:
         episodes_of = [episode for part in parts for episode in part.episodes]
         save(kept, episodes_of, every, played, choice.name, title, choice.trained)
-    scores = _mean(every)
-    stats = {name: _mean(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
+    scores = mean_of(every)
+    stats = {name: mean_of(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
     return Result(
         game=label or (game if isinstance(game, str) else played.name),
         policy=choice.name,
@@ -252,13 +243,6 @@ def _play(
 
 
 # ---- figures
-
-
-def _mean(values: NDArray[np.float64]) -> Mean:
-    """With a single world the spread is unknown, and the standard error said to be 0."""
-    spread = float(np.std(values, ddof=1)) if values.size > 1 else 0.0
-    se = spread / float(np.sqrt(values.size))
-    return Mean(float(np.mean(values)), se, float(np.median(values)), values.size)
 
 
 def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gridmill.config.text import table
+from gridmill.evaluate.means import standard_error
 from gridmill.run import Run
 from gridmill.runs import ending, session
 from gridmill.runs.epoch import Result
@@ -50,5 +51,4 @@ def _table(seeds: Sequence[int], results: Sequence[Result]) -> list[str]:
     if len(scores) < 2:
         return lines
     mean = math.fsum(scores) / len(scores)
-    spread = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / (len(scores) - 1))
-    return [*lines, f"mean {number(mean)} +- {number(spread / math.sqrt(len(scores)))} over {len(scores)} seeds"]
+    return [*lines, f"mean {number(mean)} +- {number(standard_error(scores))} over {len(scores)} seeds"]
