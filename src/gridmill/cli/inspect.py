@@ -77,7 +77,7 @@ def evaluate(
         ),
     ] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="Trained policies take their most likely action.")] = False,
-    temperature: Annotated[float, typer.Option(help="Sampling temperature of trained policies.")] = 1.0,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature of trained policies, 1e-30 to 1e30.")] = 1.0,
     code: Code = None,
 ) -> None:
     """Evaluate policies on games: means with standard errors.

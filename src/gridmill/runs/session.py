@@ -250,6 +250,8 @@ class _Session:
     ) -> None:
         run = trainer.run
         self.run, self.folder, self.trainer = run, folder, trainer
+        # As it was loaded: a file that somebody edits meanwhile is not what this session runs.
+        self.code = {text: user_code.sha256(text) for text in user_code.named_in(run.tree())}
         notes = [f"skipped: {line}" for line in skipped]
         if start is not None:
             notes.append(f"starts with {start.path}: {beginning.transfer(self.trainer, start)}")
@@ -483,7 +485,7 @@ class _Session:
             "fingerprint": self.run.game.fingerprint(),
             "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
             "commit": beginning.commit(),
-            "code": {text: user_code.sha256(text) for text in user_code.named_in(self.run.tree())},
+            "code": self.code,
             "onednn": onednn.settle().state,
             "switches": switches.in_force(),
             "seconds": self.before + time.monotonic() - self.began if hasattr(self, "began") else self.before,
