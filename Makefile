@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(shell find native -name '*.[ch]pp' -not -path 'native/wasm/*') CMakeLists.txt
+NATIVE := $(shell find native -name '*.[ch]pp' -not -path 'native/wasm/*') CMakeLists.txt src/gridmill/_interface.py
 PAGE := $(shell find native/wasm -name '*.[ch]pp')
 NATIVE_TESTS := $(shell find tests/native -name '*.[ch]pp')
 PACKAGE := $(shell find src scripts bench examples -name '*.py')
@@ -185,7 +185,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix src tests scripts bench examples
 	$(BIN)/ruff format src tests scripts bench examples
 	$(BIN)/clang-format -i $(filter %.hpp %.cpp,$(NATIVE)) $(PAGE) $(NATIVE_TESTS)
-	$(BIN)/python -m nanobind.stubgen -q -m gridmill._native -o src/gridmill/_native.pyi
+	$(BIN)/python scripts/native_interface.py
 
 # One for each Python, whose tools have a venv of their own; docs/install.md says what it is good for.
 WHEEL_PYTHONS ?= $(PYTHON)

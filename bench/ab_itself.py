@@ -81,6 +81,9 @@ def main() -> int:
     asked.add_argument("--epochs", type=int, default=2)
     asked.add_argument("--output", type=Path, required=True)
     arguments = asked.parse_args()
+    for name in ("repetitions", "blocks", "epochs"):
+        if getattr(arguments, name) < 1:
+            asked.error(f"--{name}: expected at least 1, got {getattr(arguments, name)}")
     artefact.refuse_unwritable(arguments.output)
     settings = {name: value for name, value in vars(arguments).items() if name != "output"}
     ratios: list[Ratios] = []

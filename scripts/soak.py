@@ -98,10 +98,10 @@ def watched(seconds: float) -> list[Look]:
     import psutil
     import torch
 
-    from gridmill.runs import session
+    from gridmill.runs import loop
 
     looks: list[Look] = []
-    plain, began, process = session._Session.epoch, time.monotonic(), psutil.Process()
+    plain, began, process = loop.Session.epoch, time.monotonic(), psutil.Process()
     left, right = torch.ones(1024, 128), torch.ones(128, 128)
 
     def fixed_work() -> float:
@@ -121,7 +121,7 @@ def watched(seconds: float) -> list[Look]:
             self.signal = signal.SIGINT
         return found
 
-    session._Session.epoch = epoch  # type: ignore[method-assign]
+    loop.Session.epoch = epoch  # type: ignore[method-assign]
     return looks
 
 

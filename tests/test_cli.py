@@ -263,13 +263,13 @@ def test_what_is_no_game_may_have_been_meant_as_a_run_or_a_file(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "first" / "checkpoints").mkdir(parents=True)
     listed = f"games: {', '.join(games.names())}; `gridmill runs` lists the runs"
-    policy = "a policy of a run: gridmill eval first --policy first@best"
     expected = {
         ("watch", "nosuch"): f"unknown game or run `nosuch` - {listed}",
         ("watch", "frist"): f"unknown game or run `frist`; did you mean `first`? - {listed}",
         ("view", "lost.replay"): "no file or folder `lost.replay`",
         ("explain", "runs/lost"): "no file or folder `runs/lost`",
-        ("watch", "first@best"): f"expected a game or a run, got `first@best`, {policy}",
+        ("view", "first@best"): f"unknown game or run `first@best`; did you mean `first`? - {listed}",
+        ("watch", "first@worst"): "expected @last, @best or @EPOCH behind a run's folder, got `runs/first@worst`",
     }
     for words, said in expected.items():
         assert call(*words).stderr == f"gridmill: {said}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import gridmill
 from gridmill import cli, games, recipes
 from gridmill import evaluate as tool
 from gridmill.evaluate import as_record, baselines, evaluate, rows_of
+from gridmill.evaluate.means import standard_error
 from gridmill.run import Run
 
 SMALL = games.arena_basic_easy_shaped(num_agents=6, max_steps=60)
@@ -157,6 +159,13 @@ def test_scripts_and_bots_are_offered_where_they_can_play() -> None:
     assert "arena" not in games.prospector().scripts()
 
 
+def test_a_game_of_the_users_own_is_not_held_against_another_games_script() -> None:
+    own = games.navigation().replace("name", "harvest")
+    assert list(own.scripts()) == ["navigation"]  # it can play it, if it is asked for
+    assert baselines(own) == ["random"]
+    assert baselines(own.replace("name", "navigation_of_mine")) == ["random", "script:navigation"]
+
+
 def test_wrong_policies_get_one_clear_line(tmp_path: Path) -> None:
     for policy, said in {
         "best": r"^policy: expected random, script:NAME, FILE.py:function or the folder of .* run, got `best`$",
@@ -295,6 +304,11 @@ def test_a_wrong_score_is_refused_before_anything_is_played(monkeypatch: pytest.
     monkeypatch.setattr(gridmill.Env, "step", lambda *_: pytest.fail("it was played"))
     with pytest.raises(ValueError, match=r"^score: unknown statistic `ore.got`; did you mean `ore.get`\?$"):
         evaluate(run, "random", episodes=1, seed=0)
+
+
+def test_the_standard_error_of_a_mean() -> None:
+    assert standard_error([1.0, 2.0, 3.0, 4.0]) == pytest.approx(math.sqrt(5 / 3) / 2)
+    assert standard_error([7.0]) == standard_error([3.0, 3.0]) == 0.0
 
 
 def test_records_are_plain_data() -> None:

@@ -1,9 +1,11 @@
 // The extension module gridmill._native: the folders' bindings and facts about the build.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
 
 #include "bind/allocations.hpp"
 #include "bind/bind_batch.hpp"
@@ -43,9 +45,21 @@ double memcpy_limit(std::size_t rows, std::size_t bytes, double seconds) {
   return done / spent;
 }
 
+// A module that was built for other Python files would fail somewhere, with a missing argument.
+void refuse_other_sources() {
+  const auto wanted = nb::cast<std::string>(nb::module_::import_("gridmill._interface").attr("INTERFACE"));
+  if (wanted == GRIDMILL_INTERFACE) return;
+  const std::string text =
+      "the compiled engine does not fit the Python sources: it was built for interface " GRIDMILL_INTERFACE
+      ", they expect " +
+      wanted + "; run `make build` in a checkout, or install the package again";
+  throw nb::import_error(text.c_str());
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
+  refuse_other_sources();
   cap_isa(std::getenv("GRIDMILL_ISA"));  // first: kernels are chosen from here on
   nb::set_leak_warnings(false);  // arrays may outlive the interpreter's teardown order; tests look for leaks themselves
   nb::exception<WorldFault>(m, "WorldFault", PyExc_RuntimeError);

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from gridmill import cli
 from gridmill.cli import named
 from gridmill.cli.inspect import _apart, _Ticks
+from gridmill.env import Env
 from gridmill.runs import ending, train
 
 
@@ -96,6 +97,47 @@ def test_eval_takes_names_and_plays_the_runs_own_policy(place: Path) -> None:
     assert [result["policy"] for result in by_name] == ["runs/one"]
     assert by_name[0]["score"] == by_folder[0]["score"] == twice[0]["score"]
     assert at_random[0]["policy"] == "random"
+
+
+@pytest.mark.parametrize("typed", ["one@best", "one@last", "runs/one@2", "runs/one/checkpoints/epoch-00000002"])
+def test_eval_of_a_checkpoint_plays_the_game_of_its_run_with_it(typed: str, place: Path) -> None:
+    (result,) = json.loads(call("eval", typed, "--episodes", "2", "--json").stdout)["results"]
+    assert result["policy"] == typed.replace("one", "runs/one", not typed.startswith("runs/"))
+    (whole,) = json.loads(call("eval", "one", "--episodes", "2", "--json").stdout)["results"]
+    assert (result["sha256"], result["score"]) == (whole["sha256"], whole["score"])
+
+
+def test_two_checkpoints_of_a_run_are_two_policies_of_one_game(place: Path) -> None:
+    results = json.loads(call("eval", "one@2", "one@best", "--episodes", "1", "--json").stdout)["results"]
+    assert [(result["game"], result["policy"]) for result in results] == [
+        ("one", "runs/one@2"),
+        ("one", "runs/one@best"),
+    ]
+    assert call("watch", "one@2", "--to", "3").stdout == call("watch", "one", "--to", "3").stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["one@7"], "expected a checkpoint of epoch 7, got none - in `runs/one`"),
+        (["one@worst"], "expected @last, @best or @EPOCH behind a run's folder, got `runs/one@worst`"),
+        (["one", "nosuch"], "unknown game or run `nosuch`"),
+        (["toy", "--policy", "random", "--policy", "nosuch"], "policy: expected random, "),
+        (["toy", "--policy", "random", "--policy", "script:arena"], "policy: no script `arena` for toy"),
+        (["toy", "--players", "arena=0.5"], "players: no script `arena` for toy"),
+        (["toy", "--players", "random=1"], "players: expected shares that leave an agent for the policy, got all"),
+        (["toy", "--policy", "nowhere.py:act"], "nowhere.py"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_eval_refuses_before_it_prints_or_plays(
+    typed: list[str], said: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Env, "step", lambda *_: pytest.fail("it was played"))
+    result = call("eval", *typed, "--episodes", "1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert said in result.stderr
 
 
 def test_show_explain_and_diff_take_runs(place: Path) -> None:

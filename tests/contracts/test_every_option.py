@@ -34,10 +34,9 @@ from gridmill.losses.contrastive import Contrastive
 from gridmill.losses.kickstart import Kickstart
 from gridmill.policy import checkpoint
 from gridmill.run import Run, Schedule
-from gridmill.runs import dry_run, train
+from gridmill.runs import dry_run, loop, train
 from gridmill.runs import evaluator as evaluator_room
 from gridmill.runs import group as group_room
-from gridmill.runs import session as session_room
 from gridmill.runs.monitor import Monitor
 from gridmill.train import trainer as trainer_room
 from gridmill.train.ranks import ALONE, Ranks
@@ -116,7 +115,7 @@ def looks(run: Run) -> float:
         return Monitor(seconds)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session_room, "Monitor", watched)
+        patch.setattr(loop, "Monitor", watched)
         session(run)
     return seen[0]
 

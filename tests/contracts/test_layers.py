@@ -18,6 +18,7 @@ NATIVE = ROOT / "native"
 # From the ground up; a room imports rooms of the floors below it and itself, never its own floor or above. A room is a
 # folder of the package, or a module beside the folders.
 FLOORS = [
+    {"_interface"},
     {"_native"},
     {"config"},
     {"env"},

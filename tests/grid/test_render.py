@@ -75,6 +75,16 @@ def test_ascii_has_a_character_for_every_one_of_many_types() -> None:
     assert not set(line) & set("#.@ ")
 
 
+def test_a_long_legend_is_wrapped_between_its_entries() -> None:
+    names = [f"machine_with_a_name_{index}" for index in range(9)]
+    env: Any = HandMade(1, 9, *(thing(name, 0, place) for place, name in enumerate(names)))
+    legend = render.ascii(env).splitlines()[2:]
+    assert len(legend) > 1
+    assert max(map(len, legend)) <= 80
+    entries = "  ".join(legend).split("  ")
+    assert sorted(entry[2:] for entry in entries) == ["empty", *(f"{name} x1" for name in names)]
+
+
 def test_ascii_agrees_with_inspect_on_a_real_world() -> None:
     with gridmill.make(gridmill.games.toy(num_agents=4, map_size=12, density=0.1), num_worlds=2, seed=3) as env:
         env.reset()

@@ -143,10 +143,17 @@ def test_temperature_divides_logits(run: Path) -> None:
     assert share[1e4] == pytest.approx(float((1 / (masks != 0).sum(-1)).mean()), abs=0.02)
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), float("nan")])
+@pytest.mark.parametrize("temperature", [0.0, -1.0, 1e-38, 1e31, float("inf"), float("nan")])
 def test_a_temperature_that_is_none(temperature: float, run: Path) -> None:
-    with pytest.raises(ValueError, match=rf"^temperature: expected a positive number, got {temperature!r}$"):
+    with pytest.raises(ValueError) as caught:
         policy.load(run, temperature=temperature)
+    said = "expected a number from 1e-30 to 1e+30, or greedy for the likeliest action"
+    assert str(caught.value) == f"temperature: {said}, got {temperature!r}"
+
+
+def test_the_coldest_temperature_is_greedy(run: Path) -> None:
+    cold, greedy = (evaluate(berries(), str(run), 4, 1, **how) for how in ({"temperature": 1e-30}, {"greedy": True}))
+    assert cold.stats == greedy.stats
 
 
 def test_evaluation_takes_them_too(run: Path) -> None:

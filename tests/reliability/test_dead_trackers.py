@@ -29,7 +29,7 @@ from tiny import difference, epochs_of, process, tiny
 
 from gridmill import recipes
 from gridmill.runs import lines as lines_room
-from gridmill.runs import session, train
+from gridmill.runs import loop, train
 from gridmill.runs import trackers as track
 from gridmill.workshop.statistics import paired_ratio
 
@@ -243,7 +243,7 @@ def by_turns(told: Connection, folder: Path, watched: bool) -> None:
         told.send(time.monotonic() - began)
         return found
 
-    plain, session._Session.epoch = session._Session.epoch, epoch  # type: ignore[method-assign]
+    plain, loop.Session.epoch = loop.Session.epoch, epoch  # type: ignore[method-assign]
     run = recipes.build("arena_basic_easy_shaped").replace_all([("run", "run"), ("trainer.device", "cpu")])
     if watched:
         lines_room._append = no_space

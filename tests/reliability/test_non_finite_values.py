@@ -20,7 +20,7 @@ from gridmill import recipes
 from gridmill.policy import checkpoint
 from gridmill.run import PolicyConfig, Run
 from gridmill.runs import train
-from gridmill.runs.session import Result
+from gridmill.runs.epoch import Result
 from gridmill.train import learner as learner_room
 from gridmill.train.rollout import Rollout
 from gridmill.train.trainer import Trainer

@@ -22,7 +22,7 @@ from warm import started
 from gridmill import recipes
 from gridmill.run import PPO, PolicyConfig, Run, Schedule
 from gridmill.runs import resume, train
-from gridmill.runs.session import _Session
+from gridmill.runs.loop import Session
 
 pytestmark = pytest.mark.R3
 
@@ -48,7 +48,7 @@ setattr(owner, name, hang)
 train(tiny(12, core, run="killed", checkpoint__epochs=6), folder, panel=False)
 """
 PLACES = {
-    "between epochs": ("gridmill.runs.session", "_Session", "evaluate", HALF),  # its checkpoint is there
+    "between epochs": ("gridmill.runs.loop", "Session", "evaluate", HALF),  # its checkpoint is there
     "in a rollout": ("gridmill.train.rollout", "Rollout", "_think", (HALF + 3) * 32 + 9),
     "in an update": ("gridmill.train.optimizer", "Optimizer", "step", (HALF + 4) * 4 + 2),
     "in a save": ("gridmill.policy.checkpoint", "", "_put_in_place", 2),  # the last: all but the rename is done
@@ -151,16 +151,16 @@ WITH_STATE: dict[str, dict[str, Any]] = {
 
 def stopped_after(run: Run, epochs: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As Ctrl-C would: the run ends after an epoch and saves."""
-    plain = _Session.epoch
+    plain = Session.epoch
 
-    def epoch(session: _Session) -> tuple[int, str]:
+    def epoch(session: Session) -> tuple[int, str]:
         found = plain(session)
         if session.trainer.epochs == epochs:
             session.signal = signal.SIGINT
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Session, "epoch", epoch)
+        patch.setattr(Session, "epoch", epoch)
         result = train(run.replace("run", "halved"), folder, panel=False)
     assert (result.epochs, result.exit_code) == (epochs, 130)
     return result.folder

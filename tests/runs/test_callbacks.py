@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -172,3 +173,9 @@ def test_what_cannot_be_called_is_refused_before_anything_is_made(tmp_path: Path
         train(tiny(1, run="x"), tmp_path, panel=False, callbacks=[print, 3])  # type: ignore[list-item]
     assert str(caught.value) == "callbacks: expected functions of one Epoch, got 3"
     assert not (tmp_path / "x").exists()
+
+
+def test_with_several_ranks_no_callback_saves() -> None:
+    session: Any = SimpleNamespace(together=True)
+    with pytest.raises(RuntimeError, match=r"^with several ranks, checkpoints are agreed on once per epoch; set check"):
+        Epoch(session, {"epoch": 1}).save()

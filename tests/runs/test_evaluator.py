@@ -18,7 +18,7 @@ from tiny import tiny
 from gridmill import games, replay
 from gridmill.run import EvaluationConfig, Run
 from gridmill.runs import evaluator as tool
-from gridmill.runs import session
+from gridmill.runs import loop, session
 from gridmill.runs.evaluator import Evaluator
 
 # A policy for the child alone: noop, after `PAUSE` seconds a step.
@@ -250,7 +250,7 @@ class AtOnce:
 
 def test_steps_of_an_evaluation_are_those_of_its_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also after a resume with batches of another size."""
-    monkeypatch.setattr(session, "Evaluator", AtOnce)
+    monkeypatch.setattr(loop, "Evaluator", AtOnce)
     folder = session.train(tiny(3, evaluation__enabled=True, checkpoint__epochs=1), tmp_path, panel=False).folder
     session.resume(folder, ["trainer.batch_size=256", "trainer.total_timesteps=1152"], panel=False)
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
@@ -367,11 +367,11 @@ def test_a_resumed_run_goes_on_with_the_clocks_of_its_evaluations(
 def test_a_run_that_is_stopped_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Evaluator, "finish", lambda *_: pytest.fail("waited"))
     run = tiny(50, evaluation__enabled=True, evaluation__epochs=100)
-    plain = session._Session.epoch
+    plain = loop.Session.epoch
 
     def epoch(self: Any) -> Any:
         self.signal = signal.SIGTERM
         return plain(self)
 
-    monkeypatch.setattr(session._Session, "epoch", epoch)
+    monkeypatch.setattr(loop.Session, "epoch", epoch)
     assert session.train(run, tmp_path, panel=False).exit_code == 143

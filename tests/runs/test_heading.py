@@ -17,7 +17,7 @@ from gridmill.prospector.config import ProspectorConfig
 from gridmill.run import PolicyConfig, Run, Schedule, SignalTerm, TrainerConfig
 from gridmill.runs import monitor
 from gridmill.runs.figures import Trend, count, duration, memory, number, percent, phases, sparkline
-from gridmill.runs.heading import heading
+from gridmill.runs.heading import Origin, heading
 
 
 def lines_for(run: Run, base: Run | None = None) -> list[str]:
@@ -34,7 +34,11 @@ def test_heading_says_which_recipe_really_runs() -> None:
     slower = Schedule(start=0.002, end=0.0002)
     run = base.replace("game.attack.cost.laser", 1).replace("optimizer.learning_rate", slower).replace("seed", 3)
     lines = lines_for(run, base)
-    assert lines[:3] == ["recipe: arena, seed 3", "changed:", "  game.attack.cost.laser = 1 (recipe: 100)"]
+    assert lines[:3] == [
+        "recipe: arena, seed 3",
+        "differs from the recipe:",
+        "  game.attack.cost.laser = 1 (recipe: 100)",
+    ]
     assert "  optimizer.learning_rate = 0.002 -> 0.0002 (linear over steps) (recipe: 0.001)" in lines
     text = "\n".join(lines)
     assert run.game.fingerprint() in text
@@ -43,7 +47,23 @@ def test_heading_says_which_recipe_really_runs() -> None:
     [heart] = [line.split() for line in lines if line.startswith("  1 x heart")]
     assert heart[-2:] == ["90", "30.8"]
     assert any(line.startswith("warning: reward `0.5 x laser") for line in lines)
-    assert "changed: nothing" in lines_for(base, base)
+    assert "differs from the recipe: nothing" in lines_for(base, base)
+
+
+def test_heading_tells_the_presets_settings_from_somebodys_changes() -> None:
+    recipe = Run(recipe="toy", game=games.toy())
+    merged = recipe.replace_all([("trainer.gamma", 0.9), ("trainer.gae_lambda", 0.5)])
+    run = merged.replace_all([("trainer.gamma", 0.8), ("checkpoint.keep", 7)])
+    gamma, trace = recipe.trainer.gamma, recipe.trainer.gae_lambda
+    assert lines_for(run, Origin(recipe, "mine.toml", merged))[1:6] == [
+        "preset mine.toml:",
+        f"  trainer.gae_lambda = 0.5 (recipe: {trace})",
+        "changed:",
+        f"  trainer.gamma = 0.8 (recipe: {gamma})",
+        f"  checkpoint.keep = 7 (recipe: {recipe.checkpoint.keep})",
+    ]
+    assert lines_for(merged, Origin(recipe, "mine.toml", merged))[4] == "changed: nothing"
+    assert lines_for(run, Origin(recipe, "none", recipe))[1] == "changed:"
 
 
 @pytest.mark.parametrize("name", ["toy", "navigation", "cogsguard"])
@@ -51,7 +71,7 @@ def test_heading_of_other_games(name: str) -> None:
     run = Run(recipe=name, game=games.build(name))
     text = "\n".join(lines_for(run))
     assert f"game: {run.game.name} {run.game.fingerprint()}" in text
-    assert "changed" not in text
+    assert "differs" not in text
 
 
 def test_heading_says_what_is_learned_from() -> None:

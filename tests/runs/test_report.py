@@ -96,6 +96,15 @@ def test_it_has_everything(tmp_path: Path) -> None:
     assert ("class", "dot") in page.attributes
 
 
+def test_the_score_is_that_of_the_log_or_of_an_evaluation(tmp_path: Path) -> None:
+    evaluated = " ".join(made(tmp_path / "first", score_recent=0.25).text.split())
+    assert "9.00 ± 0.500evaluated at 20 k steps" in evaluated
+    records = (tmp_path / "first" / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "first" / "metrics.jsonl").write_text("".join(line for line in records if "evaluation" not in line))
+    alone = " ".join(Page(report.write(tmp_path / "first").read_text()).text.split())
+    assert "score7.50newest episodes, as in the log, best 7.50" in alone  # the last epoch's is 15
+
+
 def titles(page: Page) -> list[str]:
     text = page.source
     return [re.sub(r"<.*?>", "", found) for found in re.findall(r"<figcaption><b>(.*?)</b>", text)]

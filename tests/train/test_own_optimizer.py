@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,9 @@ def test_weights_are_kept_within_a_range() -> None:
 
 BAD = {
     "arguments": ("(self, params, lr=0.1)", "(self, params, lr, rho)",
-                  "expected a class that is called with parameters and some of lr, betas, eps, weight_decay, got "),
+                  "expected a class that is called with parameters and some of lr, betas, eps, weight_decay, got "
+                  "Own(params, lr, rho): missing a required argument: 'rho'"),
+    "constructor": ("super().__init__(", "len(3); super().__init__(", "failed in line 6: TypeError: object of type"),
     "closure": ("def step(self):", "def step(self, closure):", "failed"),
     "error": ("0.9 ** state", "1 / 0 ** state", "failed in line 18: ZeroDivisionError: "),
     "still": ("p -= group", "p + group", "expected step() without arguments to move the weights, got the same ones"),
@@ -159,6 +162,20 @@ def test_what_cannot_be_resumed_is_refused(name: str, tmp_path: Path) -> None:
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "optimizer.kind" in str(caught.value) or f"`{file}:Own`" in str(caught.value)
+
+
+def test_a_file_is_saved_as_it_was_loaded(own: str, tmp_path: Path) -> None:
+    """The code of a session is what it loaded, whatever somebody writes into the file meanwhile."""
+    file = Path(own.partition(":")[0])
+    loaded = user_code.sha256(own)
+
+    def edit(epoch: Any) -> None:
+        file.write_text(f"{OWN}# epoch {epoch.metrics['epoch']}\n")
+
+    changes = [("optimizer.kind", own), ("run", "x"), ("checkpoint.epochs", 1)]
+    folder = train(tiny(2).replace_all(changes), tmp_path, panel=False, callbacks=[edit]).folder
+    for place in (folder, folder / "checkpoints" / "epoch-00000002"):
+        assert json.loads((place / "run.json").read_text())["code"] == {own: loaded}
 
 
 def test_what_is_no_optimizer_is_refused(tmp_path: Path) -> None:

@@ -211,6 +211,53 @@ def test_a_resumed_run_has_what_a_player_of_ones_own_remembers(tmp_path: Path) -
         OwnActor(f"{file}:remembers", env, 0, 12).restore(torch.zeros(3))
 
 
+PREDICTS = """
+import types
+
+import numpy as np
+
+
+class Model:
+    def __init__(self, env, memory):
+        self.observation_space = types.SimpleNamespace(shape=env.obs.shape[1:])
+        self.memory = memory
+
+    def predict(self, obs, state=None, episode_start=None, deterministic=False):
+        return np.zeros(len(obs), np.int64), self.memory
+
+
+def predicts(env, seed):
+    return Model(env, None)
+
+
+def recurrent(env, seed):
+    return Model(env, (np.zeros(3),))
+"""
+
+
+def test_a_model_of_stable_baselines3_plays_beside_the_policy(tmp_path: Path) -> None:
+    file = tmp_path / "predicts.py"
+    file.write_text(PREDICTS)
+    for who in (f"{file}:predicts", str(file)):  # without a name, the function that is called like the file
+        run = shared_run({who: 0.5}, 3)
+        trainer = Trainer(run)
+        trainer.epoch()
+        assert not trainer.env.actions[rows_of(run, who)].any()
+        trainer.close()
+    trainer = Trainer(shared_run({f"{file}:recurrent": 0.5}, 3))
+    said = r"as the state, got tuple; a recurrent model of Stable-Baselines3 plays only in eval$"
+    with pytest.raises(TypeError, match=said):
+        trainer.epoch()
+    trainer.close()
+
+
+def test_a_file_without_the_function_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "other.py"
+    file.write_text(PREDICTS)
+    with pytest.raises(ValueError, match=r"^no function `other` in `other\.py`[^\n]*$"):
+        Trainer(shared_run({str(file): 0.5}, 3))
+
+
 def test_windows_count_learners() -> None:
     run = shared_run({"arena": 0.5}, 3, window_env_steps=16 * WORLDS)
     trainer = Trainer(run)

@@ -117,6 +117,17 @@ def test_a_large_world_is_cut_around_the_agent() -> None:
     assert any("@" in line for line in lines[1:-2])
 
 
+def test_the_legend_of_a_game_with_many_types_fits_beside_the_map() -> None:
+    watch = Watch(lambda: film.random_moments(games.build("cogsguard"), 1), 5, 8.0, colour=False)
+    for columns, rows in ((80, 24), (40, 24)):
+        lines = watch.text(columns, rows).replace("\x1b[K", "").splitlines()
+        assert len(lines) <= rows
+        legend = [line for line in lines[1:-1] if " " in line]
+        assert len(legend) > 1
+        assert max(map(len, lines)) <= columns
+        assert len(lines) - len(legend) > rows // 2  # most of it is the map
+
+
 def test_without_a_terminal_frames_are_printed(tape: Path) -> None:
     done = CliRunner().invoke(cli.app, ["watch", str(tape), "--from", "2", "--to", "8", "--every", "3"])
     assert done.exit_code == 0, done.output

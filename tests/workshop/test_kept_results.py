@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,14 @@ def test_the_spread_between_runs_is_the_measured_one() -> None:
     farthest = max(one["largest_ratio"] for one in found.values())
     assert round(math.log(farthest), 2) == statistics.BETWEEN_RUNS
     assert sum(one["pairs"] for one in found.values()) == 360
+
+
+@pytest.mark.parametrize("option", ["repetitions", "blocks", "epochs"])
+def test_ab_itself_refuses_to_do_nothing(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [f"--{option}", "0", "--output", str(tmp_path / "x.json")]
+    monkeypatch.setattr(sys, "argv", ["ab_itself.py", *words])
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_path(str(ROOT / "bench" / "ab_itself.py"), run_name="__main__")
+    assert capsys.readouterr().err.splitlines()[-1] == f"ab_itself.py: error: --{option}: expected at least 1, got 0"

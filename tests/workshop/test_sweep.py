@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import re
+import socket
 import threading
 import types
 from collections import Counter
@@ -16,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from gridmill.cli import app
 from gridmill.config import ConfigError
-from gridmill.runs import overrides
+from gridmill.runs import overrides, place
 from gridmill.workshop.sweep import command, pictures, record, space, storage, study, worker
 
 pytest.importorskip("optuna")
@@ -353,6 +356,34 @@ def test_axes_have_places_and_marks() -> None:
     assert core.at("none") == 0.25
     assert [text for _, text in rate.marks()] == ["0.0001", "0.001", "0.01"]
     assert [text for _, text in epochs.marks()] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("last", [3, 9, 17, 20, 99, 250])
+def test_no_trial_has_a_broken_number(last: int) -> None:
+    trials = [record.Trial(number, "done", {}, float(number)) for number in range(last + 1)]
+    drawn = pictures.history(trials, "score", last)
+    marks = re.findall(r'class="tick middle"[^>]*>([^<]*)<', drawn)
+    assert (marks[0], marks[-1]) == ("0", str(last))
+    assert all(mark.isdigit() for mark in marks)
+
+
+def test_a_sweep_whose_worker_was_killed_is_not_running() -> None:
+    folder = Path("runs/s")
+    folder.mkdir(parents=True)
+    trials = [record.Trial(0, "running", {}, host=socket.gethostname()), record.Trial(1, "running", {}, host="other")]
+    of = record.Sweep("s", "ci", (), (GAMMA,), (0,), False)
+    record.write(folder, record.State(of, 3, "", trials))
+    with contextlib.closing(place.Lock(folder, shared=True)):
+        assert "2 of 3 trials: 2 under way" in sweep("s").stdout
+        assert not (folder / "sweep.html").exists()  # whoever works there writes it
+    said = sweep("s").stdout
+    assert "2 of 3 trials: 1 under way, 1 unfinished" in said
+    assert "not all trials have ended; the command that began the sweep continues it" in said
+    assert '<span class="live">running' in (folder / "sweep.html").read_text()  # on the other host, as far as is known
+    record.write(folder, record.State(of, 3, "", trials[:1]))
+    assert "1 of 3 trials: 1 unfinished" in sweep("s").stdout
+    assert '<span class="live">' not in (folder / "sweep.html").read_text()
+    assert [trial.state for trial in record.read(folder).trials] == ["running"]  # for whoever continues it
 
 
 def test_names_of_strangers_are_only_text_on_the_page() -> None:

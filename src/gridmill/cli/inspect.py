@@ -11,7 +11,7 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.named import folder_of, game_of, has_policy, played, policy_name, run_tree
+from gridmill.cli.named import folder_of, game_of, own_policy, played, policy_name, run_tree, split
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -43,7 +43,7 @@ def evaluate(
     game: Annotated[
         list[str],
         typer.Argument(
-            help="Game names or path/to/file.py[:function]; or a run, to play its game.",
+            help="Game names or path/to/file.py[:function]; or a run or RUN@best, to play its game.",
             autocompletion=complete.game_or_run,
         ),
     ],
@@ -77,7 +77,7 @@ def evaluate(
         ),
     ] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="Trained policies take their most likely action.")] = False,
-    temperature: Annotated[float, typer.Option(help="Sampling temperature of trained policies.")] = 1.0,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature of trained policies, 1e-30 to 1e30.")] = 1.0,
     code: Code = None,
 ) -> None:
     """Evaluate policies on games: means with standard errors.
@@ -87,11 +87,12 @@ def evaluate(
     from gridmill import evaluate as tool
 
     take_code(code)
-    own = [str(folder) for folder in map(folder_of, game) if folder is not None and has_policy(folder)]
-    asked = [policy_name(name) for name in policy or list(dict.fromkeys(own)) or ["random"]]
+    own = list(dict.fromkeys(filter(None, map(own_policy, game))))
+    asked = [policy_name(name) for name in policy or own or ["random"]]
+    names = _games(game)
     kept = None
     if replay is not None or replays:
-        if len(game) > 1 or len(asked) > 1:
+        if len(names) > 1 or len(asked) > 1:
             raise ValueError("--replay and --replays need exactly one game and one policy")
         folder = replay_dir or Path("replays")
         kept = tool.ReplayOptions(replay, folder if replays else None, replays, replay_weights, replay_values)
@@ -99,18 +100,36 @@ def evaluate(
         raise ValueError("--replay-dir, --replay-weights and --replay-values need --replay or --replays")
     beside = dict(map(_part, players or ()))
     how: dict[str, Any] = {"players": beside, "greedy": greedy, "temperature": temperature}
+    for name in names:  # whatever is wrong is said before anything is played
+        for each in asked:
+            tool.refuse_wrong(played(name), each, episodes, kept, **how)
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
-        results = [tool.evaluate(played(g), p, episodes, seed, g, kept, **how) for g in game for p in asked]
+        results = [tool.evaluate(played(g), p, episodes, seed, g, kept, **how) for g in names for p in asked]
         typer.echo(as_json(tool.as_record(results, seed, beside)))
-        return
+    else:
+        _tables(names, asked, episodes, seed, kept, how)
+
+
+def _games(typed: list[str]) -> list[str]:
+    """What is played, each once: `first@best first@12` are two policies of one game."""
+    found = dict[Path | str, str]()
+    for text in typed:
+        folder = folder_of(text)
+        found.setdefault(folder or text, text if folder is None or folder.name == Path(text).name else split(text)[0])
+    return list(found.values())
+
+
+def _tables(names: list[str], asked: list[str], episodes: int, seed: int, kept: Any, how: dict[str, Any]) -> None:
+    """Play everything, a table for each game; nothing is printed before there is something to show."""
+    from gridmill import evaluate as tool
     from gridmill.config.text import count, table
     from gridmill.policy.pin import SHOWN
 
-    typer.echo(f"{count(episodes, 'episode')} each from seed {seed}; standard errors over worlds")
-    for name, part in beside.items():
-        typer.echo(f"{_middle(name, 24)} plays {_whom(part)}; the figures are those of the others")
-    for name in game:
+    heading = [f"{count(episodes, 'episode')} each from seed {seed}; standard errors over worlds"]
+    for name, part in how["players"].items():
+        heading.append(f"{_middle(name, 24)} plays {_whom(part)}; the figures are those of the others")
+    for name in names:
         others = tool.baselines(played(name)) if any(map(tool.is_trained, asked)) else []
         compared = list(dict.fromkeys([*asked, *others]))
         saved = {asked[0]: kept}
@@ -122,15 +141,16 @@ def evaluate(
         rows = tool.rows_of(results)
         shown = _apart(compared, max(12, 42 - max(len(row[0]) for row in rows)))
         rows = [(title, shown[player], *figures) for title, player, *figures in rows]
-        typer.echo(f"\n{name}")
-        typer.echo("\n".join(table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)))
+        heading += ["", name, *table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)]
+        typer.echo("\n".join(heading))
+        heading = []
         for result in results:
             if result.sha256:
                 typer.echo(f"{_middle(result.policy, 50)}: sha256 {result.sha256[:SHOWN]}")
-    if replay is not None:
-        typer.echo(f"\nwrote {replay}")
+    if kept is not None and kept.file is not None:
+        typer.echo(f"\nwrote {kept.file}")
     if kept is not None and kept.folder is not None:
-        typer.echo(f"\nwrote {count(replays, 'replay')} in {kept.folder}")
+        typer.echo(f"\nwrote {count(kept.count, 'replay')} in {kept.folder}")
 
 
 class _Ticks:

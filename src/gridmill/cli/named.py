@@ -38,22 +38,48 @@ def expect_run(text: str, runs_dir: Path = RUNS) -> Path:
     return found
 
 
+def split(text: str) -> tuple[str, str]:
+    """What is typed of a run, and which of its policies is meant: `@best`, `@12`, `#HASH` or nothing."""
+    name = re.split("[@#]", text, maxsplit=1)[0]
+    return name, text[len(name) :]
+
+
 def policy_name(text: str) -> str:
     """A policy as it is typed; the name of a run, with or without @best or #HASH, becomes its folder."""
     from gridmill.evaluate import is_trained
 
-    name = re.split("[@#]", text, maxsplit=1)[0]
+    name, which = split(text)
     if not is_trained(text) or Path(name).exists():
         return text
     folder = run_folder(name)
-    return text if folder is None else f"{folder}{text[len(name) :]}"
+    return text if folder is None else f"{folder}{which}"
 
 
 def folder_of(text: str) -> Path | None:
-    """The folder of a run where a game is taken too; the name of a game is that game."""
-    from gridmill import games
+    """The folder of a run where a game is taken too, also of `RUN@best`; the name of a game is that game."""
+    return _run_and_policy(text)[0]
 
-    return None if text in games.names() else run_folder(text)
+
+def own_policy(text: str) -> str | None:
+    """The policy of a run where a game is taken too, `runs/x` or `runs/x@best`; None if there are no weights."""
+    folder, which = _run_and_policy(text)
+    return f"{folder}{which}" if folder is not None and (which or has_policy(folder)) else None
+
+
+def _run_and_policy(text: str) -> tuple[Path | None, str]:
+    from gridmill import games
+    from gridmill.policy import pin, which
+
+    if text in games.names():
+        return None, ""
+    name, policy = split(text)
+    whole = run_folder(text)
+    if whole is not None or not policy:  # a folder may have these signs in its name
+        return whole, ""
+    folder = run_folder(name)
+    if folder is not None:
+        which.split(pin.split(f"{folder}{policy}")[0])  # a word that names no checkpoint is refused
+    return folder, policy
 
 
 def run_of(text: str) -> Run | None:
@@ -68,11 +94,13 @@ def run_tree(text: str) -> dict[str, Any] | None:
     """The settings of a run as plain data without its name, so that no code of the user's own is loaded."""
     import json
 
+    from gridmill.evaluate import run_of as read
     from gridmill.run import Run
 
-    if run_of(text) is None:  # which also refuses a record that cannot be read
+    folder = folder_of(text)
+    if folder is None:
         return None
-    folder = expect_run(text)
+    read(folder)  # refuses a record that cannot be read
     tree = Run.upgraded(json.loads((folder / "run.json").read_bytes())["run"])
     return {name: value for name, value in tree.items() if name != "run"}
 
@@ -97,11 +125,6 @@ def built(text: str) -> GameConfig:
 
     if user_code.is_own(text) or text in games.names():
         return games.build(text)
-    name = re.split("[@#]", text, maxsplit=1)[0]
-    if name != text and run_folder(name) is not None:
-        raise ValueError(
-            f"expected a game or a run, got `{text}`, a policy of a run: gridmill eval {name} --policy {text}"
-        )
     if text.endswith(SUFFIX) or "/" in text:
         raise ValueError(f"no file or folder `{clipped(text, 400)}`")
     runs = [path.name for path in RUNS.iterdir() if path.is_dir()] if RUNS.is_dir() else []

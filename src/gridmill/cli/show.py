@@ -13,14 +13,15 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.named import expect_run, game_of, run_of
+from gridmill.cli.named import folder_of, game_of, own_policy, run_of
 
 app = typer.Typer(rich_markup_mode=None)
 FILM_TICKS = 300  # of a film that is no replay, unless --to says otherwise
 Shown = Annotated[
     str,
     typer.Argument(
-        help="A replay, a run (its policy plays), or a game (random actions).", autocompletion=complete.game_or_run
+        help="A replay, a run (its policy plays; RUN@best), or a game (random actions).",
+        autocompletion=complete.game_or_run,
     ),
 ]
 First = Annotated[int, typer.Option("--from", help="The first tick to show.")]
@@ -119,7 +120,9 @@ class _Source:
         from gridmill.viewer import film
 
         if self.run is not None:
-            return film.policy_moments(self.run, str(expect_run(self.name)), self.seed, self.world)
+            return film.policy_moments(
+                self.run, own_policy(self.name) or str(folder_of(self.name)), self.seed, self.world
+            )
         return film.random_moments(self.game, self.seed, self.world)
 
 

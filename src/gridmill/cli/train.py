@@ -74,6 +74,7 @@ def train(
     from gridmill.config.text import hang
     from gridmill.runs import dry_run as tool
     from gridmill.runs import overrides, presets
+    from gridmill.runs.heading import Origin
 
     take_code(code)
     plain = recipes.build(recipe)
@@ -81,22 +82,24 @@ def train(
     if rounded:
         typer.echo("\n".join(hang(f"preset {preset}, to fit {plain.game.num_agents} agents: ", ", ".join(rounded))))
     changes, seeds = overrides.without_seeds(change or ())
-    run = overrides.apply(run, changes)
+    by = preset or f"{presets.detected()}, where the recipe says nothing"
+    merged, run = run, overrides.apply(run, changes)
     if dry_run:
-        typer.echo(tool.page(run, plain, preset or f"{presets.detected()}, where the recipe says nothing"))
+        typer.echo(tool.page(run, plain, by))
         return
     sizing.refuse_unfit(run)
     trainer = _trainer()
+    origin = Origin(plain, by, merged)
     if seeds and (or_resume or _launched()[1] > 1):
         raise ValueError("seeds: expected one seed with --or-resume or torchrun, got several; use seed=")
     if or_resume:
-        found = trainer.begin_or_resume(run, changes, runs_dir, recipe=plain, code=code or ())
+        found = trainer.begin_or_resume(run, changes, runs_dir, recipe=origin, code=code or ())
         raise typer.Exit(found.exit_code)
     if seeds:
         from gridmill.runs import seeds as several
 
-        raise typer.Exit(several.train(run, seeds, runs_dir, fresh, plain))
-    raise typer.Exit(trainer.train(run, runs_dir=runs_dir, fresh=fresh, recipe=plain).exit_code)
+        raise typer.Exit(several.train(run, seeds, runs_dir, fresh, origin))
+    raise typer.Exit(trainer.train(run, runs_dir=runs_dir, fresh=fresh, recipe=origin).exit_code)
 
 
 @app.command("resume", cls=TakesSettings)

@@ -35,6 +35,17 @@ def hang(start: str, text: str, indent: int | None = None) -> list[str]:
     )
 
 
+def packed(entries: Iterable[str], width: int = WIDTH) -> list[str]:
+    """Entries side by side, two spaces between them, as many to a line as fit; none is broken."""
+    lines: list[str] = []
+    for entry in entries:
+        if lines and len(lines[-1]) + 2 + len(entry) <= width:
+            lines[-1] += f"  {entry}"
+        else:
+            lines.append(entry)
+    return lines
+
+
 def short(value: float) -> str:
     """A figure in at most about seven characters: 7.61 M, 182.4 k, 38.2."""
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):

@@ -94,7 +94,10 @@ class _Function(_Own):
 
 
 class _Predicts(_Own):
-    """A model of Stable-Baselines3 or sb3-contrib: predict(obs, state, episode_start, deterministic)."""
+    """A model of Stable-Baselines3 or sb3-contrib: predict(obs, state, episode_start, deterministic).
+
+    What a recurrent model remembers is a tuple of its own form, which evaluations keep and runs cannot save.
+    """
 
     def __init__(self, found: Any, env: Env, name: str, greedy: bool) -> None:
         super().__init__(found, name)
@@ -108,7 +111,8 @@ class _Predicts(_Own):
         actions, memory = self.found.predict(
             self.read(obs), state=memory, episode_start=starts, deterministic=self.greedy, **more
         )
-        return self._checked(actions, len(obs)), (memory, np.zeros(len(obs), np.bool_))
+        after = None if memory is None else (memory, np.zeros(len(obs), np.bool_))  # most models remember nothing
+        return self._checked(actions, len(obs)), after
 
     def reset(self, state: Any, ended: NDArray[np.bool_]) -> Any:
         """The model forgets by itself where an episode begins."""

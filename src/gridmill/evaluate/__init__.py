@@ -23,6 +23,7 @@ from gridmill.config import user_code
 from gridmill.config.files import read_plain
 from gridmill.env import Env, Episodes, GameConfig
 from gridmill.env.scripts import Part, dealt
+from gridmill.evaluate.means import Mean, mean_of
 from gridmill.evaluate.players import Cast, Choice, beside_scripts, chosen, is_trained, load_trained
 from gridmill.evaluate.replays import Episode, ReplayOptions, policy_record, recorded, save, watch
 from gridmill.games.make import make
@@ -47,16 +48,6 @@ __all__ = [
 WORLDS = 256  # played at a time
 MOST_RECORD = 1 << 26  # bytes of a run.json; one has some 50 kB
 Columns = dict[str, NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean over worlds with its standard error, and the median, because profits are skewed."""
-
-    mean: float
-    se: float
-    median: float
-    worlds: int
 
 
 @dataclass(frozen=True)
@@ -95,19 +86,8 @@ def evaluate(
     `make`; they are scripts, folders or files. The figures are those of the other agents. `on_tick` is told after every
     tick which it was, and how many episodes have ended.
     """
-    if episodes < 1:
-        raise ValueError(f"--episodes must be at least 1, got {episodes}")
     kept = ReplayOptions(replay) if isinstance(replay, Path) else replay
-    if kept is not None and kept.count and (kept.folder is None or not 0 < kept.count <= episodes):
-        raise ValueError(f"replays: expected a folder for 1 to {episodes} episodes, got {kept.count} in {kept.folder}")
-    statistic = game.score if isinstance(game, Run) else ""
-    played = games.build(game) if isinstance(game, str) else game.played_game if isinstance(game, Run) else game
-    choice = chosen(policy, greedy, temperature)
-    scripts = played.scripts() if players else {}
-    for name in players or ():
-        if name not in scripts and not beside_scripts(name):
-            played.expect_script(name, "players")
-    others = {name: chosen(name) for name in players or () if name not in scripts}
+    played, statistic, choice, others = _ready(game, policy, episodes, kept, players or {}, greedy, temperature)
     parts = list[_Played]()
     for first, count in _chunks(episodes):
         of_these = kept if kept is not None and (first == 0 or kept.count) else None
@@ -118,8 +98,8 @@ def evaluate(
     if kept is not None:
         episodes_of = [episode for part in parts for episode in part.episodes]
         save(kept, episodes_of, every, played, choice.name, title, choice.trained)
-    scores = _mean(every)
-    stats = {name: _mean(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
+    scores = mean_of(every)
+    stats = {name: mean_of(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
     return Result(
         game=label or (game if isinstance(game, str) else played.name),
         policy=choice.name,
@@ -131,6 +111,47 @@ def evaluate(
         beside=played.beside,
         sha256=getattr(choice.trained, "sha256", ""),
     )
+
+
+def refuse_wrong(
+    game: str | GameConfig | Run,
+    policy: Any,
+    episodes: int,
+    replay: ReplayOptions | None,
+    players: Mapping[str, Part],
+    greedy: bool,
+    temperature: float,
+) -> None:
+    """ValueError for what `evaluate` would refuse, before anything is played."""
+    _ready(game, policy, episodes, replay, players, greedy, temperature)
+
+
+def _ready(
+    game: str | GameConfig | Run,
+    policy: Any,
+    episodes: int,
+    kept: ReplayOptions | None,
+    players: Mapping[str, Part],
+    greedy: bool,
+    temperature: float,
+) -> tuple[GameConfig, str, Choice, dict[str, Choice]]:
+    """The game, the statistic that a run scores by, the policy, and the players that are no scripts of the game."""
+    if episodes < 1:
+        raise ValueError(f"--episodes must be at least 1, got {episodes}")
+    if kept is not None and kept.count and (kept.folder is None or not 0 < kept.count <= episodes):
+        raise ValueError(f"replays: expected a folder for 1 to {episodes} episodes, got {kept.count} in {kept.folder}")
+    statistic = game.score if isinstance(game, Run) else ""
+    played = games.build(game) if isinstance(game, str) else game.played_game if isinstance(game, Run) else game
+    choice = chosen(policy, greedy, temperature)
+    if isinstance(policy, str) and policy.partition(":")[0] in ("bot", "script"):
+        played.expect_script(policy.partition(":")[2], "policy")
+    scripts = played.scripts() if players else {}
+    for name in players:
+        if name not in scripts and not beside_scripts(name):
+            played.expect_script(name, "players")
+    if players and "" not in dealt(players, played.num_agents, played.teams, scripts):
+        raise ValueError("players: expected shares that leave an agent for the policy, got all")
+    return played, statistic, choice, {name: chosen(name) for name in players if name not in scripts}
 
 
 def run_of(folder: Path) -> Run:
@@ -152,7 +173,7 @@ def run_of(folder: Path) -> Run:
 
 
 def baselines(game: GameConfig | Run) -> list[str]:
-    """Policies to hold a trained one against: chance, and the best script there is."""
+    """Policies to hold a trained one against: chance, and the script of the game if it has one."""
     return list((game.played_game if isinstance(game, Run) else game).baselines())
 
 
@@ -188,8 +209,6 @@ def _play(
 ) -> _Played:
     """Score and statistics of the first episode of each world, means over the agents that the policy plays."""
     order = dealt(players, game.num_agents, game.teams, game.scripts() if players else ())
-    if "" not in order:
-        raise ValueError("players: expected shares that leave an agent for the policy, got all")
     scripts = {name: tuple(a for a, who in enumerate(order) if who == name) for name in players if name not in others}
     masks = choice.masks or any(other.masks for other in others.values())
     env: Env = make(game, num_worlds=worlds, seed=seed, masks=masks, players=scripts)
@@ -224,13 +243,6 @@ def _play(
 
 
 # ---- figures
-
-
-def _mean(values: NDArray[np.float64]) -> Mean:
-    """With a single world the spread is unknown, and the standard error said to be 0."""
-    spread = float(np.std(values, ddof=1)) if values.size > 1 else 0.0
-    se = spread / float(np.sqrt(values.size))
-    return Mean(float(np.mean(values)), se, float(np.median(values)), values.size)
 
 
 def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:

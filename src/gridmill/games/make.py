@@ -119,18 +119,7 @@ def make(
     `signal` are terms whose sum goes into `env.signal` in every step, beside the rewards and without a trace in them.
     `first_world` and `all_worlds` are for processes that share worlds: these are some of so many, and play as those do.
     """
-    if not isinstance(game, str | GameConfig | Sequence):
-        raise TypeError(f"game: expected a name, a Game or a list of them, got {type(game).__name__}")
-    items = [game] if isinstance(game, str | GameConfig) else list(game)
-    if not items:
-        raise ValueError("game: expected a name, a Game or a list of them, got an empty list")
-    built = [sized(item, sizes) if isinstance(item, str) or sizes else item for item in items]
-    for item in built:
-        if not isinstance(item, GameConfig):
-            raise TypeError(f"game: expected a name or a Game, got {type(item).__name__}")
-    kinds = list(dict.fromkeys(item.kind for item in built))
-    if len(kinds) > 1:
-        raise ValueError(f"game: games of one batch must be of one kind, got {' and '.join(kinds)}")
+    built = _built(game, sizes)
     options = batch_options(
         num_worlds,
         seed,
@@ -174,6 +163,23 @@ def make(
     env_class = built[0].env_class(implementation)
     _refuse_more_than_allowed(env_class, built, options)
     return env_class(built, **options)
+
+
+def _built(game: Any, sizes: Mapping[str, Any]) -> list[GameConfig]:
+    """The games of a batch, which are of one kind."""
+    if not isinstance(game, str | GameConfig | Sequence):
+        raise TypeError(f"game: expected a name, a Game or a list of them, got {type(game).__name__}")
+    items = [game] if isinstance(game, str | GameConfig) else list(game)
+    if not items:
+        raise ValueError("game: expected a name, a Game or a list of them, got an empty list")
+    built = [sized(item, sizes) if isinstance(item, str) or sizes else item for item in items]
+    for item in built:
+        if not isinstance(item, GameConfig):
+            raise TypeError(f"game: expected a name or a Game, got {type(item).__name__}")
+    kinds = list(dict.fromkeys(item.kind for item in built))
+    if len(kinds) > 1:
+        raise ValueError(f"game: games of one batch must be of one kind, got {' and '.join(kinds)}")
+    return built
 
 
 def _refuse_more_than_allowed(env_class: type[Env], games: list[GameConfig], options: dict[str, Any]) -> None:

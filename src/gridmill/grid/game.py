@@ -82,7 +82,9 @@ class Game(GameConfig):
         return [agent.get("collective") or f"group:{agent['group']}" for agent in agents]
 
     def baselines(self) -> tuple[str, ...]:
-        return ("random", *(f"script:{name}" for name in self.scripts()))
+        """A script that can play a game was not necessarily written for it: only the one whose name it bears counts."""
+        own = [name for name in self.scripts() if f"{self.name}_".startswith(f"{name}_")]
+        return ("random", *(f"script:{name}" for name in own))
 
     def min_first_episode(self) -> int:
         from gridmill.grid.analysis.earliest_reward import min_first_episode

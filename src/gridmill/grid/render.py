@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridmill.config.text import packed
 from gridmill.env.picture import Canvas, Colour, Picture, refuse_huge, text_width, write_png
 from gridmill.grid.directions import DIRECTIONS
 
@@ -40,7 +41,7 @@ _FINE = 4  # samples per pixel edge when a disc is drawn, so that its rim is smo
 
 
 def ascii(env: GridEnv, world: int = 0) -> str:
-    """The world as text: a title, one character per cell, and a legend with counts.
+    """The world as text: a title, one character per cell, and a legend with counts, in lines of at most 80 columns.
 
     `#` wall, `.` empty, `@` agent (the digit of its group where the world has several groups); every other
     type gets a letter of its name, the same one for the whole life of the env.
@@ -61,7 +62,7 @@ def ascii(env: GridEnv, world: int = 0) -> str:
         counts[symbol, name] += 1
     title = f"world {world}, tick {view['tick']}, episode {view['episode']}, seed {view['seed']}"
     legend = [f"{symbol} {name} x{count}" for (symbol, name), count in sorted(counts.items())]
-    return "\n".join([title, *("".join(row) for row in cells), "  ".join([*legend, ". empty"])])
+    return "\n".join([title, *("".join(row) for row in cells), *packed([*legend, ". empty"])])
 
 
 def rgb(env: GridEnv, world: int = 0, scale: int = 8) -> Picture:

@@ -22,8 +22,8 @@ __all__ = ["Layout", "PolicyConfig", "Spec", "export", "info", "load"]
 def load(path: str | Path, greedy: bool = False, temperature: float = 1.0, code: Sequence[str] = ()) -> Player:
     """A trained policy from a checkpoint, a run's folder (`runs/x`, `runs/x@best`, `runs/x@12`) or its checkpoints/.
 
-    It draws its actions, from logits divided by `temperature`, or takes the likeliest ones (`greedy`). A network,
-    encoder or core of somebody's own is found only if its file or module is in `code`.
+    It draws its actions, from logits divided by `temperature` (1e-30 to 1e30), or takes the likeliest ones (`greedy`).
+    A network, encoder or core of somebody's own is found only if its file or module is in `code`.
     """
     from gridmill.policy.player import load as load_player
 

@@ -7,7 +7,6 @@ is matched by name, unknown features are not looked at and unknown actions never
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from gridmill.policy.network import FORBIDDEN, Policy
 from gridmill.policy.spec import Spec
 
 State = NDArray[np.float32]
+COLDEST, HOTTEST = 1e-30, 1e30  # temperatures: logits of up to 1e8 stay finite in float32 when they are divided
 
 
 class Thought(NamedTuple):
@@ -49,8 +49,9 @@ class Player:
     def __init__(
         self, policy: Policy, masks: bool, greedy: bool = False, temperature: float = 1.0, sha256: str = ""
     ) -> None:
-        if not 0 < temperature < math.inf:
-            raise ValueError(f"temperature: expected a positive number, got {temperature!r}")
+        if not COLDEST <= temperature <= HOTTEST:
+            said = f"expected a number from {COLDEST:g} to {HOTTEST:g}, or greedy for the likeliest action"
+            raise ValueError(f"temperature: {said}, got {temperature!r}")
         self.policy, self.masks, self.seed = policy, masks, 0
         self.greedy, self.temperature = greedy, float(temperature)
         self.path: Path | None = None  # of the checkpoint

@@ -18,7 +18,7 @@ from gridmill.policy.checkpoint import NotSaved
 from gridmill.train.trainer import BrokenNumbers, Trainer
 
 if TYPE_CHECKING:
-    from gridmill.runs.session import _Session
+    from gridmill.runs.loop import Session
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Result:
 class Epoch:
     """One epoch that is over; its line in metrics.jsonl is written, and its checkpoint if one was due."""
 
-    def __init__(self, session: _Session, metrics: dict[str, Any]) -> None:
+    def __init__(self, session: Session, metrics: dict[str, Any]) -> None:
         self.metrics = metrics
         self.number = int(metrics["epoch"])  # 1 for the first of the run
         self._session = session
@@ -66,7 +66,10 @@ class Epoch:
         self._session.log.note(text)
 
     def save(self) -> Path | None:
-        """A checkpoint now, whatever the clocks say; None if the disk did not take it. Not with several ranks."""
+        """A checkpoint now, whatever the clocks say; None if the disk did not take it.
+
+        RuntimeError with several ranks: all take part in a checkpoint, and agree on it once per epoch.
+        """
         if self._session.together:
             raise RuntimeError("with several ranks, checkpoints are agreed on once per epoch; set checkpoint.epochs")
         return self._session.saved if self._session.save() else None
@@ -74,7 +77,7 @@ class Epoch:
     def stop(self, why: str = "") -> None:
         """End the run after this epoch: it is saved, evaluated and reported as at its end, and can be resumed.
 
-        With several ranks it ends after the next epoch, when they have agreed.
+        With several ranks it takes one more epoch, at whose end they agree to stop.
         """
         self._session.asked = f"stopped by the program{f': {why}' if why else ''}"
 

@@ -1,13 +1,13 @@
 """The heading: what log.txt begins with, so that nobody has to ask which recipe really runs.
 
-The recipe and what differs from it, the switches in force, what oneDNN is kept from if anything, the game with its
-fingerprint, and what the game says of itself. Lines of at most 80 columns of ASCII.
+The recipe and what differs from it, by the preset or by somebody's changes, the switches in force, what oneDNN is kept
+from if anything, the game with its fingerprint, and what the game says of itself. Lines of at most 80 columns of ASCII.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gridmill import games
 from gridmill.config import flatten
@@ -20,8 +20,18 @@ from gridmill.policy import onednn
 from gridmill.run import Run
 
 
-def heading(run: Run, env: Env, base: Run | None = None, network: str = "") -> list[str]:
-    """The lines; `base` is the recipe as it is written, before presets and overrides; `network` is the policy's."""
+class Origin(NamedTuple):
+    """Where a run comes from: a recipe as it is written, and the preset that was merged over it before anybody's own
+    changes.
+    """
+
+    recipe: Run
+    preset: str
+    merged: Run
+
+
+def heading(run: Run, env: Env, base: Run | Origin | None = None, network: str = "") -> list[str]:
+    """The lines; `base` is the recipe as it is written, with its preset if that is known; `network` is the policy's."""
     lines = hang("recipe: ", f"{run.recipe}, seed {run.seed}{f', run {run.run}' if run.run else ''}")
     if base is not None:
         lines += _changes(run, base)
@@ -49,12 +59,27 @@ def heading(run: Run, env: Env, base: Run | None = None, network: str = "") -> l
     return lines
 
 
-def _changes(run: Run, base: Run) -> list[str]:
-    now, recipe = (flatten(_short(_tree(each))) for each in (run, base))
-    paths = [path for path in {**now, **recipe} if path not in ("run", "seed")]
-    changed = [path for path in paths if now.get(path) != recipe.get(path)]
-    lines = ["changed:" if changed else "changed: nothing"]
-    for path in changed:
+def _changes(run: Run, base: Run | Origin) -> list[str]:
+    """What differs from the recipe: that of the preset, and what somebody changed, apart where both are known."""
+    recipe = base.recipe if isinstance(base, Origin) else base
+    merged = base.merged if isinstance(base, Origin) else recipe
+    now, then, written = (flatten(_short(_tree(each))) for each in (run, merged, recipe))
+    own = _differing(now, then)
+    lines = []
+    if isinstance(base, Origin) and (by_preset := [path for path in _differing(then, written) if path not in own]):
+        lines += [f"preset {base.preset}:", *_listed(by_preset, now, written)]
+    word = "changed" if isinstance(base, Origin) else "differs from the recipe"
+    return [*lines, f"{word}:" if own else f"{word}: nothing", *_listed(own, now, written)]
+
+
+def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
+    paths = [path for path in {**now, **then} if path not in ("run", "seed")]
+    return [path for path in paths if now.get(path) != then.get(path)]
+
+
+def _listed(paths: Sequence[str], now: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for path in paths:
         lines += hang("  ", f"{path} = {_value(now, path)} (recipe: {_value(recipe, path)})", 4)
     return lines
 

@@ -27,14 +27,17 @@ PATIENCE = 1.0  # seconds: whoever looks whether a run is alive holds its lock f
 
 
 class Lock:
-    """This process is the only writer of a run's folder, until `close`. RuntimeError if another is."""
+    """This process is the only writer of a run's folder, or one of those that share a sweep's, until `close`.
+    RuntimeError if another is the only one.
+    """
 
-    def __init__(self, folder: Path, made: bool = False) -> None:
+    def __init__(self, folder: Path, made: bool = False, shared: bool = False) -> None:
         self.made = made  # whether the folder is new
+        how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                self._handles = _locked(folder, fcntl.LOCK_EX, make=True)
+                self._handles = _locked(folder, how, make=True)
                 return
             except BlockingIOError:
                 if time.monotonic() > until:
@@ -46,10 +49,10 @@ class Lock:
             os.close(self._handles.pop())
 
 
-def is_being_written(folder: Path) -> bool:
-    """True while a process lives that has the lock of a folder."""
+def is_being_written(folder: Path, shared: bool = False) -> bool:
+    """True while a process lives that has the lock of a folder, be it alone or, if asked for, a shared one."""
     try:
-        handles = _locked(folder, fcntl.LOCK_SH, make=False)
+        handles = _locked(folder, fcntl.LOCK_EX if shared else fcntl.LOCK_SH, make=False)
     except BlockingIOError:
         return True
     except OSError:

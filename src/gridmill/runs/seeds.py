@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gridmill.config.text import table
+from gridmill.evaluate.means import standard_error
 from gridmill.run import Run
 from gridmill.runs import ending, session
 from gridmill.runs.epoch import Result
 from gridmill.runs.figures import number
+from gridmill.runs.heading import Origin
 from gridmill.runs.place import name_of, refuse_occupied
 from gridmill.runs.report import compare
 
 
-def train(run: Run, seeds: Sequence[int], runs_dir: Path, fresh: bool = False, recipe: Run | None = None) -> int:
+def train(
+    run: Run, seeds: Sequence[int], runs_dir: Path, fresh: bool = False, recipe: Run | Origin | None = None
+) -> int:
     """Train them, compare them, and say what came out; the exit code of the first that did not finish, else 0."""
     base = run.run or name_of(run.recipe)
     runs = [run.replace_all([("run", f"{base}-seed-{seed}"), ("seed", seed)]) for seed in seeds]
@@ -47,5 +51,4 @@ def _table(seeds: Sequence[int], results: Sequence[Result]) -> list[str]:
     if len(scores) < 2:
         return lines
     mean = math.fsum(scores) / len(scores)
-    spread = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / (len(scores) - 1))
-    return [*lines, f"mean {number(mean)} +- {number(spread / math.sqrt(len(scores)))} over {len(scores)} seeds"]
+    return [*lines, f"mean {number(mean)} +- {number(standard_error(scores))} over {len(scores)} seeds"]

@@ -96,7 +96,8 @@ class OwnActor:
         size = own.stop - own.start
         if not isinstance(state, np.ndarray) or len(state) != size or state.dtype == object:
             got = f"{state.dtype} {list(state.shape)}" if isinstance(state, np.ndarray) else type(state).__name__
-            raise TypeError(f"{self.text}: expected None or an array [{size}, ...] as the state, got {got}")
+            more = "; a recurrent model of Stable-Baselines3 plays only in eval" if isinstance(state, tuple) else ""
+            raise TypeError(f"{self.text}: expected None or an array [{size}, ...] as the state, got {got}{more}")
         if self.state is None:
             self.state = np.zeros((len(self.begun), *state.shape[1:]), state.dtype)
         self.state[own] = state

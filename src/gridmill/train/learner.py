@@ -285,13 +285,7 @@ class Learner:
             done.in_a_row += said == BAD
             done.bad = x.minibatch(segments, objective.columns, given, weight, self.device) if said == BAD else done.bad
             return None
-        for parameter, gradient in zip(objective.parameters, gradients, strict=True):
-            parameter.grad = gradient
-        if self.run.analysis.gradient_epochs:  # as they are now: the step may change them
-            done.gradients = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in self.parameters]
-        self.optimizer.step(None if done.unseen is None else (verdict != FINE).float())
-        if (limit := objective.now.at(self.run.optimizer.clip_range)) > 0:
-            self.optimizer.clip(limit)
+        self._move(objective, gradients, done, verdict)
         self._tell(("optimizer",), marks)
         numbers = torch.cat((metrics[:-1], norm[None]))
         if done.unseen is not None:
@@ -300,6 +294,16 @@ class Learner:
         done.updates += 1
         done.in_a_row = 0
         return numbers
+
+    def _move(self, objective: Objective, gradients: Sequence[Tensor], done: Learned, verdict: Tensor) -> None:
+        """The weights, by one optimizer step; where nobody has looked at the verdict yet, only if it is fine."""
+        for parameter, gradient in zip(objective.parameters, gradients, strict=True):
+            parameter.grad = gradient
+        if self.run.analysis.gradient_epochs:  # as they are now: the step may change them
+            done.gradients = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in self.parameters]
+        self.optimizer.step(None if done.unseen is None else (verdict != FINE).float())
+        if (limit := objective.now.at(self.run.optimizer.clip_range)) > 0:
+            self.optimizer.clip(limit)
 
     def _look(self, x: Experience, objective: Objective, done: Learned) -> None:
         """What became of the updates that a device made by itself: the one look at it in an epoch."""

@@ -24,14 +24,14 @@ TRIAL: dict[str, Any] = {"lr": 0.1, "betas": (0.9, 0.99), "eps": 1e-5, "weight_d
 def made(kind: str, parameters: Sequence[nn.Parameter], numbers: Mapping[str, Any]) -> torch.optim.Optimizer:
     """Of the class, with those of the numbers that its constructor has a name for."""
     found = user_code.find(kind, __name__, torch.optim.Optimizer, "optimizer")
+    taken = _taken(found, numbers)
     try:
-        with user_code.one_line(kind):
-            return found(list(parameters), **_taken(found, numbers))
-    except ValueError as error:
-        if not isinstance(error.__cause__, TypeError):
-            raise
+        inspect.signature(found).bind(list(parameters), **taken)
+    except TypeError as error:
         said = f"expected a class that is called with parameters and some of {', '.join(NUMBERS)}"
-        raise ConfigError(f"{said}, got {error.__cause__}", SETTING) from error
+        raise ConfigError(f"{said}, got {found.__name__}{inspect.signature(found)}: {error}", SETTING) from None
+    with user_code.one_line(kind):
+        return found(list(parameters), **taken)
 
 
 def _taken(found: Callable[..., Any], numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Rollout:
         self.players: dict[str, Actor | OwnActor] = {}
         self.player_chunks: list[list[tuple[Actor | OwnActor, Rows]]] = [[] for _ in self.lanes]
         for number, (name, rows) in enumerate(players.items()):
-            own = user_code.is_own(name) and not Path(name).exists()
+            own = user_code.is_own(name) and not Path(name).is_dir()
             mixed, first = hash_of(seed, number), rank * len(rows)
             actor = self.players[name] = (OwnActor if own else Actor)(name, env, mixed, len(rows), first)
             for lane, chunks in zip(self.lanes, self.player_chunks, strict=True):

@@ -1,7 +1,7 @@
 """Trainer: one environment, one policy, and the epoch: rollout -> advantages -> losses -> optimizer -> metrics.
 
 It owns everything that changes during a run and can hand it out as tensors and take it back, equal to the bit on a CPU.
-It writes no files: `runs/session.py` runs it with logs, checkpoints and signals; the workshop measures it as it is.
+It writes no files: `runs/loop.py` runs it with logs, checkpoints and signals; the workshop measures it as it is.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TextIO
 
-from gridmill.config.text import ascii_only
+from gridmill.config.text import ascii_only, packed
 from gridmill.env import Env
 
 HOME, CLEAR_REST, HIDE, SHOW = "\x1b[H", "\x1b[J", "\x1b[?25l", "\x1b[?25h"
@@ -76,18 +76,19 @@ class Watch:
         """The world, cut to the room there is, and a line about the player."""
         lines = self.env().render(0, "ansi").splitlines()
         state = "paused" if self.paused else f"{self.rate:g} ticks/s"
-        lines = _cut(lines, columns, rows - 2, self._place())
+        lines = _cut(lines, columns, rows - 2, *self._place())
         shown = [_coloured(line) if self.colour and number > 0 else line for number, line in enumerate(lines)]
         foot = f"tick {self.tick} of {self.ticks - 1}, {state} - {HELP}"
         return "\n".join([*(f"{line}\x1b[K" for line in shown), f"{foot[: columns - 1]}\x1b[K"])
 
-    def _place(self) -> tuple[int, int] | None:
+    def _place(self) -> tuple[int, tuple[int, int] | None]:
+        """How many rows the map has, and where the agent is that is followed."""
         env: Any = self.env()
         if not env.games[0].has_map:
-            return None
-        found = (thing for thing in env.inspect(0)["objects"] if thing["agent"] == self.agent)
-        thing = next(found, None)
-        return None if thing is None else (thing["row"], thing["column"])
+            return 0, None
+        view = env.inspect(0)
+        thing = next((thing for thing in view["objects"] if thing["agent"] == self.agent), None)
+        return view["height"], None if thing is None else (thing["row"], thing["column"])
 
     def _turn(self, key: str) -> bool:
         """What a key does; False ends it."""
@@ -156,15 +157,17 @@ def _keys(descriptor: int, pause: Callable[[], float]) -> Iterator[str]:
             yield from (letter for letter in data.decode("ascii", "replace") if letter.isprintable())
 
 
-def _cut(lines: list[str], columns: int, rows: int, place: tuple[int, int] | None) -> list[str]:
-    """A title, the map around a place, and as much of the legend as fits."""
+def _cut(lines: list[str], columns: int, rows: int, height: int, place: tuple[int, int] | None) -> list[str]:
+    """A title, the map around a place, and as much of the legend as fits into a quarter of the rows."""
     if place is None or (len(lines) <= rows and max(map(len, lines)) <= columns):
         return [line[:columns] for line in lines[:rows]]
-    title, world, legend = lines[0], lines[1:-1], lines[-1]
-    tall, wide = max(1, rows - 2), columns
+    title, world = lines[0], lines[1 : 1 + height]
+    legend = packed("  ".join(lines[1 + height :]).split("  "), columns)[: max(1, rows // 4)]
+    tall, wide = max(1, rows - 1 - len(legend)), columns
     top = min(max(0, place[0] - tall // 2), max(0, len(world) - tall))
     left = min(max(0, place[1] - wide // 2), max(0, len(world[0]) - wide))
-    return [title[:columns], *(line[left : left + wide] for line in world[top : top + tall]), legend[:columns]]
+    shown = [line[left : left + wide] for line in world[top : top + tall]]
+    return [title[:columns], *shown, *(line[:columns] for line in legend)]
 
 
 def _coloured(line: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gridmill.config.text import printable
+from gridmill.evaluate.means import standard_error
 from gridmill.replay import Replay
 from gridmill.whatif.players import Moment, OnPlayer
 from gridmill.whatif.rollouts import Returns
@@ -73,7 +74,7 @@ def summed(
             bool(moment.possible[action]),
             None if chances is None else float(chances[action]),
             float(paid[action].mean()),
-            float(paid[action].std(ddof=1) / np.sqrt(rollouts)),
+            standard_error(paid[action]),
             tuple(float(q) for q in np.quantile(paid[action], QUANTILES)),
         )
         for action, name in enumerate(moment.names)
@@ -96,7 +97,7 @@ def summed(
         outcomes=outcomes,
         best=best,
         regret=None if apart is None else float(apart.mean()),
-        regret_se=None if apart is None else float(apart.std(ddof=1) / np.sqrt(rollouts)),
+        regret_se=None if apart is None else standard_error(apart),
         gamma=player.gamma,
         value=moment.value,
         expected=expected,

@@ -75,14 +75,15 @@ def _tiles(folder: Folder) -> str:
 
 
 def _score_tile(folder: Folder) -> tuple[str, str]:
-    """The newest evaluation, or the newest epoch in which episodes ended; beside it what others get."""
+    """The newest evaluation, or the score of the log: the mean of the newest episodes; beside it what others get."""
     levels = [f"{level.name} {number(level.y)}" for level in evaluations.levels(folder, "score")]
     dots = evaluations.points(folder, "score")
-    _, scores = folder.column("score")
+    scores = folder.column("score_recent")[1] or folder.column("score")[1]  # runs of long ago have no recent one
     if dots:
-        return f"{number(dots[-1].y)} ± {number(dots[-1].error)}", ", ".join(levels) or f"at {count(dots[-1].x)} steps"
+        said = ", ".join([f"evaluated at {count(dots[-1].x)} steps", *levels])
+        return f"{number(dots[-1].y)} ± {number(dots[-1].error)}", said
     if scores:
-        return number(scores[-1]), ", ".join([f"best {number(max(scores))}", *levels])
+        return number(scores[-1]), ", ".join(["newest episodes, as in the log", f"best {number(max(scores))}", *levels])
     return "-", "no episode ended"
 
 

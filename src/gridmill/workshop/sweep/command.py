@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -23,7 +25,7 @@ from gridmill.runs import overrides, place, presets
 from gridmill.runs.figures import duration, number
 from gridmill.runs.trackers import refuse_missing
 from gridmill.workshop.sweep import record, storage
-from gridmill.workshop.sweep.record import DONE, FAILED, PRUNED, RUNNING, State, Sweep
+from gridmill.workshop.sweep.record import DONE, RUNNING, State, Sweep
 from gridmill.workshop.sweep.space import Dimension, parse
 from gridmill.workshop.sweep.space import read as read_space
 
@@ -132,7 +134,7 @@ def run(settings: Settings) -> int:
         state = study.save(plan.folder, settings.trials)
     finally:
         opened.close()
-    print("\n".join(lines_of(state, plan.folder)))
+    print("\n".join(lines_of(_as_it_is(plan.folder, state), plan.folder)))
     if code:
         print(f"stopped; the same command continues: {command('sweep', *_words(settings))}")
     return code or (0 if state.best is not None else 1)
@@ -143,7 +145,11 @@ def work(settings: Settings, plan: Plan, study: Any, orphaned: Callable[[], bool
     from gridmill.workshop.sweep.worker import Worker
 
     tell = functools.partial(print, flush=True)
-    return Worker(study, plan.base, plan.folder, settings.trials, settings.prune, orphaned, tell).go()
+    lock = place.Lock(plan.folder, shared=True)  # by which others see that somebody works
+    try:
+        return Worker(study, plan.base, plan.folder, settings.trials, settings.prune, orphaned, tell).go()
+    finally:
+        lock.close()
 
 
 def _made(folder: Path) -> Path:
@@ -221,8 +227,7 @@ def _plain(line: str) -> str:
 
 
 def _counts(state: State) -> str:
-    named = ((DONE, "done"), (PRUNED, "pruned"), (FAILED, "failed"), (RUNNING, "under way"))
-    found = [f"{state.count(kind)} {word}" for kind, word in named if state.count(kind)]
+    found = [f"{state.count(kind)} {word}" for kind, word in record.WORDS.items() if state.count(kind)]
     return f"{len(state.trials)} of {state.wanted} trials{': ' if found else ''}{', '.join(found)}"
 
 
@@ -255,11 +260,28 @@ def lines_of(state: State, folder: Path) -> list[str]:
     return [_plain(line) for line in lines]
 
 
+def _as_it_is(folder: Path, state: State) -> State:
+    """The state that workers have written, as it is now: one that was killed left its trial running in the file.
+
+    If nobody works here any more, the page says so too. Of other hosts nothing is known.
+    """
+    from gridmill.workshop.sweep import page
+
+    here = socket.gethostname()
+    if place.is_being_written(folder, shared=True) or here not in {trial.host for trial in state.trials}:
+        return state
+    state = state.left_by(here)
+    with contextlib.suppress(OSError):  # somebody else's folder
+        page.write(folder, state, live=False)
+    return state
+
+
 def show(folder: Path) -> int:
-    """The state of a sweep, from its own file alone."""
-    state = record.read(folder)
+    """The state of a sweep, from its own file and from who works in its folder."""
+    written = record.read(folder)
+    state = _as_it_is(folder, written)
     sweep = state.sweep
-    unfinished = [trial.number for trial in state.trials if trial.state == RUNNING]
+    unfinished = [trial.number for trial in written.trials if trial.state == RUNNING]
     alive = {k for k in unfinished if any(place.is_being_written(folder / name) for name in sweep.names_of(k))}
     print(_plain(f"sweep {sweep.name}: recipe {sweep.recipe} {' '.join(sweep.changes)}".rstrip()))
     print("\n".join(_plain(f"  {text}") for text in sweep.space))

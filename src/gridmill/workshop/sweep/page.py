@@ -14,19 +14,20 @@ from gridmill.runs.figures import duration, number, percent
 from gridmill.runs.report.chart import WIDE, Line, chart
 from gridmill.runs.report.document import document
 from gridmill.workshop.sweep import pictures
-from gridmill.workshop.sweep.record import DONE, FAILED, PAGE, PRUNED, RUNNING, State, Trial
+from gridmill.workshop.sweep.record import DONE, PAGE, PRUNED, RUNNING, WORDS, State, Trial
 from gridmill.workshop.sweep.space import parse
 
 REFRESH = 60  # seconds after which the page of a sweep that goes on loads itself again
 
 
-def write(folder: Path, state: State) -> None:
-    write_whole(folder / PAGE, _page(folder, state).encode("utf-8", "backslashreplace"))
+def write(folder: Path, state: State, live: bool = True) -> None:
+    """`live`: a worker is there that will begin the trials that are missing."""
+    write_whole(folder / PAGE, _page(folder, state, live).encode("utf-8", "backslashreplace"))
 
 
-def _page(folder: Path, state: State) -> str:
+def _page(folder: Path, state: State, live_here: bool) -> str:
     sweep, best = state.sweep, state.best
-    goes_on = len(state.trials) < state.wanted or state.count(RUNNING) > 0
+    goes_on = (live_here and len(state.trials) < state.wanted) or state.count(RUNNING) > 0
     live = ' <span class="live">running</span>' if goes_on else ""
     said = [f"recipe {sweep.recipe}", *sweep.changes]
     said += [f"every trial with seeds {', '.join(map(str, sweep.seeds))}"] if len(sweep.seeds) > 1 else []
@@ -58,7 +59,7 @@ def _tiles(state: State) -> str:
         tiles[state.sweep.searched] = ("-", "no trial has ended")
     else:
         tiles[f"best {state.sweep.searched}"] = (number(best.value), f"trial {best.number}{_spread(best)}")
-    counts = [f"{state.count(kind)} {word}" for kind, word in _STATES.items() if state.count(kind)]
+    counts = [f"{state.count(kind)} {word}" for kind, word in WORDS.items() if state.count(kind)]
     tiles["trials"] = (f"{len(state.trials)} of {state.wanted}", ", ".join(counts))
     tiles["training"] = (duration(math.fsum(trial.seconds for trial in state.trials)), "of all runs, added up")
     if len(hosts := {trial.host for trial in state.trials if trial.host}) > 1:
@@ -68,9 +69,6 @@ def _tiles(state: State) -> str:
         for name, (big, small) in tiles.items()
     )
     return f'<dl class="tiles">{cells}</dl>'
-
-
-_STATES = {DONE: "done", PRUNED: "pruned", FAILED: "failed", RUNNING: "under way"}
 
 
 def _spread(trial: Trial) -> str:

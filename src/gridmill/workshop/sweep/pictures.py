@@ -13,7 +13,7 @@ from html import escape
 
 from gridmill.runs.figures import finite, number
 from gridmill.runs.report.chart import SMALL, Shape, ticks
-from gridmill.workshop.sweep.record import DONE, FAILED, RUNNING, Trial
+from gridmill.workshop.sweep.record import DONE, FAILED, RUNNING, UNFINISHED, Trial
 from gridmill.workshop.sweep.space import Dimension
 
 WIDE = Shape(width=1120, height=300, left=54, right=16, top=24, bottom=36)
@@ -65,12 +65,16 @@ class Axis:
             low, high = self._ends()
             values = [self.low, *(10.0**k for k in range(math.ceil(low), math.floor(high) + 1)), self.high]
         else:
-            values = [self.low, *ticks(self.low, self.high, wanted), self.high]
+            values = [self.low, *filter(self._is_value, ticks(self.low, self.high, wanted)), self.high]
         inside = [v for v in dict.fromkeys(values) if self.low <= v <= self.high]
         ends = [at for v in (self.low, self.high) if (at := self.at(v)) is not None]
         found = [(place, f"{value:.4g}") for value in inside if (place := self.at(value)) is not None]
         # A round number too near to an end would be written over it.
         return [(at, text) for at, text in found if at in ends or min(abs(at - end) for end in ends) > 0.1]
+
+    def _is_value(self, number_: float) -> bool:
+        """Whether a setting of steps can have it: there is no trial 2.5."""
+        return self.step is None or math.isclose(number_ % self.step, 0, abs_tol=1e-9 * self.step)
 
     def _ends(self) -> tuple[float, float]:
         return (math.log10(self.low), math.log10(self.high)) if self.is_log else (self.low, self.high)
@@ -99,7 +103,7 @@ def history(trials: Sequence[Trial], searched: str, best: int | None) -> str:
     """What every trial found, in their order, and the best so far."""
     up, found = of_values(trials, searched), [trial for trial in trials if trial.value is not None]
     last = max([trial.number for trial in trials] or [0])
-    frame = _Frame(WIDE, Axis("trial", 0.0, max(1.0, float(last))), up)
+    frame = _Frame(WIDE, Axis("trial", 0.0, max(1.0, float(last)), step=1.0), up)
     high, points = -math.inf, list[str]()
     for trial in (trial for trial in found if trial.state == DONE):
         assert trial.value is not None
@@ -128,7 +132,7 @@ def parallel(axes: Sequence[Axis], trials: Sequence[Trial], searched: str, best:
     xs = [s.left + (s.width - s.left - s.right) * k / max(1, len(columns) - 1) for k in range(len(columns))]
     drawn = list[str]()
     for trial in sorted(trials, key=lambda t: (t.number == best, strong.get(t.number, 0.0))):
-        if trial.value is None or trial.state in (FAILED, RUNNING):
+        if trial.value is None or trial.state in (FAILED, RUNNING, UNFINISHED):
             continue
         places = [axis.at(trial.settings.get(axis.name)) for axis in axes] + [last.at(trial.value)]
         points = [f"{x:.1f},{_down(s, at):.1f}" for x, at in zip(xs, places, strict=True) if at is not None]

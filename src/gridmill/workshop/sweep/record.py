@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ FILE, PAGE = "sweep.json", "sweep.html"
 MOST = 64 << 20  # bytes of a file that is looked into
 DONE, PRUNED, FAILED, RUNNING = "done", "pruned", "failed", "running"
 STATES = (DONE, PRUNED, FAILED, RUNNING)
+UNFINISHED = "unfinished"  # how a trial is shown that the file calls running, but nobody trains
+WORDS = {DONE: "done", PRUNED: "pruned", FAILED: "failed", RUNNING: "under way", UNFINISHED: "unfinished"}
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,11 @@ class State:
     def best(self) -> Trial | None:
         done = [trial for trial in self.trials if trial.state == DONE and trial.value is not None]
         return max(done, key=lambda trial: (trial.value, -trial.number), default=None)
+
+    def left_by(self, host: str) -> State:
+        """The same where no worker lives on this host: what it was training is not running."""
+        trials = [replace(t, state=UNFINISHED) if (t.state, t.host) == (RUNNING, host) else t for t in self.trials]
+        return replace(self, trials=trials)
 
     def count(self, state: str) -> int:
         return sum(trial.state == state for trial in self.trials)

@@ -25,6 +25,7 @@ from gridmill.runs.epoch import Result
 from gridmill.runs.figures import finite, number
 from gridmill.runs.group import BROKEN, STOPPED
 from gridmill.runs.lines import read_records
+from gridmill.runs.loop import NOT_SAVED
 from gridmill.runs.report.folder import read as read_run
 from gridmill.runs.stop import Stop
 from gridmill.workshop.sweep.record import DONE, FAILED, PRUNED, State
@@ -81,7 +82,7 @@ class Worker:
                 if result.exit_code >= 128 or self._must_leave():
                     self.study.leave(trial)
                     return max(result.exit_code, 128 + self.signal if self.signal else 1)
-                if result.exit_code == session.NOT_SAVED:
+                if result.exit_code == NOT_SAVED:
                     raise OSError(f"checkpoints cannot be written under `{self.folder}`; the trial is left as it is")
                 seconds.append(result.seconds)
                 if pruned:
