@@ -107,8 +107,8 @@ def page(record: dict[str, Result]) -> str:
     lines = [
         "# The long tests and when each last ran",
         "",
-        "Written by `python scripts/long_tier.py`, which runs the tests in turns, the one with the oldest record first.",
-        "Seconds are wall-clock time, on machines that also run other work.",
+        "Written by `python scripts/long_tier.py`, which runs the tests in turns, the one with the oldest record",
+        "first. Seconds are wall-clock time, on machines that also run other work.",
         "",
         "| test | passed | failed | skipped | seconds | date | commit | figures |",
         "|---|--:|--:|--:|--:|---|---|---|",

@@ -165,7 +165,7 @@ def test_what_a_storage_holds_cannot_name_code(theirs: Path) -> None:
     planted.set_user_attr(study.IDENTITY, sweep.identity())
     planted.ask({"policy.core": optuna.distributions.CategoricalDistribution(["evil.py:Core", "worse.py:Core"])})
     mine = study.Study(sweep, found, opened, "", seed=0)
-    with pytest.raises(ValueError, match=r"trial 0 in the storage is of another space"):
+    with pytest.raises(ValueError, match=r"trial 0 in the storage belongs to another search space"):
         mine.next(1)
 
 

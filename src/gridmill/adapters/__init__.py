@@ -43,7 +43,7 @@ def vec_env(
     render_mode: str | None = None,
     **sizes: Any,
 ) -> GridmillVecEnv:
-    """A batch as a `VecEnv` of Stable-Baselines3, every row (world x agent) an env of it; see `stable_baselines3`.
+    """A batch as a `VecEnv` of Stable-Baselines3: every row (world x agent) is one env; see `stable_baselines3`.
 
     Sizes of a named game are keywords: vec_env("arena", num_worlds=8, num_agents=4).
     """

@@ -90,10 +90,10 @@ def evaluate(
 
     `policy` is random, script:NAME, a run's or checkpoint's folder, FILE.py:function (called with the env and a seed);
     or an object: a loaded player, one with `act`, a model of Stable-Baselines3, a function of observations. Trained
-    ones draw their actions at a `temperature`, or take the likeliest (`greedy`). The first episode goes into the file
-    `replay`, or those that its options say. `players` act for a share of the agents, for some, or for a team, as in
-    `make`; they are scripts, folders or files. The figures are those of the other agents. `on_tick` is told after every
-    tick which it was, and how many episodes have ended.
+    policies sample their actions at a `temperature`, or take the most likely ones (`greedy`). The first episode is
+    written to the file `replay`, or the episodes that its options select. `players` (scripts, folders or files) act for
+    a share of the agents, a list of them or a team, as in `make`; the results are those of the other agents. `on_tick`
+    is called after every tick with its number and the number of finished episodes.
     """
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")

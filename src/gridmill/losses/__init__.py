@@ -60,9 +60,9 @@ class Recorded:
 class Minibatch:
     """Whole segments, by column: exactly what the forward pass and the active losses read.
 
-    All are [T, N, ...], but `state` [N, state_size] before the segments and their importance `weights` [N]. `acted` is
-    what a step counts where only the policy's own actions do: 0 where the teacher led, and a mean of 1 over the whole
-    minibatch; None where the policy took every step. Of recorded steps, `counted` is 0 where there is nothing to learn.
+    All are [T, N, ...], except `state` [N, state_size] before the segments and their importance `weights` [N]. `acted`
+    is the weight of a step in losses that use only the policy's own actions: 0 where the teacher acted, with a mean of
+    1 over the minibatch; None if the policy took every step. `counted` is 0 for recorded steps with nothing to learn.
     """
 
     masks: Tensor | None = None

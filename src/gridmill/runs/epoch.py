@@ -35,7 +35,7 @@ class Result:
 
 
 class Epoch:
-    """One epoch that is over; its line in metrics.jsonl is written, and its checkpoint if one was due."""
+    """A finished epoch; its line in metrics.jsonl has been written, and its checkpoint if one was due."""
 
     def __init__(self, session: _Session, metrics: dict[str, Any]) -> None:
         self.metrics = metrics
@@ -48,25 +48,25 @@ class Epoch:
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """The run's folder."""
         return self._session.folder
 
     @property
     def trainer(self) -> Trainer:
-        """All that is in memory: `trainer.policy`, `trainer.env`, `trainer.run`. Whoever only looks changes nothing."""
+        """Everything in memory: `trainer.policy`, `trainer.env`, `trainer.run`. Reading it changes nothing."""
         return self._session.trainer
 
     @property
     def checkpoint(self) -> Path | None:
-        """The newest that was saved until now; None before the first."""
+        """The newest checkpoint saved so far; None before the first."""
         return self._session.saved
 
     def log(self, text: str) -> None:
-        """Lines for log.txt and the terminal."""
+        """Write lines to log.txt and the terminal."""
         self._session.log.note(text)
 
     def save(self) -> Path | None:
-        """A checkpoint now, whatever the clocks say; None if the disk did not take it. Not with several ranks."""
+        """Save a checkpoint now, even if none is due; None if it could not be written. Not with several ranks."""
         if self._session.together:
             raise RuntimeError("with several ranks, checkpoints are agreed on once per epoch; set checkpoint.epochs")
         return self._session.saved if self._session.save() else None
@@ -83,7 +83,7 @@ Callback = Callable[[Epoch], object]
 
 
 class CallbackFailed(RuntimeError):
-    """A callback raised: one line with its name and place; what it raised hangs on it as its cause."""
+    """A callback raised an exception: one line with its name and place; the original exception is the cause."""
 
     def __init__(self, callback: Callback, epoch: int, error: Exception) -> None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -148,7 +148,7 @@ def refuse_others(callbacks: Sequence[Callback]) -> None:
     """TypeError for what cannot be called."""
     for callback in callbacks:
         if not callable(callback):
-            raise TypeError(f"callbacks: expected functions of one Epoch, got {callback!r:.60}")
+            raise TypeError(f"callbacks: expected functions that take one Epoch, got {callback!r:.60}")
 
 
 def go_through(loop: Epochs, callbacks: Sequence[Callback]) -> Result:
