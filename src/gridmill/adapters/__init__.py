@@ -1,9 +1,9 @@
 """Adapters: the interfaces that other libraries know. Gymnasium (single and vector), Stable-Baselines3, PettingZoo,
 PufferLib.
 
-Importing this package registers `gridmill/<game>-v0` for every shipped game; `import gridmill` has it imported once
-Gymnasium is. The other libraries are looked for when their adapter is asked for, not before. An adapter only
-translates: it adds no rule and no reward to the game, and no randomness but that of "random" other agents.
+Importing this package registers `gridmill/<game>-v0` for every shipped game; `import gridmill` imports it as soon as
+Gymnasium is imported. The other libraries are imported only when their adapter is used. An adapter only translates: it
+adds no rules and no rewards to the game, and no randomness except that of "random" other agents.
 """
 
 from __future__ import annotations

@@ -329,7 +329,7 @@ class Env:
     def reseed(self, worlds: Iterable[int], seeds: Iterable[int]) -> None:
         """Make worlds draw other random numbers from now on; the past does not change.
 
-        Forks of one world part by it; forks with the same seed draw alike.
+        This makes forks of one world differ; forks with the same seed draw the same numbers.
         """
         self._batch.reseed(self._worlds(worlds), [operator.index(seed) for seed in seeds])
 

@@ -1,9 +1,9 @@
-"""Policies x games -> figures: `gridmill eval`. Torch comes along only with a checkpoint.
+"""Evaluates policies on games: `gridmill eval`. Torch is imported only for a checkpoint.
 
-An evaluation plays the first episode of as many worlds as episodes were asked for, so a figure can be had again from
-the game, the policy, the seed and the number of episodes. Each policy on each game has an env of its own. The standard
-error is over the means of worlds: agents of one world share its map and its machines, so they are no independent
-witnesses. Training runs it in a process of its own: `python -m gridmill.evaluate RUN --policy CHECKPOINT`.
+An evaluation plays the first episode of as many worlds as there are episodes, so a result can be reproduced from the
+game, the policy, the seed and the number of episodes. Each policy on each game has its own env. The standard error is
+over the means of worlds: agents of one world share its map and its machines, so they are not independent samples.
+Training runs it in a separate process: `python -m gridmill.evaluate RUN --policy CHECKPOINT`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def run_of(folder: Path) -> Run:
 
 
 def baselines(game: GameConfig | Run) -> list[str]:
-    """Policies to hold a trained one against: chance, and the best script there is."""
+    """Policies to compare a trained one with: random play and the game's best script."""
     return list((game.played_game if isinstance(game, Run) else game).baselines())
 
 

@@ -1,4 +1,4 @@
-"""The epochs of a run one by one: what callbacks, or a loop over `epochs(run)`, are shown after each and may ask for.
+"""The epochs of a run one by one: what callbacks, or a loop over `epochs(run)`, receive after each and can do.
 
 There is one loop, the session's, which is a generator: it gives an `Epoch` after every epoch and does all the rest
 itself (log, checkpoints, evaluation, signals). `train(run, callbacks=[...])` goes through it to its end.
@@ -95,14 +95,14 @@ class CallbackFailed(RuntimeError):
 
 
 class Left(Exception):
-    """The program wants no more epochs."""
+    """The program has left the loop."""
 
 
 class Epochs:
     """Goes through a run: `for epoch in epochs(run)`. `result` is there once it is over.
 
-    Nothing begins before the first epoch is asked for. A loop that is left by `break` or by an error ends the run as
-    `Epoch.stop` does, without its last evaluation; if somebody still holds this object, when it is closed:
+    Nothing starts before the first epoch is requested. Leaving the loop by `break` or by an error ends the run as
+    `Epoch.stop` does, without its last evaluation; if this object is still referenced, the run ends when it is closed:
     `with epochs(run) as loop`.
     """
 
