@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said_in_one_line() -> None:
         block = names_end(saved) + 64  # behind the header: `cell`, a number of four bytes for each object
         before = env.state_hash().tolist()
         for change, said in {
-            b"\xff\xff\xff\x7f": "object 0 does not stand where it says",
+            b"\xff\xff\xff\x7f": "object 0 is not where its position says",
             b"\0\0\0\0": "object 0 is an agent and has no cell",
         }.items():
             with pytest.raises(ValueError, match=r"^restore: saved world 0 is invalid: ") as caught:
