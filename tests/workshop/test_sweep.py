@@ -93,7 +93,7 @@ REFUSED = {
     "trainer.update_epochs=range(1,2.5)": "expected whole numbers, because the setting is one, got 1, 2.5",
     "policy.core=choice(none,scna)": "`$.policy.core`",
     "policy.core=choice(none)": "expected two or more different values",
-    "seed=int(1,5)": "--seeds N trains every setting with several",
+    "seed=int(1,5)": "--seeds N trains every trial with several seeds",
     "run=choice(a,b)": "run=NAME",
 }
 
