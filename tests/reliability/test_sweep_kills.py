@@ -160,7 +160,7 @@ def test_a_stop_leaves_the_trial_to_the_same_command(number: signal.Signals, mon
     assert "not all trials have ended" in CliRunner().invoke(app, ["sweep", "tiny-sweep"]).stdout
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 0, again.output
-    assert "continues: 2 of 2 trials: 1 done, 1 under way" in again.stdout
+    assert "continues: 2 of 2 trials: 1 done, 1 unfinished" in again.stdout
     assert "resumed after epoch 3" in Path("runs/tiny-sweep/trial-0001/log.txt").read_text()
     whole("tiny-sweep", 2)
 

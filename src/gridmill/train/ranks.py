@@ -282,7 +282,7 @@ class Joined(Ranks):
         asking.start()
         asking.join((MOST_BEATS + 2) * BEAT)
         self._deaf = not found
-        told = found[0] if found else "neither rank 0 nor the store, which it may host, answers"
+        told = found[0] if found else "rank 0 does not answer, nor does the store, which it may host"
         waited = f"rank {self.rank} waited while {self._phase}, ranks.timeout = {self.timeout:g} s"
         return f"{told} ({waited})"
 

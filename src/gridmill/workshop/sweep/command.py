@@ -221,7 +221,7 @@ def _plain(line: str) -> str:
 
 
 def _counts(state: State) -> str:
-    named = ((DONE, "done"), (PRUNED, "pruned"), (FAILED, "failed"), (RUNNING, "running"))
+    named = ((DONE, "done"), (PRUNED, "pruned"), (FAILED, "failed"), (RUNNING, "unfinished"))
     found = [f"{state.count(kind)} {word}" for kind, word in named if state.count(kind)]
     return f"{len(state.trials)} of {state.wanted} trials{': ' if found else ''}{', '.join(found)}"
 

@@ -70,7 +70,7 @@ def _tiles(state: State) -> str:
     return f'<dl class="tiles">{cells}</dl>'
 
 
-_STATES = {DONE: "done", PRUNED: "pruned", FAILED: "failed", RUNNING: "running"}
+_STATES = {DONE: "done", PRUNED: "pruned", FAILED: "failed", RUNNING: "unfinished"}
 
 
 def _spread(trial: Trial) -> str:
