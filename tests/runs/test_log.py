@@ -16,6 +16,7 @@ import pytest
 from gridmill import games
 from gridmill.run import Run
 from gridmill.runs import console as panel_room
+from gridmill.runs import lines as lines_room
 from gridmill.runs.lines import Lines, read_records
 from gridmill.runs.log import RunLog
 from gridmill.runs.log_lines import TITLES, epoch_line
@@ -263,3 +264,22 @@ def test_an_epoch_costs_little(tmp_path: Path) -> None:
         sys.setprofile(None)
     log.close()
     assert calls < 100 * 2_000, calls
+
+
+@pytest.mark.parametrize("size", [17, 40, 1 << 20])
+def test_resuming_looks_only_at_what_is_ever_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """The last lines, whatever the blocks in which they are looked for."""
+    monkeypatch.setattr(lines_room, "MOST_RECORDS", 20)
+    monkeypatch.setattr(lines_room, "TAIL", size)
+    path = tmp_path / "metrics.jsonl"
+    texts = [json.dumps({"epoch": epoch}) + "\n" for epoch in range(100)]
+    path.write_text("".join(texts))
+    assert lines_room.cut_after(path, 85) == []
+    assert path.read_text() == "".join(texts[:86])
+    assert lines_room.cut_after(path, 5) == []  # what is out of sight stays
+    assert path.read_text() == "".join(texts[:66])
+    path.write_bytes(b"\0" * 300)
+    monkeypatch.setattr(lines_room, "MOST_READ", 100)
+    monkeypatch.setattr(lines_room, "MOST_LINE", 50)
+    lines_room.cut_after(path, 5)
+    assert path.read_bytes() == b""

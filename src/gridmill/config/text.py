@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 WIDTH = 80
+LONGEST = 4_000  # characters of a text that is wrapped
 
 
 def ascii_only(text: str) -> str:
@@ -27,9 +28,11 @@ def clipped(text: str, most: int = 80) -> str:
 
 def hang(start: str, text: str, indent: int | None = None) -> list[str]:
     """`start` and `text` wrapped to 80 columns; the next lines begin under the text (at most 16 columns in), or
-    `indent` columns in."""
+    `indent` columns in. Of a text that would fill more than a page the beginning and the end."""
     under = " " * (min(len(start), 16) if indent is None else indent)
-    return textwrap.wrap(ascii_only(start + text), WIDTH, subsequent_indent=under, break_on_hyphens=False)
+    return textwrap.wrap(
+        ascii_only(start + clipped(text, LONGEST)), WIDTH, subsequent_indent=under, break_on_hyphens=False
+    )
 
 
 def short(value: float) -> str:

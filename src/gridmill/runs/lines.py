@@ -94,12 +94,12 @@ def cut_after(path: Path, epoch: int) -> list[str]:
     """Take away what a resumed run will do again: all lines from the first of a later epoch on.
 
     Lines of earlier epochs behind it (an evaluation that came late) are given back, to be appended again. Needs no
-    room on the disk.
+    room on the disk. Looks at as much of the file as is ever read.
     """
     late: list[str] = []
     try:
         with os.fdopen(open_plain(path, os.O_RDWR), "r+b") as file:
-            start = size = 0
+            start = size = file.seek(_first_read(file.fileno()))
             while line := file.readline(MOST_LINE):
                 if len(line) == MOST_LINE:  # no line of ours, and no end of it in sight
                     break
@@ -113,6 +113,22 @@ def cut_after(path: Path, epoch: int) -> list[str]:
     except FileNotFoundError:
         return []
     return late
+
+
+def _first_read(file: int) -> int:
+    """Where the last MOST_RECORDS whole lines of a file begin, or those in its last MOST_READ bytes."""
+    size = end = first = os.fstat(file).st_size
+    lines = 0
+    while end > max(0, size - MOST_READ):
+        begin = max(0, end - TAIL)
+        block = os.pread(file, end - begin, begin)
+        found = block.count(b"\n")
+        if lines + found > MOST_RECORDS:
+            return end - len(block.split(b"\n", lines + found - MOST_RECORDS)[-1])
+        if found:
+            first = begin + block.index(b"\n") + 1
+        lines, end = lines + found, begin
+    return first if end and lines else 0  # a file of no lines is no file of ours: from its start
 
 
 def _epoch(line: bytes) -> float:
