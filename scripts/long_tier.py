@@ -105,10 +105,10 @@ def save(record: dict[str, Result]) -> None:
 
 def page(record: dict[str, Result]) -> str:
     lines = [
-        "# The long tests, and when each ran last",
+        "# The long tests and when each last ran",
         "",
-        "Written by `python scripts/long_tier.py`, which runs them in turns, oldest record first. Seconds are by the",
-        "clock, on machines that do other things too.",
+        "Written by `python scripts/long_tier.py`, which runs the tests in turns, the one with the oldest record",
+        "first. Seconds are wall-clock time, on machines that also run other work.",
         "",
         "| test | passed | failed | skipped | seconds | date | commit | figures |",
         "|---|--:|--:|--:|--:|---|---|---|",

@@ -77,11 +77,11 @@ def table(record: dict[str, Any], before: str) -> str:
     """The section, from the records; `before` is the rest of the page."""
     ran = long_tier.load()
     lines = [
-        "## When each was tested last",
+        "## When each promise was last tested",
         "",
-        "Written by `python scripts/matrix.py` from the reports of the tests. Every change: the tests of `make test`.",
-        "Long: those of `make test-full`, as [their own page](lab/long-tier.md) lists them one by one, with the oldest",
-        "of their dates. [What was attacked](lab/attacks.md), how often and what came is a page of the lab.",
+        "Written by `python scripts/matrix.py` from the test reports. Every change: the tests of `make test`. Long:",
+        "those of `make test-full`, with the oldest of their dates; [a page](lab/long-tier.md) lists each of them.",
+        "[Another page](lab/attacks.md) lists the attacks that were tried, how often, and their results.",
         "",
         "| promise | every change | long | figures |",
         "|---|---|---|---|",

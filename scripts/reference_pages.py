@@ -92,7 +92,7 @@ def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 PYTHON = f"""# Python
 
 {WRITTEN}
-What a program of your own uses. Everything else inside the package may change without notice.
+The interface for your own programs. Everything else inside the package may change without notice.
 """
 PUBLIC = {
     "gridmill": ("make", "Env", "Game", "Config", "ConfigError", "TokenBudgetWarning"),

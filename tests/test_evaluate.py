@@ -61,7 +61,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakePlayer:
 
 def test_a_loaded_policy_draws_as_it_was_told_to(fake: FakePlayer) -> None:
     """Nothing that is asked for is passed over."""
-    said = "^policy: this one is loaded already; pass greedy and temperature to policy.load$"
+    said = "^policy: this policy is already loaded; pass greedy and temperature to policy.load$"
     for how in ({"greedy": True}, {"temperature": 0.5}):
         with pytest.raises(ValueError, match=said):
             evaluate("toy", fake, 1, 0, **how)

@@ -66,7 +66,7 @@ def test_the_cpu_is_asked_right() -> None:
 
 def refusal(word: str) -> str:
     names = ", ".join(HERE)
-    return f"GRIDMILL_ISA: expected one of {names} on this CPU, got `{word}`; unset it for the best of them"
+    return f"GRIDMILL_ISA: expected one of {names} on this CPU, got `{word}`; unset it to use the best one"
 
 
 @pytest.mark.parametrize("word", ["sse9", "Portable", *SCALE[len(HERE) :]])

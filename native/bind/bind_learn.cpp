@@ -45,7 +45,7 @@ class TokenBag {
     expect_size("amount", amount.size(), slot.size());
     if (slots > kMost) throw std::invalid_argument("slots: expected at most 32767");
     if (slots < 1 || slot.empty() || slot.size() % 256 != 0)
-      throw std::invalid_argument("slot: expected 256 a feature");
+      throw std::invalid_argument("slot: expected 256 per feature");
     for (const std::int32_t p : place) {
       if (p > kMost) throw std::invalid_argument("place: expected at most 32767");
       places_ = std::max(places_, p + 1);
@@ -108,7 +108,7 @@ void dense_forward(const Floats2& x, const Floats1& transposed, const Floats1& b
                    const std::optional<Out1>& last) {
   const learn::DenseShape shape{x.shape(0), x.shape(1), bias.size(), relu};
   if (shape.outputs == 0) throw std::invalid_argument("bias: expected at least one output");
-  if (last && relu) throw std::invalid_argument("relu: expected none for outputs with a last one of their own");
+  if (last && relu) throw std::invalid_argument("relu: expected none when the last output is separate");
   expect_size("packed", transposed.size(), shape.inputs * learn::padded(shape.outputs));
   expect_size("out", out.size(), shape.rows * (shape.outputs - (last ? 1 : 0)));
   if (last) expect_size("last", last->size(), shape.rows);
@@ -121,7 +121,7 @@ void dense_backward(const Floats2& x, const std::optional<Floats2>& out, const F
                     const std::optional<Out2>& d_x, const Out2& d_weight, const Out1& d_bias) {
   const learn::DenseShape shape{x.shape(0), x.shape(1), d_bias.size(), out.has_value()};
   if (shape.outputs == 0) throw std::invalid_argument("d_bias: expected at least one output");
-  if (d_last && out) throw std::invalid_argument("out: expected none for outputs with a last one of their own");
+  if (d_last && out) throw std::invalid_argument("out: expected none when the last output is separate");
   expect_size("d_out", d_out.size(), shape.rows * (shape.outputs - (d_last ? 1 : 0)));
   expect_size("d_weight", d_weight.size(), shape.outputs * shape.inputs);
   if (d_last) expect_size("d_last", d_last->size(), shape.rows);

@@ -140,7 +140,7 @@ void bind_prospector_batch(Class&& cls) {
                action.data()[w] = state.action;
              });
          },
-         nb::arg("dt"), nb::arg("invalid"), nb::arg("action"), "facts of the last step, written into the arrays")
+         nb::arg("dt"), nb::arg("invalid"), nb::arg("action"), "writes facts about the last step into the arrays")
       .def("inspect", &seen_world, nb::arg("world"), "one world by name, for pictures")
       .def("rng_states", [](ProspectorBatch& b) {
         std::vector<std::uint64_t> states(b.options().num_worlds);

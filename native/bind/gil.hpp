@@ -29,7 +29,7 @@ inline GilState& gil_state() {
 class ReleaseGil {
  public:
   ReleaseGil() {
-    if (gil_state().shutting_down) throw UsageError("the interpreter is ending; this env can no longer be used");
+    if (gil_state().shutting_down) throw UsageError("the interpreter is shutting down; this env can no longer be used");
     ++gil_state().calls;
     state_ = PyEval_SaveThread();
   }

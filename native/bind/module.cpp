@@ -84,7 +84,7 @@ NB_MODULE(_native, m) {
       "seed_alone",
       [](std::uint64_t seed, std::uint32_t world, std::uint32_t episode) { return seed_alone({seed, world, episode}); },
       nb::arg("seed"), nb::arg("world"), nb::arg("episode"),
-      "the seed with which a world alone draws in its first episode what an episode of a batch draws");
+      "the seed with which a single world draws in its first episode what an episode of a batch draws");
   m.def("build_info", [] {
     nb::dict info;
     info["compiler"] = __VERSION__;

@@ -84,7 +84,7 @@ bool leave_on_second_signal(bool on) {
 
 void bind_stop(nanobind::module_& m) {
   m.def("leave_on_second_signal", &leave_on_second_signal, nanobind::arg("on"),
-        "listen in front of the handlers of SIGINT and SIGTERM that are installed now, or no more; whether it did");
+        "start or stop listening before the installed handlers of SIGINT and SIGTERM; returns whether it did");
 }
 
 }  // namespace gridmill

@@ -332,7 +332,7 @@ class Batch {
    public:
     explicit Call(Batch& batch, bool closing = false) : batch_(batch) {
       if (batch_.busy_.exchange(true, std::memory_order_acquire))
-        throw UsageError("this env is being used by another thread; one thread at a time");
+        throw UsageError("this env is being used by another thread; only one thread may use it at a time");
       if (!closing && batch_.pool_ == nullptr) reject("this env is closed");
       if (!closing && batch_.forked())
         reject("this env was made before fork(); its threads do not exist in this process: make a new one here");
@@ -432,7 +432,7 @@ class Batch {
     } catch (const std::exception& error) {
       keep_fault(world, error.what());
     } catch (...) {
-      keep_fault(world, "an exception that is no std::exception");
+      keep_fault(world, "an exception that is not a std::exception");
     }
   }
 

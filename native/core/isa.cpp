@@ -89,7 +89,7 @@ void cap_isa(const char* word) {
     names += (names.empty() ? "" : ", ") + std::string(name_of(known));
   }
   throw std::invalid_argument("GRIDMILL_ISA: expected one of " + names + " on this CPU, got `" + wanted +
-                              "`; unset it for the best of them");
+                              "`; unset it to use the best one");
 }
 
 }  // namespace gridmill

@@ -21,10 +21,10 @@ inline void check_header(const WorldHeader& h, std::uint32_t full) {
   expect_state(h.desynced <= 1, "desynced is neither 0 nor 1");
   if (full == 0) return;
   if (h.max_steps == 0 || h.max_steps > full || (h.desynced != 0) != (h.max_steps < full))
-    throw BadState("its episode has " + std::to_string(h.max_steps) + " ticks, those of its game have " +
+    throw BadState("its episode has " + std::to_string(h.max_steps) + " ticks, but episodes of its game have " +
                    std::to_string(full));
   if (h.tick >= h.max_steps)
-    throw BadState("tick " + std::to_string(h.tick) + " lies behind the last of " + std::to_string(h.max_steps));
+    throw BadState("tick " + std::to_string(h.tick) + " is after the last tick, " + std::to_string(h.max_steps));
 }
 
 template <class Obs>
@@ -33,10 +33,10 @@ void check_rows(const Rows<Obs>& rows, const Shape& shape) {
     const auto* bytes = static_cast<const unsigned char*>(from);
     expect_state(std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte <= 1; }), what);
   };
-  only_bits(rows.terminals, shape.num_agents, "terminals hold something that is neither 0 nor 1");
-  only_bits(rows.truncations, shape.num_agents, "truncations hold something that is neither 0 nor 1");
+  only_bits(rows.terminals, shape.num_agents, "terminals contain a value that is neither 0 nor 1");
+  only_bits(rows.truncations, shape.num_agents, "truncations contain a value that is neither 0 nor 1");
   if (rows.masks != nullptr)
-    only_bits(rows.masks, shape.num_agents * shape.num_actions, "masks hold something that is neither 0 nor 1");
+    only_bits(rows.masks, shape.num_agents * shape.num_actions, "masks contain a value that is neither 0 nor 1");
   expect_finite(rows.rewards, shape.num_agents, "rewards");
   if constexpr (std::is_floating_point_v<Obs>) {
     expect_finite(rows.obs, shape.num_agents * shape.obs_size(), "observations");

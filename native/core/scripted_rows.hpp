@@ -165,8 +165,7 @@ class ScriptedRows {
       const std::string whose = "script `" + own.name + "` of agent " + std::to_string(agent) + ": ";
       // -1: a script may want what its game does not offer.
       if (own.action < -1 || own.action >= static_cast<std::int64_t>(num_actions))
-        throw BadState(whose + "it decided for action " + std::to_string(own.action) + " of " +
-                       std::to_string(num_actions));
+        throw BadState(whose + "it chose action " + std::to_string(own.action) + " of " + std::to_string(num_actions));
       if (own.bytes != 0) std::memcpy(copy, own.memory, own.bytes);
       try {
         script(program, agent).check_memory(copy);

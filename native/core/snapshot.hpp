@@ -90,8 +90,8 @@ class ByteReader {
   void get_bytes(void* out, std::size_t size) { std::memcpy(out, view(size), size); }
   const char* view(std::size_t size) {
     if (size > size_ - at_)
-      throw std::invalid_argument("saved state ends early: " + std::to_string(size) + " bytes wanted at " +
-                                  std::to_string(at_) + ", " + std::to_string(size_) + " in all");
+      throw std::invalid_argument("the saved state is too short: expected " + std::to_string(size) + " bytes at byte " +
+                                  std::to_string(at_) + ", but it has " + std::to_string(size_) + " in total");
     const char* here = data_ + at_;
     at_ += size;
     return here;

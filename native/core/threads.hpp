@@ -17,7 +17,7 @@ class Thread {
  public:
   template <class Work>
   explicit Thread(Work&&) {
-    throw std::invalid_argument("threads: expected 1, got more; there are no threads here");
+    throw std::invalid_argument("threads: expected 1, got more; this build has no threads");
   }
   bool joinable() const { return false; }
   void join() {}

@@ -87,7 +87,8 @@ class Worlds {
       if (header(w).program == number || header(w).next_program == number)
         throw std::invalid_argument("replace_game: expected a game that no world plays, but game " +
                                     std::to_string(number) + " is played by world " + std::to_string(w) +
-                                    (header(w).program == number ? "" : " next") + "; assign() it another first");
+                                    (header(w).program == number ? "" : " next") +
+                                    "; assign() another game to it first");
   }
 
   // Which game each world takes at its next reset.
@@ -201,7 +202,7 @@ class Worlds {
     for (const auto& part : parts) {
       if (part.size() < heading + 8 || std::memcmp(part.data(), own.bytes().data(), sizeof kMagic) != 0 ||
           std::memcmp(part.data() + behind_count, own.bytes().data() + behind_count, heading - behind_count) != 0)
-        throw std::invalid_argument("join_saved: a part was saved from a batch of other games or shapes");
+        throw std::invalid_argument("join_saved: a part was saved from a batch with other games or shapes");
       std::uint32_t some;
       std::memcpy(&some, part.data() + sizeof kMagic, sizeof some);
       all += some;
@@ -230,17 +231,17 @@ class Worlds {
     ByteWriter own;
     put_shape(own);
     if (std::memcmp(in.view(own.bytes().size()), own.bytes().data(), own.bytes().size()) != 0)
-      throw std::invalid_argument("restore: saved from a batch of other shapes (agents, obs, actions, masks)");
+      throw std::invalid_argument("restore: saved from a batch with other shapes (agents, obs, actions, masks)");
     if (in.get<std::uint64_t>() != vocabulary_hash())
       throw std::invalid_argument(
-          "restore: saved from a batch with another feature table; make it with the same games");
+          "restore: saved from a batch with another feature table; create the env with the same games");
     if (first && (*first > saved_count || chosen.size() > saved_count - *first))
-      throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, " +
-                                  std::to_string(chosen.size()) + " from world " + std::to_string(*first) +
-                                  " on asked for");
+      throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, but " +
+                                  std::to_string(chosen.size()) + " requested from world " + std::to_string(*first) +
+                                  " on");
     if (!first && saved_count != chosen.size() && saved_count != 1)
-      throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, " +
-                                  std::to_string(chosen.size()) + " asked for; save one world to fork it into many");
+      throw std::invalid_argument("restore: " + std::to_string(saved_count) + " worlds saved, but " +
+                                  std::to_string(chosen.size()) + " requested; save one world to fork it into many");
     const auto num_names = in.get<std::uint32_t>();
     if (num_names > in.left() / sizeof(std::uint32_t))  // each has a length: no memory is taken for more
       throw std::invalid_argument("restore: the saved state is too short for the " + std::to_string(num_names) +
@@ -257,7 +258,7 @@ class Worlds {
       try {
         check_saved(saved.back(), trial);
       } catch (const BadState& error) {
-        throw BadState("restore: saved world " + std::to_string(i) + " cannot be: " + error.what());
+        throw BadState("restore: saved world " + std::to_string(i) + " is invalid: " + error.what());
       }
     }
     if (in.left() != 0)
@@ -305,7 +306,7 @@ class Worlds {
       return std::to_string(s.num_agents) + " agents, obs " + obs + ", " + std::to_string(s.num_actions) + " actions" +
              (s.window.empty() ? "" : ", window " + s.window);
     };
-    throw std::invalid_argument("games of one batch must have one shape: expected " + text(shape) + ", got " +
+    throw std::invalid_argument("games of one batch must have the same shape: expected " + text(shape) + ", got " +
                                 text(other));
   }
 
@@ -388,7 +389,8 @@ class Worlds {
       return index;
     for (std::size_t i = 0; i < fingerprints.size(); ++i)
       if (fingerprints[i] == wanted) return static_cast<std::int32_t>(i);
-    throw std::invalid_argument("restore: this batch lacks the game " + shown(wanted) + "; add_game() it first");
+    throw std::invalid_argument("restore: this batch does not have the game " + shown(wanted) +
+                                "; add it with add_game() first");
   }
   // A name from the bytes as an error may show it, whatever it holds and however long it is.
   static std::string shown(const std::string& name) {

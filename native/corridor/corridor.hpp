@@ -13,8 +13,9 @@ struct Config {
   std::int64_t max_steps = 50;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("length", &Self::length, between(2, 1'000'000), "cells, the first and the last included"),
-                      field("max_steps", &Self::max_steps, between(1, 1'000'000'000), "ticks of an episode")};
+    return std::tuple{
+        field("length", &Self::length, between(2, 1'000'000), "number of cells, including the first and the last"),
+        field("max_steps", &Self::max_steps, between(1, 1'000'000'000), "maximum ticks of an episode")};
   }
 };
 

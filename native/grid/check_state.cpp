@@ -46,7 +46,7 @@ class StateCheck {
       const std::uint32_t row = w_.row[object], column = w_.column[object], type = w_.type[object];
       const bool agent = object < p_.num_agents;
       if (type >= p_.types.size() || agent != (type == p_.agent_type))
-        reject(object, "is of type " + std::to_string(type) + ", which it cannot be");
+        reject(object, "is of type " + std::to_string(type) + ", which is impossible");
       if (row >= p_.height || column >= p_.width) reject(object, "is outside the map, at " + place(row, column));
       if (!w_.on_map(object)) {  // as rules leave what they remove
         if (agent) reject(object, "is an agent and has no cell");
@@ -54,7 +54,7 @@ class StateCheck {
       }
       if (type_of(object).terrain) reject(object, "is terrain, which has no state");
       if (w_.cell[object] != w_.cell_at(row, column) || w_.code_at(w_.cell[object]) != object + 1)
-        reject(object, "does not stand where it says, at " + place(row, column));
+        reject(object, "is not where its position says, at " + place(row, column));
     }
   }
 
@@ -68,7 +68,7 @@ class StateCheck {
         const bool inner = r > 0 && r <= p_.height && c > 0 && c <= p_.width;
         const bool object = code != kEmpty && code <= p_.num_objects;
         const bool right = !inner ? code == outside : object ? w_.cell[code - 1u] == cell : code < p_.codes.count;
-        if (!right) throw BadState("code " + std::to_string(code) + " cannot be at padded " + place(r, c));
+        if (!right) throw BadState("code " + std::to_string(code) + " is impossible at padded " + place(r, c));
       }
   }
 
@@ -80,7 +80,7 @@ class StateCheck {
     for (std::uint32_t r = 0; r < p_.height; ++r)
       for (std::uint32_t c = 0; c < p_.width; ++c)
         if (w_.code_at(w_.cell_at(r, c)) != kEmpty) w_.set_occupied(r, c);
-    expect_state(std::equal(saved.begin() + 1, saved.end(), w_.occupied + 1), "its bitmap is not that of its grid");
+    expect_state(std::equal(saved.begin() + 1, saved.end(), w_.occupied + 1), "its bitmap does not match its grid");
   }
 
   // ---- what they are
@@ -93,10 +93,10 @@ class StateCheck {
   }
 
   void check_object(std::uint32_t object) const {
-    if (!is_vibe(w_.vibe[object])) reject(object, "has vibe " + std::to_string(w_.vibe[object]));
+    if (!is_vibe(w_.vibe[object])) reject(object, "has the unknown vibe " + std::to_string(w_.vibe[object]));
     const std::uint8_t team = w_.collective_of(object);
     if (team != kNeutral && team >= p_.collectives.teams.size())
-      reject(object, "belongs to collective " + std::to_string(team));
+      reject(object, "belongs to the unknown collective " + std::to_string(team));
     const std::size_t tags = p_.tags.changeable.size();
     if (tags != 0 && tags < 64 && w_.tag_bits()[object] >> tags != 0) reject(object, "has a tag that does not exist");
     if (!w_.on_map(object)) return;
@@ -110,11 +110,12 @@ class StateCheck {
   }
 
   void check_agent(std::uint32_t agent) const {
-    if (w_.facing[agent] >= std::size(kCompass)) reject(agent, "faces direction " + std::to_string(w_.facing[agent]));
+    if (w_.facing[agent] >= std::size(kCompass))
+      reject(agent, "faces the unknown direction " + std::to_string(w_.facing[agent]));
     if (w_.last_action[agent] >= p_.actions.entries.size())
-      reject(agent, "did action " + std::to_string(w_.last_action[agent]));
+      reject(agent, "did the unknown action " + std::to_string(w_.last_action[agent]));
     if (w_.spawn_row[agent] >= p_.height || w_.spawn_column[agent] >= p_.width)
-      reject(agent, "began outside the map, at " + place(w_.spawn_row[agent], w_.spawn_column[agent]));
+      reject(agent, "started outside the map, at " + place(w_.spawn_row[agent], w_.spawn_column[agent]));
   }
 
   // ---- machines
@@ -126,14 +127,14 @@ class StateCheck {
   }
 
   void check_machines() const {
-    check_padding(w_.running, "machines run that do not exist");
+    check_padding(w_.running, "machines that do not exist are running");
     for (std::uint32_t object = 0; object < p_.num_objects; ++object) {
       const std::uint32_t shift = object < p_.num_agents ? p_.token_cache.agent_shift : p_.token_cache.shift;
       if (w_.converting_byte[object] >> shift != 0) reject(object, "shows its work outside its tokens");
       if (!(w_.running[object >> 6] >> (object & 63) & 1)) continue;
       const std::uint32_t left = w_.done_at[object] - header_.tick;
       if (!w_.on_map(object) || left == 0 || left > longest_run(type_of(object)))
-        reject(object, "works until tick " + std::to_string(w_.done_at[object]) + ", which it cannot");
+        reject(object, "works until tick " + std::to_string(w_.done_at[object]) + ", which is impossible");
     }
   }
 
@@ -149,9 +150,9 @@ class StateCheck {
     std::uint64_t fixed = 0;
     for (std::uint32_t object = p_.num_agents; object < p_.num_objects; ++object)
       if (w_.on_map(object)) fixed += type_of(object).areas.last - type_of(object).areas.first;
-    expect_state(fixed <= std::uint64_t{p_.areas.reach_words} * 64, "more areas stand on the map than it can have");
+    expect_state(fixed <= std::uint64_t{p_.areas.reach_words} * 64, "the map has more areas than is possible");
     expect_state(w_.num_sources() == kSourcesUnknown || knows_sources(p_, w_),
-                 "its list of areas is not that of its map");
+                 "its list of areas does not match its map");
     if (!p_.areas.remembers) return;
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent)
       for (std::size_t word = 0; word < w_.inside_words(); ++word)
@@ -178,14 +179,15 @@ class StateCheck {
     expect_finite(w_.agent_stats(0), l_.num_extra_stats, "statistics");
     if (p_.drop_on_overflow) return;
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent)
-      if (w_.agent_counter(AgentCounter::dropped)[agent] != 0) reject(agent, "has seen more tokens than a row has");
+      if (w_.agent_counter(AgentCounter::dropped)[agent] != 0)
+        reject(agent, "has seen more tokens than fit into its row");
   }
 
   // Written again from what was checked above, which is why they have room.
   void check_tokens() {
     for (std::uint32_t word = 0; word < (p_.num_objects + 63) / 64; ++word)
-      expect_state(w_.dirty[word] == 0, "tokens wait to be written");
-    expect_state(w_.token_counts[kEmpty] == 0, "an empty cell shows something");
+      expect_state(w_.dirty[word] == 0, "tokens are waiting to be written");
+    expect_state(w_.token_counts[kEmpty] == 0, "an empty cell has tokens");
     const std::vector<std::uint8_t> counts(w_.token_counts, w_.token_counts + p_.codes.count);
     const std::vector<std::uint8_t> tokens(w_.token_cache, w_.token_cache + l_.token_cache_bytes);
     const auto same = [&](std::uint32_t code) {
@@ -195,7 +197,7 @@ class StateCheck {
     };
     refresh_terrain(p_, w_);
     for (const std::uint16_t type : p_.codes.terrain)
-      expect_state(same(p_.types[type].code), "tokens of terrain are not those of its type");
+      expect_state(same(p_.types[type].code), "tokens of terrain do not match its type");
     for (std::uint32_t object = 0; object < p_.num_objects; ++object) {
       if (!w_.on_map(object)) continue;
       const bool shows = p_.actions.shows_facing && object < p_.num_agents;
@@ -205,7 +207,7 @@ class StateCheck {
       refresh_object(p_, w_, object, header_.tick);
       const bool places =
           (!shows || facing == w_.facing_byte[object]) && (!runs || converting == w_.converting_byte[object]);
-      if (!places || !same(object + 1)) reject(object, "does not show what it is");
+      if (!places || !same(object + 1)) reject(object, "has tokens that do not match its state");
     }
   }
 
@@ -217,7 +219,7 @@ class StateCheck {
       const std::uint8_t* const row = rows_.obs + agent * most * kTokenBytes;
       if (used > most || std::any_of(row + used * kTokenBytes, row + most * kTokenBytes,
                                      [](std::uint8_t byte) { return byte != kNoToken; }))
-        reject(agent, "sees something behind its " + std::to_string(used) + " tokens");
+        reject(agent, "has something after its " + std::to_string(used) + " tokens");
     }
   }
 

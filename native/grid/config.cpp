@@ -94,7 +94,7 @@ void check_events(const GameConfig& game) {
       if (next == by_name.end()) expect_known(one->fallback, known, "event", at);
       one = next->second;
       if (const auto met = followed.find(one); met != followed.end() && met->second == &event)
-        fail_at(at, "the fallbacks of `" + name + "` run in a circle");
+        fail_at(at, "the fallbacks of `" + name + "` form a cycle");
     }
   }
 }
@@ -130,7 +130,7 @@ void check_odd(std::int32_t n, const std::string& path) {
 }  // namespace
 
 void check_value(const GameValue& value, const GameConfig& game, const std::string& path, int depth) {
-  if (depth > 8) fail_at(path, "game values may be nested 8 deep, got more");
+  if (depth > 8) fail_at(path, "expected game values nested at most 8 levels deep, got more");
   std::visit(
       [&](const auto& item) {
         using T = std::decay_t<decltype(item)>;
@@ -152,12 +152,14 @@ void check_value(const GameValue& value, const GameConfig& game, const std::stri
 
 void GameValue::decode(GameValue& out, const Value& value, const std::string& path) {
   // A hostile tree could be deep enough to exhaust the stack before check_value sees it.
-  if (std::count(path.begin(), path.end(), '[') > 20) fail_at(path, "game values may be nested 8 deep, got more");
+  if (std::count(path.begin(), path.end(), '[') > 20)
+    fail_at(path, "expected game values nested at most 8 levels deep, got more");
   decode_one_of(out.data, value, path);
 }
 
 void MapNode::decode(MapNode& out, const Value& value, const std::string& path) {
-  if (std::count(path.begin(), path.end(), '[') > 4) fail_at(path, "maps may be nested 4 deep, got more");
+  if (std::count(path.begin(), path.end(), '[') > 4)
+    fail_at(path, "expected maps nested at most 4 levels deep, got more");
   decode_one_of(out.data, value, path);
 }
 
@@ -186,7 +188,7 @@ GameConfig decode_game(const Value& value) {
     if (type.converter) check_converter(*type.converter, game, "$.objects." + name + ".converter");
     if (type.assembler) check_assembler(*type.assembler, game, "$.objects." + name + ".assembler");
     if (type.converter && type.assembler)
-      fail_at("$.objects." + name + ".assembler", "an object is a converter or an assembler, got both");
+      fail_at("$.objects." + name + ".assembler", "expected a converter or an assembler, got both");
     if (!type.counts_as.empty())
       expect_known(type.counts_as, keys(game.objects), "object type", "$.objects." + name + ".counts_as");
   }
@@ -196,7 +198,7 @@ GameConfig decode_game(const Value& value) {
   check_odd(game.observation.height, "$.observation.height");
   check_odd(game.observation.width, "$.observation.width");
   if (game.observation.window == "disc" && game.observation.height != game.observation.width)
-    fail_at("$.observation.width", "a disc window is as wide as high: expected " +
+    fail_at("$.observation.width", "a disc window must be as wide as it is high: expected " +
                                        std::to_string(game.observation.height) + ", got " +
                                        std::to_string(game.observation.width));
   for (std::size_t i = 0; i < game.rewards.size(); ++i)

@@ -24,9 +24,10 @@ struct RewardTerm {
   template <class Self>
   static auto fields() {
     return std::tuple{field("weight", &Self::weight, "reward per unit"),
-                      field("value", &Self::value, "the game value that pays"),
-                      field("cap", &Self::cap, at_least(0), "the value counts up to here"),
-                      field("mode", &Self::mode, one_of({"change", "gained", "per_tick"}), "when it pays")};
+                      field("value", &Self::value, "the game value that is rewarded"),
+                      field("cap", &Self::cap, at_least(0), "the value is counted only up to this limit"),
+                      field("mode", &Self::mode, one_of({"change", "gained", "per_tick"}),
+                            "what is rewarded: changes, increases, or the value in every tick")};
   }
 };
 
@@ -37,8 +38,8 @@ struct ObservedValue {
   template <class Self>
   static auto fields() {
     return std::tuple{field("name", &Self::name, "name of the global feature"),
-                      field("value", &Self::value, "the game value shown"),
-                      field("digits", &Self::digits, between(1, 2), "base-256 digits shown")};
+                      field("value", &Self::value, "the game value to show"),
+                      field("digits", &Self::digits, between(1, 2), "number of base-256 digits to show")};
   }
 };
 
@@ -51,14 +52,15 @@ struct Observation {
   std::vector<ObservedValue> values;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("window", &Self::window, one_of({"square", "disc"}), "shape of what an agent sees"),
-                      field("height", &Self::height, between(1, 15), "rows of the window, odd"),
-                      field("width", &Self::width, between(1, 15), "columns of the window, odd"),
-                      field("num_tokens", &Self::num_tokens, between(1, 4096), "tokens per row of obs"),
-                      field("local_position", &Self::local_position, "show the distance from the spawn cell"),
-                      field("reward_scale", &Self::reward_scale, "scale of the last_reward token"),
-                      field("overflow", &Self::overflow, one_of({"warn", "drop", "error"}), "when tokens do not fit"),
-                      field("values", &Self::values, "game values shown as global tokens")};
+    return std::tuple{
+        field("window", &Self::window, one_of({"square", "disc"}), "shape of the window that an agent sees"),
+        field("height", &Self::height, between(1, 15), "rows of the window; an odd number"),
+        field("width", &Self::width, between(1, 15), "columns of the window; an odd number"),
+        field("num_tokens", &Self::num_tokens, between(1, 4096), "tokens per observation"),
+        field("local_position", &Self::local_position, "show the distance from the spawn cell"),
+        field("reward_scale", &Self::reward_scale, "scale of the last_reward token"),
+        field("overflow", &Self::overflow, one_of({"warn", "drop", "error"}), "what happens when tokens do not fit"),
+        field("values", &Self::values, "game values shown as global tokens")};
   }
 };
 
@@ -69,9 +71,9 @@ struct Limit {
   OrderedDict<std::int64_t> bonus;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("resources", &Self::resources, "what is limited together"),
+    return std::tuple{field("resources", &Self::resources, "the resources that share this limit"),
                       field("base", &Self::base, between(0, 65'535), "limit without any bonus"),
-                      field("max", &Self::max, between(0, 65'535), "never more than this"),
+                      field("max", &Self::max, between(0, 65'535), "the limit never exceeds this"),
                       field("bonus", &Self::bonus, between(0, 65'535), "resource -> limit per unit held")};
   }
 };
@@ -87,15 +89,16 @@ struct AgentType {
   std::vector<Area> areas;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("tags", &Self::tags, "beside type:agent"),
-                      field("inventory", &Self::inventory, between(0, 65'535), "held at the start"),
-                      field("vibe", &Self::vibe, "vibe at the start; empty: the first"),
-                      field("limits", &Self::limits, "how much fits"),
-                      field("collectives", &Self::collectives, "the collective of each group, counted round"),
-                      field("use", &Self::use, one_of({"first", "all"}), "which rules of on_use run"),
-                      field("on_use", &Self::on_use, "what a bump into an agent does"),
-                      field("on_tick", &Self::on_tick, "rules run in every tick"),
-                      field("areas", &Self::areas, "what it does to agents around it")};
+    return std::tuple{
+        field("tags", &Self::tags, "tags in addition to type:agent"),
+        field("inventory", &Self::inventory, between(0, 65'535), "held at the start"),
+        field("vibe", &Self::vibe, "vibe at the start; empty: the game's first vibe"),
+        field("limits", &Self::limits, "how much it can hold"),
+        field("collectives", &Self::collectives, "collectives by group; group i gets number i modulo their count"),
+        field("use", &Self::use, one_of({"first", "all"}), "run the first matching rule of on_use, or all"),
+        field("on_use", &Self::on_use, "rules for a bump into an agent"),
+        field("on_tick", &Self::on_tick, "rules to run in every tick"),
+        field("areas", &Self::areas, "areas in which it affects agents around it")};
   }
 };
 
@@ -104,8 +107,8 @@ struct Collective {
   std::vector<Limit> limits;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("inventory", &Self::inventory, between(0, 65'535), "owned at the start"),
-                      field("limits", &Self::limits, "how much fits")};
+    return std::tuple{field("inventory", &Self::inventory, between(0, 65'535), "held at the start"),
+                      field("limits", &Self::limits, "how much it can hold")};
   }
 };
 
@@ -116,10 +119,11 @@ struct Recipe {
   OrderedDict<std::int64_t> inputs, outputs;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("vibes", &Self::vibes, "must be among the vibes of the agents around"),
-                      field("min_agents", &Self::min_agents, between(1, 8), "agents around at least"),
-                      field("inputs", &Self::inputs, between(0, 65'535), "resource -> units from all of them"),
-                      field("outputs", &Self::outputs, between(0, 65'535), "resource -> units to the user")};
+    return std::tuple{
+        field("vibes", &Self::vibes, "vibes that the adjacent agents must show"),
+        field("min_agents", &Self::min_agents, between(1, 8), "minimum number of adjacent agents"),
+        field("inputs", &Self::inputs, between(0, 65'535), "resource -> units taken from all of them together"),
+        field("outputs", &Self::outputs, between(0, 65'535), "resource -> units given to the agent that bumps")};
   }
   bool gives(const std::string& resource, const std::string&) const { return has(outputs, resource); }
 };
@@ -130,10 +134,11 @@ struct Assembler {
   std::int64_t max_uses = -1;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("recipes", &Self::recipes, "the first that can be made is"),
-                      field("cooldown", &Self::cooldown, between(0, 1'000'000), "ticks it rests after a use"),
-                      field("partial", &Self::partial, "while it rests it works for the share of time passed"),
-                      field("max_uses", &Self::max_uses, between(-1, 1'000'000'000), "-1: no limit")};
+    return std::tuple{
+        field("recipes", &Self::recipes, "recipes; the first one that is possible is used"),
+        field("cooldown", &Self::cooldown, between(0, 1'000'000), "ticks it rests after each use"),
+        field("partial", &Self::partial, "can be used while resting, for the share of the cooldown that has passed"),
+        field("max_uses", &Self::max_uses, between(-1, 1'000'000'000), "maximum number of uses; -1: no limit")};
   }
 };
 
@@ -144,13 +149,16 @@ struct Converter {
   template <class Self>
   static auto fields() {
     return std::tuple{
-        field("inputs", &Self::inputs, between(1, 65'535), "resource -> units consumed at the start"),
-        field("outputs", &Self::outputs, between(1, 65'535), "resource -> units left at the end"),
+        field("inputs", &Self::inputs, between(1, 65'535), "resource -> units consumed when it starts"),
+        field("outputs", &Self::outputs, between(1, 65'535), "resource -> units produced when it finishes"),
         field("cooldown", &Self::cooldown, between(1, 1'000'000), "ticks from start to outputs"),
-        field("max_output", &Self::max_output, between(1, 65'535), "does not start while this many units wait"),
-        field("max_input", &Self::max_input, between(1, 65'535), "recipes' worth of inputs it stores"),
-        field("initial_resource_count", &Self::initial_resource_count, between(0, 65'535), "outputs at the start"),
-        field("max_conversions", &Self::max_conversions, between(-1, 1'000'000'000), "-1: no limit")};
+        field("max_output", &Self::max_output, between(1, 65'535),
+              "does not start while it holds this many units of output"),
+        field("max_input", &Self::max_input, between(1, 65'535), "stores inputs for at most this many conversions"),
+        field("initial_resource_count", &Self::initial_resource_count, between(0, 65'535),
+              "how many times its outputs it holds at the start"),
+        field("max_conversions", &Self::max_conversions, between(-1, 1'000'000'000),
+              "maximum number of conversions; -1: no limit")};
   }
 };
 
@@ -168,20 +176,21 @@ struct ObjectType {
   std::vector<Area> areas;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("tags", &Self::tags, "beside type:<name>"),
-                      field("inventory", &Self::inventory, between(0, 65'535), "held at the start"),
-                      field("vibe", &Self::vibe, "vibe at the start; empty: the first"),
-                      field("limits", &Self::limits, "how much fits"),
-                      field("collective", &Self::collective, "the one it belongs to at the start"),
-                      field("counts_as", &Self::counts_as, "the type it is shown and counted as"),
-                      field("converter", &Self::converter, "the machine it is, if any"),
-                      field("assembler", &Self::assembler, "the assembler it is, if any"),
-                      field("pushable", &Self::pushable, "a move into it pushes it one cell"),
-                      field("swappable", &Self::swappable, "`swap` changes places with it"),
-                      field("use", &Self::use, one_of({"first", "all"}), "which rules of on_use run"),
-                      field("on_use", &Self::on_use, "what a bump does"),
-                      field("on_tick", &Self::on_tick, "rules run in every tick"),
-                      field("areas", &Self::areas, "what it does to agents around it")};
+    return std::tuple{
+        field("tags", &Self::tags, "tags in addition to type:<name>"),
+        field("inventory", &Self::inventory, between(0, 65'535), "held at the start"),
+        field("vibe", &Self::vibe, "vibe at the start; empty: the game's first vibe"),
+        field("limits", &Self::limits, "how much it can hold"),
+        field("collective", &Self::collective, "the collective it belongs to at the start"),
+        field("counts_as", &Self::counts_as, "the type it is shown and counted as"),
+        field("converter", &Self::converter, "makes this object a machine"),
+        field("assembler", &Self::assembler, "makes this object an assembler"),
+        field("pushable", &Self::pushable, "a move into it pushes it one cell"),
+        field("swappable", &Self::swappable, "the action `swap` can swap places with it"),
+        field("use", &Self::use, one_of({"first", "all"}), "run the first matching rule of on_use, or all"),
+        field("on_use", &Self::on_use, "rules for a bump into it"),
+        field("on_tick", &Self::on_tick, "rules to run in every tick"),
+        field("areas", &Self::areas, "areas in which it affects agents around it")};
   }
 };
 
@@ -193,10 +202,11 @@ struct Attack {
   std::string aim = "nearest";
   template <class Self>
   static auto fields() {
-    return std::tuple{field("cost", &Self::cost, between(0, 65'535), "resource -> units paid per hit or blocked hit"),
-                      field("armor", &Self::armor, "a unit of it stops a hit; empty: nothing does"),
-                      field("freeze_duration", &Self::freeze_duration, between(1, 65'535), "ticks a hit freezes"),
-                      field("aim", &Self::aim, one_of({"nearest", "cells", "both"}), "which attack actions exist")};
+    return std::tuple{
+        field("cost", &Self::cost, between(0, 65'535), "resource -> units paid per hit or blocked hit"),
+        field("armor", &Self::armor, "resource of which one unit stops a hit; empty: none"),
+        field("freeze_duration", &Self::freeze_duration, between(1, 65'535), "ticks that a hit freezes an agent"),
+        field("aim", &Self::aim, one_of({"nearest", "cells", "both"}), "which attack actions exist")};
   }
   void refer(References& found) const { found.freezes = true; }
 };
@@ -229,27 +239,32 @@ struct GameConfig {
     return std::tuple{
         field("name", &Self::name, "name of the game"),
         field("num_agents", &Self::num_agents, between(1, kMaxAgents), "agents per world"),
-        field("max_steps", &Self::max_steps, between(1, 1'000'000'000), "ticks of an episode"),
-        field("time_limit", &Self::time_limit, one_of({"truncation", "termination"}), "how the limit ends it"),
-        field("moves", &Self::moves, between(0, 8), "directions: 0, 4 or 8"),
+        field("max_steps", &Self::max_steps, between(1, 1'000'000'000), "maximum ticks of an episode"),
+        field("time_limit", &Self::time_limit, one_of({"truncation", "termination"}),
+              "how an episode ends at max_steps"),
+        field("moves", &Self::moves, between(0, 8), "number of directions: 0, 4 or 8"),
         field("resources", &Self::resources, "resource names, in order"),
-        field("vibes", &Self::vibes, "vibe names; the first is the default; two or more give change_vibe_*"),
+        field("vibes", &Self::vibes, "vibe names; the first is the default; two or more add actions change_vibe_*"),
         field("attack", &Self::attack, "the laser, if agents have one"),
-        field("swap", &Self::swap, "agents can change places with what they face"),
-        field("move_cost", &Self::move_cost, between(0, 65'535), "resource -> units a successful move or use costs"),
-        field("agent", &Self::agent, "what every agent is"),
+        field("swap", &Self::swap, "agents can swap places with the object they face"),
+        field("move_cost", &Self::move_cost, between(0, 65'535),
+              "resource -> units that a successful move or use costs"),
+        field("agent", &Self::agent, "properties of all agents"),
         field("collectives", &Self::collectives, "teams by name"),
         field("objects", &Self::objects, "object types by name"),
-        field("on_tick", &Self::on_tick, "the game's own rules, run in every tick"),
-        field("on_tag_added", &Self::on_tag_added, "tag -> rules run for who comes to bear it"),
-        field("on_tag_removed", &Self::on_tag_removed, "tag -> rules run for who no longer bears it"),
-        field("events", &Self::events, "what happens by the clock"),
-        field("territory", &Self::territory, one_of({"nearest", "strongest"}), "who holds contested ground"),
-        field("spawn_room", &Self::spawn_room, between(0, kMaxObjects), "objects that may be spawned on top"),
-        field("map", &Self::map, "where things are"),
+        field("on_tick", &Self::on_tick, "rules of the game itself, run in every tick"),
+        field("on_tag_added", &Self::on_tag_added, "tag -> rules to run for an object that gets the tag"),
+        field("on_tag_removed", &Self::on_tag_removed, "tag -> rules to run for an object that loses the tag"),
+        field("events", &Self::events, "events at set times"),
+        field("territory", &Self::territory, one_of({"nearest", "strongest"}),
+              "who holds cells that several collectives claim"),
+        field("spawn_room", &Self::spawn_room, between(0, kMaxObjects),
+              "how many objects can be spawned in addition to those of the map"),
+        field("map", &Self::map, "the map"),
         field("observation", &Self::observation, "what agents see"),
-        field("rewards", &Self::rewards, "terms added up"),
-        field("reward_sharing", &Self::reward_sharing, between(0, 1), "share of the group's mean reward")};
+        field("rewards", &Self::rewards, "reward terms; their sum is the reward"),
+        field("reward_sharing", &Self::reward_sharing, between(0, 1),
+              "how much of the reward is the mean of the group")};
   }
 };
 

@@ -36,8 +36,8 @@ struct RefuseTerrain {
         if (const auto tag = std::find(p.vocabulary->tags.begin(), p.vocabulary->tags.end(), item.tag);
             type.terrain && tag != p.vocabulary->tags.end() &&
             type.tag_set[static_cast<std::size_t>(tag - p.vocabulary->tags.begin())])
-          fail_at(path, "expected a tag of objects with a state of their own, got `" + item.tag + "`, which " +
-                            type.name + " bears: terrain is not counted");
+          fail_at(path, "expected a tag of objects with their own state, got `" + item.tag + "`, which " + type.name +
+                            " has: terrain is not counted");
   }
 };
 

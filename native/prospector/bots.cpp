@@ -209,7 +209,7 @@ class Bot final : public Script<float> {
     const auto& own = *reinterpret_cast<const BotMemory*>(memory);
     expect_state(own.slot >= 0 && own.slot < kSlots, "the edge it took last does not exist");
     expect_state(own.trips >= 0 && own.trips <= kMostTrips && own.mined >= 0 && own.mined <= kMostMined,
-                 "it made more trips, or mined longer, than it does");
+                 "it made more trips, or mined longer, than is possible");
   }
 
  private:

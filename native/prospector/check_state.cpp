@@ -55,7 +55,7 @@ void check_fields(const State& s) {
     taken |= std::uint64_t{1} << s.place[n];
   }
   expect_state(taken == (std::uint64_t{2} << s.num_fields) - 2, "a field belongs to no node");
-  expect_state(s.place[s.node] != 0, "the ship is at a node that it never saw");
+  expect_state(s.place[s.node] != 0, "the ship is at a node that it has never seen");
   for (int i = 0; i < s.num_fields; ++i) {
     const Field& f = s.fields[i];
     constexpr std::size_t kShares = std::size_t{kGoods} * kAsteroids;
@@ -70,7 +70,7 @@ void check_fields(const State& s) {
   const auto* rest = reinterpret_cast<const unsigned char*>(s.fields + s.num_fields);
   expect_state(std::all_of(rest, reinterpret_cast<const unsigned char*>(s.fields + kNodes),
                            [](unsigned char byte) { return byte == 0; }),
-               "a field that nobody saw is not empty");
+               "a field that was never seen is not empty");
 }
 
 // Its clock is counted twice, up and down.
@@ -78,7 +78,8 @@ void check_clock(const Program& p, const State& s) {
   const auto longest = static_cast<std::int64_t>(std::ceil(p.config.time_max));
   expect_from(s.ticks, 0, longest, "ticks");
   expect_one(s.time_remaining, 0, p.config.time_max, "time remaining");
-  expect_state(std::abs(p.config.time_max - s.ticks - s.time_remaining) < 0.5, "time remaining does not fit its ticks");
+  expect_state(std::abs(p.config.time_max - s.ticks - s.time_remaining) < 0.5,
+               "time remaining does not match its ticks");
   expect_from(s.dt, 0, kMaxDt, "ticks of the last step");
   expect_from(s.action, -1, kActions - 1, "the last action");
   expect_state(s.invalid <= 1, "invalid is neither 0 nor 1");
@@ -116,8 +117,8 @@ void check_market(const Program& p, const State& s) {
     expect_within(s.period + c, 1, 180, 380, "period of a price");
     expect_within(s.amp + c, 1, 0, p.base[c], "amplitude of a price");
   }
-  expect_within(s.period + kGoods, kLanes - kGoods, 1, 1, "period of no price");
-  expect_within(s.amp + kGoods, kLanes - kGoods, 0, 0, "amplitude of no price");
+  expect_within(s.period + kGoods, kLanes - kGoods, 1, 1, "period of an unused price");
+  expect_within(s.amp + kGoods, kLanes - kGoods, 0, 0, "amplitude of an unused price");
   expect_within(s.phase, kLanes, 0, kTwoPi + kSlack, "phase of a price");
   expect_within(s.stock, kLanes, 0, kLargest, "stock");
   expect_within(s.sales, kLanes, 0, kLargest, "sales");

@@ -20,9 +20,9 @@ struct Commodity {
   double base = 0, low = 0, high = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("base", &Self::base, between(0.01, 10000), "credits per unit, on average"),
-                      field("low", &Self::low, between(0.01, 10000), "never less"),
-                      field("high", &Self::high, between(0.01, 10000), "never more")};
+    return std::tuple{field("base", &Self::base, between(0.01, 10000), "mean price in credits per unit"),
+                      field("low", &Self::low, between(0.01, 10000), "minimum price"),
+                      field("high", &Self::high, between(0.01, 10000), "maximum price")};
   }
 };
 
@@ -66,37 +66,39 @@ struct Config {
                   ticks = between(0, 10000);
     using C = Config;
     return std::tuple{
-        field("time_max", &C::time_max, between(1, 1e9), "ticks of an episode"),
-        field("commodities", &C::commodities, "prices"),
-        field("credits_cap", &C::credits_cap, between(1, 1e15), "credits shown as 1"),
-        field("repair_kits_cap", &C::repair_kits_cap, cap, "most repair kits"),
-        field("stabilizers_cap", &C::stabilizers_cap, cap, "most stabilizers"),
-        field("decoys_cap", &C::decoys_cap, cap, "most decoys"),
+        field("time_max", &C::time_max, between(1, 1e9), "maximum ticks of an episode"),
+        field("commodities", &C::commodities, "the prices of each commodity"),
+        field("credits_cap", &C::credits_cap, between(1, 1e15), "credits that are shown as 1"),
+        field("repair_kits_cap", &C::repair_kits_cap, cap, "maximum number of repair kits"),
+        field("stabilizers_cap", &C::stabilizers_cap, cap, "maximum number of stabilizers"),
+        field("decoys_cap", &C::decoys_cap, cap, "maximum number of decoys"),
         field("travel_time_max", &C::travel_time_max, between(1, kMaxDt), "ticks of the longest edge"),
-        field("travel_fuel_cost_max", &C::travel_fuel_cost_max, between(1, 10000), "fuel shown as 1 on an edge"),
-        field("price_scale", &C::price_scale, scale, "change of price shown as 1"),
-        field("inventory_scale", &C::inventory_scale, scale, "stock shown as 1"),
+        field("travel_fuel_cost_max", &C::travel_fuel_cost_max, between(1, 10000),
+              "fuel of an edge that is shown as 1"),
+        field("price_scale", &C::price_scale, scale, "price change that is shown as 1"),
+        field("inventory_scale", &C::inventory_scale, scale, "stock that is shown as 1"),
         field("heat_dissipation_per_tick", &C::heat_dissipation_per_tick, rate, "heat lost per tick"),
         field("overheat_damage", &C::overheat_damage, rate, "hull lost per unit of heat above 100"),
         field("hazard_damage_per_tick", &C::hazard_damage_per_tick, rate, "hull lost per tick of full hazard"),
         field("hazard_heat_per_tick", &C::hazard_heat_per_tick, rate, "heat gained per tick of full hazard"),
         field("hazard_alert_per_tick", &C::hazard_alert_per_tick, rate, "alert gained per tick of full hazard"),
         field("hold_alert_decay", &C::hold_alert_decay, rate, "alert lost by holding"),
-        field("escape_buff_ticks", &C::escape_buff_ticks, ticks, "how long an emergency burn helps"),
-        field("stabilize_buff_ticks", &C::stabilize_buff_ticks, ticks, "how long a stabilizer holds"),
-        field("depletion_per_unit", &C::depletion_per_unit, rate, "share of an asteroid per unit mined"),
-        field("pirate_bias", &C::pirate_bias, weight, "logit of an encounter"),
-        field("pirate_intensity_weight", &C::pirate_intensity_weight, weight, "per pirate level"),
-        field("pirate_alert_weight", &C::pirate_alert_weight, weight, "per full alert"),
-        field("pirate_cargo_weight", &C::pirate_cargo_weight, weight, "per log of cargo value"),
-        field("pirate_escape_weight", &C::pirate_escape_weight, weight, "taken off while escaping"),
+        field("escape_buff_ticks", &C::escape_buff_ticks, ticks, "ticks for which an emergency burn helps"),
+        field("stabilize_buff_ticks", &C::stabilize_buff_ticks, ticks, "ticks for which a stabilizer works"),
+        field("depletion_per_unit", &C::depletion_per_unit, rate, "share of an asteroid used up per unit mined"),
+        field("pirate_bias", &C::pirate_bias, weight, "base logit of an encounter with pirates"),
+        field("pirate_intensity_weight", &C::pirate_intensity_weight, weight, "logit added per pirate level"),
+        field("pirate_alert_weight", &C::pirate_alert_weight, weight, "logit added at full alert"),
+        field("pirate_cargo_weight", &C::pirate_cargo_weight, weight, "logit added per log of cargo value"),
+        field("pirate_escape_weight", &C::pirate_escape_weight, weight, "logit subtracted while escaping"),
         field("slippage_linear", &C::slippage_linear, factor, "price lost per share sold"),
-        field("slippage_root", &C::slippage_root, factor, "price lost per root of the share sold"),
+        field("slippage_root", &C::slippage_root, factor, "price lost per square root of the share sold"),
         field("inventory_pressure", &C::inventory_pressure, factor, "price lost per unit in stock"),
-        field("sales_pressure", &C::sales_pressure, factor, "price lost per unit sold lately"),
+        field("sales_pressure", &C::sales_pressure, factor, "price lost per unit sold recently"),
         field("market_noise", &C::market_noise, factor, "spread of prices, as a share of the base"),
-        field("sales_decay_ticks", &C::sales_decay_ticks, scale, "ticks in which sales are forgotten"),
-        field("inventory_decay", &C::inventory_decay, share, "stock kept per step"),
+        field("sales_decay_ticks", &C::sales_decay_ticks, scale,
+              "time constant in ticks with which sales are forgotten"),
+        field("inventory_decay", &C::inventory_decay, share, "share of the stock kept per step"),
         field("credit_scale", &C::credit_scale, scale, "credits per unit of reward"),
         field("alpha_extract", &C::alpha_extract, reward, "reward per scaled credit of cargo gained"),
         field("beta_fuel", &C::beta_fuel, reward, "penalty per 100 fuel"),
@@ -107,11 +109,12 @@ struct Config {
         field("kappa_pirate", &C::kappa_pirate, reward, "penalty per scaled credit lost to pirates"),
         field("scan_cost", &C::scan_cost, reward, "penalty per scan"),
         field("invalid_pen", &C::invalid_pen, reward, "penalty per invalid action"),
-        field("heat_safe_frac", &C::heat_safe_frac, share, "heat up to here costs nothing"),
-        field("stranded_pen", &C::stranded_pen, reward, "penalty for running dry"),
+        field("heat_safe_frac", &C::heat_safe_frac, share, "heat up to this share has no penalty"),
+        field("stranded_pen", &C::stranded_pen, reward, "penalty for running out of fuel"),
         field("destroyed_pen", &C::destroyed_pen, reward, "penalty for losing the ship"),
         field("terminal_bonus", &C::terminal_bonus, reward, "reward per scaled credit brought home"),
-        field("spend_again", &C::spend_again, reward, "penalty per scaled credit spent, beside the credit")};
+        field("spend_again", &C::spend_again, reward,
+              "penalty per scaled credit spent, in addition to the credit itself")};
   }
 };
 

@@ -28,9 +28,9 @@ struct OpeningFields {
   template <class Self>
   static auto fields() {
     return std::tuple{field("kind", &Self::kind, "which engine plays it"),
-                      field("name", &Self::name, "what saved states call the game"),
+                      field("name", &Self::name, "name of the game in saved states"),
                       field("seed", &Self::seed, "decimal digits"),
-                      field("masks", &Self::masks, "whether to have masks")};
+                      field("masks", &Self::masks, "whether to compute masks")};
   }
 };
 

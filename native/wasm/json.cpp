@@ -17,7 +17,7 @@ class Parser {
   Value whole() {
     Value value = item();
     space();
-    if (at_ < text_.size()) fail("expected nothing behind the value");
+    if (at_ < text_.size()) fail("expected nothing after the value");
     return value;
   }
 
@@ -53,7 +53,7 @@ class Parser {
       if (peek() != '"') fail("expected a key in quotes");
       std::string key = text();
       space();
-      if (!take(':')) fail("expected `:` behind a key");
+      if (!take(':')) fail("expected `:` after a key");
       path_.push_back("." + key);
       Value value = item();
       path_.pop_back();
@@ -70,7 +70,7 @@ class Parser {
     for (const auto& entry : entries) keys.push_back(entry.first);
     std::sort(keys.begin(), keys.end());
     const auto twin = std::adjacent_find(keys.begin(), keys.end());
-    if (twin != keys.end()) fail_at(path(), "expected a key once, got `" + std::string(*twin) + "` twice");
+    if (twin != keys.end()) fail_at(path(), "expected every key once, got `" + std::string(*twin) + "` twice");
   }
 
   Value list() {
@@ -98,7 +98,7 @@ class Parser {
       while (at_ < text_.size() && plain(text_[at_])) ++at_;
       out += text_.substr(from, at_ - from);
       if (take('"')) return out;
-      if (!take('\\')) fail("expected text without control characters, and its end");
+      if (!take('\\')) fail("expected text without control characters and a closing quote");
       escape(out);
     }
   }
@@ -110,7 +110,7 @@ class Parser {
     ++at_;
     if (const std::size_t which = kShort.find(c); c != '\0' && which != std::string_view::npos) out += kMeant[which];
     else if (c == 'u') append_utf8(out, code_point());
-    else fail("expected an escape of JSON behind a backslash");
+    else fail("expected a JSON escape after a backslash");
   }
 
   std::uint32_t code_point() {
@@ -155,7 +155,7 @@ class Parser {
     bool whole = true;
     if (take('.')) {
       whole = false;
-      if (!digits()) fail("expected a digit behind the point");
+      if (!digits()) fail("expected a digit after the decimal point");
     }
     if (take('e') || take('E')) {
       whole = false;

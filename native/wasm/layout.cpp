@@ -66,7 +66,7 @@ void Spec::check(const std::string& path) const {
   if (features.empty() || features.size() > 255)
     fail_at(path + ".features", "expected 1 to 255 features, got " + std::to_string(features.size()));
   for (std::size_t i = 0; i < normalizers.size(); ++i)
-    if (!(normalizers[i] >= 0)) fail_at(path + ".normalizers", "expected numbers that are not negative");
+    if (!(normalizers[i] >= 0)) fail_at(path + ".normalizers", "expected non-negative numbers");
   if (const std::size_t slots = TableSizes(*this).slots; slots == 0 || slots > kMostSlots)
     fail_at(path, "expected 1 to 32767 words, got " + std::to_string(slots));
 }

@@ -20,15 +20,15 @@ struct Spec {
   std::vector<double> normalizers;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("kind", &Self::kind, one_of({"tokens", "vector"}), "what a row of observations is"),
-                      field("actions", &Self::actions, "names"),
-                      field("obs_size", &Self::obs_size, between(0, 1 << 24), "numbers of a vector"),
-                      field("num_tokens", &Self::num_tokens, between(0, 4096), "tokens of a row"),
-                      field("window", &Self::window, between(0, 15), "rows and columns"),
-                      field("features", &Self::features, "names"),
-                      field("normalizers", &Self::normalizers, "of the features"),
-                      field("tags", &Self::tags, "names"),
-                      field("vibes", &Self::vibes, "names")};
+    return std::tuple{field("kind", &Self::kind, one_of({"tokens", "vector"}), "format of an observation"),
+                      field("actions", &Self::actions, "names of the actions"),
+                      field("obs_size", &Self::obs_size, between(0, 1 << 24), "numbers in a vector"),
+                      field("num_tokens", &Self::num_tokens, between(0, 4096), "tokens per observation"),
+                      field("window", &Self::window, between(0, 15), "rows and columns of the window"),
+                      field("features", &Self::features, "names of the features"),
+                      field("normalizers", &Self::normalizers, "normalizers of the features"),
+                      field("tags", &Self::tags, "names of the tags"),
+                      field("vibes", &Self::vibes, "names of the vibes")};
   }
   void check(const std::string& path) const;  // what decoding cannot see
 };

@@ -66,7 +66,7 @@ std::int32_t guarded(std::int32_t on_failure, Call call) {
   } catch (const std::exception& error) {
     return failed(error.what(), on_failure);
   } catch (...) {
-    return failed("an exception that is no std::exception", on_failure);
+    return failed("an exception that is not a std::exception", on_failure);
   }
 }
 

@@ -34,11 +34,11 @@ Tensors::Tensors(const Value& list, const std::string& path, const float* data, 
       const std::int64_t size = decode_int(side, at + "[1]", between(0, 1 << 30));
       tensor.shape.push_back(static_cast<std::size_t>(size));
       if (size != 0 && tensor.count > count / static_cast<std::size_t>(size))
-        fail_at(at, "expected at most the " + std::to_string(count) + " numbers that are there, got more");
+        fail_at(at, "expected at most the " + std::to_string(count) + " numbers in the file, got more");
       tensor.count *= static_cast<std::size_t>(size);
     }
     if (tensor.count > count - used)
-      fail_at(at, "expected at most the " + std::to_string(count) + " numbers that are there, got more");
+      fail_at(at, "expected at most the " + std::to_string(count) + " numbers in the file, got more");
     used += tensor.count;
     all_[decode_text(pair[0], at + "[0]", {})] = std::move(tensor);
   }

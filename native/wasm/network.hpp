@@ -19,14 +19,14 @@ struct PolicyConfig {
   double actor_gain = 0.01;  // of the initial weights
   template <class Self>
   static auto fields() {
-    return std::tuple{field("encoder", &Self::encoder, "how observations are read"),
-                      field("core", &Self::core, "memory along time"),
-                      field("hidden", &Self::hidden, between(16, 4096), "numbers between the layers"),
+    return std::tuple{field("encoder", &Self::encoder, "kind of encoder"),
+                      field("core", &Self::core, "kind of memory over time"),
+                      field("hidden", &Self::hidden, between(16, 4096), "width of the layers"),
                       field("layers", &Self::layers, between(0, 8), "dense layers after the encoder's first"),
-                      field("latents", &Self::latents, between(1, 64), "of the encoder `attend`"),
-                      field("heads", &Self::heads, between(1, 64), "of the encoder `attend`"),
-                      field("actor_gain", &Self::actor_gain, "of the initial weights"),
-                      field("init_from", &Self::init_from, "where its weights began")};
+                      field("latents", &Self::latents, between(1, 64), "latents of the encoder `attend`"),
+                      field("heads", &Self::heads, between(1, 64), "heads of the encoder `attend`"),
+                      field("actor_gain", &Self::actor_gain, "gain of the actor's initial weights"),
+                      field("init_from", &Self::init_from, "where its weights came from")};
   }
   std::size_t size() const { return static_cast<std::size_t>(hidden); }
   void check(const std::string& path) const;

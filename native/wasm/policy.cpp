@@ -69,7 +69,7 @@ void Policy::begin(const World& world) {
 }
 
 const Thought& Policy::think(const World& world, std::uint32_t agent) {
-  if (world_ != world.id()) throw std::invalid_argument("begin(world) comes before the first question");
+  if (world_ != world.id()) throw std::invalid_argument("call begin(world) before the first question");
   if (agent >= agents_.size())
     throw std::invalid_argument("agent " + std::to_string(agent) + " is not in [0, " + std::to_string(agents_.size()) +
                                 ")");
@@ -134,7 +134,7 @@ std::int32_t Policy::act(const World& world, std::uint32_t agent, const Choice& 
     return static_cast<std::int32_t>(std::max_element(shares.begin(), shares.end()) - shares.begin());
   }
   if (!(choice.temperature > 0))
-    throw std::invalid_argument("temperature: expected more than 0; greedy takes the best");
+    throw std::invalid_argument("temperature: expected more than 0; use greedy for the best action");
   std::vector<float> logits = thought.logits;
   if (choice.temperature != 1.0f)
     for (float& logit : logits) logit /= choice.temperature;

@@ -176,7 +176,7 @@ class WorldOf final : public World {
   }
   OwnScript<G>& script_at(std::int32_t script) {
     if (script < 0 || static_cast<std::size_t>(script) >= scripts_.size())
-      throw std::invalid_argument("script " + std::to_string(script) + " is none of this world");
+      throw std::invalid_argument("script " + std::to_string(script) + " does not exist in this world");
     return scripts_[static_cast<std::size_t>(script)];
   }
 

@@ -1,7 +1,8 @@
 """gridmill: a fast multi-agent grid world with a native core.
 
-The public names. They are loaded on first use, so that `gridmill --help` does not wait for NumPy. The ids of Gymnasium
-(`gridmill/arena-v0`) are registered where Gymnasium is imported, now or later; it is not imported for their sake.
+The public names. They are loaded on first use, so that `gridmill --help` does not wait for NumPy. The Gymnasium ids
+(`gridmill/arena-v0`) are registered when Gymnasium is imported, before or after gridmill; this module does not import
+it.
 """
 
 import sys

@@ -210,7 +210,7 @@ class ProspectorBatch:
     """(arg: object, /) -> list"""
 
     def step_info(self, dt: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], invalid: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], action: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-        """facts of the last step, written into the arrays"""
+        """writes facts about the last step into the arrays"""
 
     def inspect(self, world: int) -> dict:
         """one world by name, for pictures"""
@@ -361,7 +361,7 @@ def ppo_loss(logits: Annotated[NDArray[numpy.float32], dict(shape=(None, None), 
 
 def leave_on_second_signal(on: bool) -> bool:
     """
-    listen in front of the handlers of SIGINT and SIGTERM that are installed now, or no more; whether it did
+    start or stop listening before the installed handlers of SIGINT and SIGTERM; returns whether it did
     """
 
 def shutdown() -> None: ...
@@ -373,7 +373,7 @@ def memcpy_limit(rows: int, bytes: int, seconds: float) -> float: ...
 
 def seed_alone(seed: int, world: int, episode: int) -> int:
     """
-    the seed with which a world alone draws in its first episode what an episode of a batch draws
+    the seed with which a single world draws in its first episode what an episode of a batch draws
     """
 
 def build_info() -> dict: ...

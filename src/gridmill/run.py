@@ -77,7 +77,7 @@ OPTIMIZERS = ("adam", "adamw", "muon", "schedule_free")
 
 
 class OptimizerConfig(Config):
-    """Adam, AdamW, Muon (matrices; AdamW for the rest), schedule-free AdamW, or one of the user's own."""
+    """Adam, AdamW, Muon (matrices; AdamW for the rest), schedule-free AdamW, or a custom optimizer."""
 
     kind: Annotated[
         str,
@@ -180,7 +180,7 @@ class RanksConfig(Config):
     timeout: Annotated[float, Field(ge=10.0, le=86_400.0)] = 600.0
     """Seconds that processes wait for each other; then the run ends and names the one that hangs."""
     compare_epochs: CountOrNone = 10
-    """The weights of all processes are compared every so many epochs; 0 = never."""
+    """Compare the weights of all processes every N epochs; 0 = never."""
 
 
 class CheckpointConfig(Config):
@@ -216,7 +216,7 @@ class EvaluationConfig(Config):
 
 
 class AnalysisConfig(Config):
-    """Statistics of gradients and weights every so many epochs; 0 = off."""
+    """Statistics of gradients and weights every N epochs; 0 = off."""
 
     gradient_epochs: CountOrNone = 0
     """Compute gradient statistics every N epochs; 0 = off."""
@@ -355,7 +355,7 @@ class Run(Config):
         if self.curriculum.sets and self.trainer.env_impl == "reference":
             raise ConfigError("expected auto or native with a curriculum, got reference", "$.trainer.env_impl")
         if self.policy.network and self.optimizer.kind == "muon":  # which takes the matrices inside of parts of ours
-            raise ConfigError("expected another one with a network of your own, got muon", "$.optimizer.kind")
+            raise ConfigError("expected another optimizer with your own network, got muon", "$.optimizer.kind")
         if self.teacher:
             try:
                 self.game.expect_script(self.teacher, "teacher")

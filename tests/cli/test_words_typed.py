@@ -174,7 +174,7 @@ def test_a_run_that_is_not_there(place: Path) -> None:
     )
     assert (result.exit_code, result.stderr) == (2, expected)
     said = call("resume", "zzz", "--runs-dir", "nowhere").stderr
-    assert said.endswith("got `zzz`; `gridmill runs` lists those that are there\n")
+    assert said.endswith("got `zzz`; `gridmill runs` lists the existing runs\n")
 
 
 def test_a_game_is_meant_where_a_run_has_its_name(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ def test_settings_that_cannot_be(make: Any, said: str) -> None:
         (
             Values(path="observation.num_tokens", values=(64, 32)),
             "`observation.num_tokens` = 32 cannot be played in one batch with the other tasks: games of one batch "
-            "must have one shape: expected 2 agents, obs 64x3, 5 actions, window 11x11 square, got 2 agents, "
+            "must have the same shape: expected 2 agents, obs 64x3, 5 actions, window 11x11 square, got 2 agents, "
             "obs 32x3, 5 actions, window 11x11 square",
         ),
         (

@@ -76,7 +76,7 @@ def test_games_of_other_shapes_are_refused_with_both() -> None:
     shapes = f"expected 1 agents, {rest}, got 2 agents, {rest}"
     with pytest.raises(ValueError) as caught:
         gridmill.make([plain(), plain("two", "@@", num_agents=2)])
-    assert str(caught.value) == f"games of one batch must have one shape: {shapes}"
+    assert str(caught.value) == f"games of one batch must have the same shape: {shapes}"
 
 
 # ---- stepping and lanes
@@ -398,7 +398,9 @@ def test_a_game_that_would_add_words_is_refused_with_their_names() -> None:
             with pytest.raises(ValueError) as caught:
                 env.add_game(game)
             assert str(caught.value) == f"this game would add {text} - at `$`"
-        with pytest.raises(ValueError, match=r"^games of one batch must have one shape: expected 1 agents, obs 200x3"):
+        with pytest.raises(
+            ValueError, match=r"^games of one batch must have the same shape: expected 1 agents, obs 200"
+        ):
             env.add_game(base.replace("observation.num_tokens", 100))
         assert len(env.games) == 1
         env.step()

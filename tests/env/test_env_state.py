@@ -178,7 +178,7 @@ def test_a_game_the_batch_lacks_is_named() -> None:
     before = other.save()
     with pytest.raises(ValueError) as caught:
         other.restore(saved)
-    text = f"restore: this batch lacks the game there {there.fingerprint()}; add_game() it first"
+    text = f"restore: this batch does not have the game there {there.fingerprint()}; add it with add_game() first"
     assert str(caught.value) == text
     assert other.save() == before
     other.add_game(there)
@@ -201,7 +201,7 @@ def test_games_that_differ_in_order_are_not_taken_for_one_another(where: str) ->
     assert one.fingerprint() != two.fingerprint()
     env, other = (quiet_make(game, num_worlds=1) for game in (one, two))
     env.reset()
-    with pytest.raises(ValueError, match="lacks the game order"):
+    with pytest.raises(ValueError, match="does not have the game order"):
         other.restore(env.save())
 
 
@@ -226,17 +226,17 @@ def test_other_shapes_are_refused(options: dict[str, Any], fields: dict[str, Any
     for name, value in fields.items():
         game = game.replace(name, value)
     other = quiet_make(game, num_worlds=4, **({"masks": True} | options))
-    with pytest.raises(ValueError, match=r"^restore: saved from a batch of other shapes"):
+    with pytest.raises(ValueError, match=r"^restore: saved from a batch with other shapes"):
         other.restore(make().save())
 
 
 def test_the_number_of_worlds_must_fit() -> None:
     env = make()
     with pytest.raises(
-        ValueError, match=r"^restore: 2 worlds saved, 4 asked for; save one world to fork it into many$"
+        ValueError, match=r"^restore: 2 worlds saved, but 4 requested; save one world to fork it into many$"
     ):
         env.restore(env.save([0, 1]))
-    with pytest.raises(ValueError, match=r"^restore: 4 worlds saved, 1 asked for"):
+    with pytest.raises(ValueError, match=r"^restore: 4 worlds saved, but 1 requested"):
         env.restore(env.save(), [2])
 
 

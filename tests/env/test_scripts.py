@@ -288,7 +288,7 @@ def test_every_world_has_its_share_of_players() -> None:
         (
             "prospector",
             {"players": {"shuttle": 1, "greedy_miner": 1}},
-            "players: expected shares of at most 1 in all, got 2",
+            "players: expected shares of at most 1 in total, got 2",
         ),
         (
             "prospector",

@@ -75,9 +75,9 @@ def test_what_cannot_be_is_refused() -> None:
         env.reset()
         other.reset()
         saved = env.save()
-        with pytest.raises(ValueError, match="restore: 2 worlds saved, 2 from world 1 on asked for"):
+        with pytest.raises(ValueError, match="restore: 2 worlds saved, but 2 requested from world 1 on"):
             env.restore(saved, first=1)
-        with pytest.raises(ValueError, match="join_saved: a part was saved from a batch of other games or shapes"):
+        with pytest.raises(ValueError, match="join_saved: a part was saved from a batch with other games or shapes"):
             env.join_saved([saved, other.save()])
         for part in (b"", saved[:20]):
             with pytest.raises(ValueError, match="join_saved: a part was saved from"):

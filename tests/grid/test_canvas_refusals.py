@@ -60,7 +60,7 @@ def draw(map_: Map, num_agents: int = 1, objects: dict[str, ObjectType] = OBJECT
         ),
         (
             Compound(side=9, things=[Standing(type="mine"), Standing(type="crate")]),
-            "two things at row 0, column 0 - at `{}.things[1]`",
+            "two objects at row 0, column 0 - at `{}.things[1]`",
         ),
         (
             Compound(side=9, things=[Standing(type="mime")]),
@@ -72,7 +72,7 @@ def draw(map_: Map, num_agents: int = 1, objects: dict[str, ObjectType] = OBJECT
         (Objects(counts={"mine": 121}), "expected at most 120 objects on 10 x 12 cells, got 121 - at `{}.counts`"),
         (
             Part(top=8, height=3),
-            "expected an area inside the 10 x 12 cells there are, got 3 x 12 at row 8, column 0 - at `{}`",
+            "expected an area inside the available 10 x 12 cells, got 3 x 12 at row 8, column 0 - at `{}`",
         ),
         (Part(border=5), "expected at least one cell inside the border, got none - at `{}.border`"),
         (Zones(), "expected 1 to 64 layers, got 0 - at `{}.layers`"),
@@ -111,8 +111,8 @@ def test_what_cannot_be_drawn_is_refused_with_its_place(layer: Layer, text: str)
         ),
         (
             Canvas(layers=(Objects(counts={"agent": 2}),)), 3,
-            "expected at least 3 cells marked for agents, got 2; mark none and they start anywhere on the floor"
-            " - at `$.map`",
+            "expected at least 3 cells marked for agents, got 2; if no cell is marked, agents start anywhere on the "
+            "floor - at `$.map`",
         ),
         (Instances(maps=[Canvas(layers=(Rooms(rows=40),))]), 1,
          "expected at least 79 x 5 cells for these rooms, got 38 x 38 - at `$.map.maps[0].layers[0]`"),
@@ -134,12 +134,13 @@ def test_walls_need_a_wall_type() -> None:
 @pytest.mark.parametrize(
     ("layers", "agents", "text"),
     [
-        ((Maze(), Objects(counts={"crate": 60})), 1, "expected room for all objects on floor where they close no way"),
+        ((Maze(), Objects(counts={"crate": 60})), 1, "expected room for all objects on floor where they block no path"),
         ((Fill(), Part(height=2, width=2, layers=(Fill(what="floor"),))), 5, "expected floor for all agents"),
         (
             (Fill(), Compound(side=5, gate=0, clear=1, things=[Standing(type="agent")]),
              Part(height=3, width=3, layers=(Fill(what="floor"), Objects(counts={"mine": 1})))),
-            1, "expected a way between all agents and objects, found none in 100 draws; draw a `connect` layer last",
+            1, "expected paths between all agents and objects, found none in 100 attempts; add a `connect` layer at "
+            "the end",
         ),
     ],
 )  # fmt: skip
@@ -155,5 +156,6 @@ def test_layers_nested_eight_deep_and_one_more() -> None:
     for _ in range(7):
         layer = Part(layers=(layer,))
     draw(Canvas(layers=(layer,)))
-    with pytest.raises(ValueError, match=r"^layers may be nested 8 deep, got more - at `\$.map(.layers\[0\]){9}`$"):
+    refused = r"^expected layers nested at most 8 levels deep, got more - at `\$.map(.layers\[0\]){9}`$"
+    with pytest.raises(ValueError, match=refused):
         draw(Canvas(layers=(Part(layers=(layer,)),)))

@@ -190,7 +190,7 @@ def test_scatter_says_when_nothing_fits() -> None:
 def test_scatter_says_when_it_found_no_connected_layout() -> None:
     """Three mines in a row of five cells: one of them always stands behind another."""
     with pytest.raises(
-        _native.WorldFault, match="scatter found no layout in 100 draws in which every agent and every object"
+        _native.WorldFault, match="scatter found no layout in 100 attempts in which every agent and every object"
     ):
         env_of(Scatter(height=1, width=5, border=0, objects={"mine": 3}), 2)
 

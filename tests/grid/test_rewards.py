@@ -118,7 +118,8 @@ def test_values_nested_eight_deep_and_one_more() -> None:
     for _ in range(7):
         value = Max(values=[Constant(value=-1.0), value])
     assert paid(env_with(RewardTerm(value=value, mode="per_tick")), [NOOP]) == [3.0]
-    with pytest.raises(ValueError, match=r"^game values may be nested 8 deep, got more - at `\$.rewards\[0\].value"):
+    refused = r"^expected game values nested at most 8 levels deep, got more - at `\$.rewards\[0\].value"
+    with pytest.raises(ValueError, match=refused):
         env_with(RewardTerm(value=Max(values=[value]), mode="per_tick"))
 
 

@@ -170,7 +170,7 @@ def test_agents_of_many_branches_are_not_listed_one_by_one(folder: Path, monkeyp
 
 
 def test_files_that_cannot_be_learned_from(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"got none that are called '/none/.*at `\$.losses.clone.replays`"):
+    with pytest.raises(ConfigError, match=r"found none that match '/none/.*at `\$.losses.clone.replays`"):
         Trainer(tiny(2, losses__clone=Clone(replays="/none/*.replay")))
     (tmp_path / "bad.replay").write_text("bad")
     with pytest.raises(ConfigError, match="begins with"):

@@ -60,7 +60,7 @@ def test_the_command(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, lines)) <= 80
     named = {line[:13].strip(): line[13:] for line in lines if line[:1].strip()}
     digits = policy.info(runs / "first")["sha256"][:12]
-    assert named["hash"] == f"sha256 {digits}; runs/first#{digits} is this one or none"
+    assert named["hash"] == f"sha256 {digits}; runs/first#{digits} is exactly this one"
     assert named["network"] == "encoder bag, core lstm, hidden 16, layers 1"
     assert named["trained"].startswith("384 agent-steps, epoch 3, score ")
     assert named["sees"] == "at most 64 tokens in a window of 11 x 11"

@@ -148,7 +148,7 @@ def test_what_cannot_be_exported_is_one_line(tmp_path: Path, monkeypatch: pytest
         "        both = self.heads(x if float(x.sum()) > 0 else 2 * x)\n        return both[:, :-1], both[:, -1]\n"
     )
     folder = trained(tmp_path, tiny(1, run="x", policy__network=f"{file}:Looks"))
-    with pytest.raises(ValueError, match=r"^policy: torch\.export cannot take this network: ") as caught:
+    with pytest.raises(ValueError, match=r"^policy: torch\.export cannot export this network: ") as caught:
         policy.export(folder, tmp_path / "policy.onnx")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "policy.onnx").exists()
@@ -166,7 +166,7 @@ def test_what_cannot_be_exported_is_one_line(tmp_path: Path, monkeypatch: pytest
 def test_outputs_that_differ_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = trained(tmp_path, tiny(1, "none", run="x"))
     monkeypatch.setattr(exporting, "CLOSE", -1.0)
-    with pytest.raises(ValueError, match=r"^policy: expected what is exported to equal the policy to -1, got "):
+    with pytest.raises(ValueError, match=r"^policy: expected the export to equal the policy within -1, got "):
         policy.export(folder, tmp_path / "policy.pt2")
     assert not (tmp_path / "policy.pt2").exists()
 

@@ -81,7 +81,7 @@ def test_what_is_not_there_is_one_line(run: Path, tmp_path: Path) -> None:
     unscored.mkdir(parents=True)
     (unscored / "epoch-00000004").symlink_to(run / "checkpoints" / "epoch-00000004")
     for text, said in {
-        f"{run}@bset": f"expected @last, @best or @EPOCH behind a run's folder, got `{run}@bset`",
+        f"{run}@bset": f"expected @last, @best or @EPOCH after a run's folder, got `{run}@bset`",
         f"{run}@9": f"expected a checkpoint of epoch 9, got none - in `{run}`",
         f"{tmp_path}/y@best": "expected a checkpoint or a run's folder, got No such file or directory - in "
         f"`{tmp_path}/y@best`",

@@ -81,8 +81,8 @@ def test_a_child_that_lives_sets_nothing(tmp_path: Path) -> None:
     ("code", "why"),
     [
         ("import time; time.sleep(60)", "did not end within 0.5 s"),
-        ("print('hello')", "said something else than its result"),
-        ("import sys; sys.stdout.buffer.write(bytes(range(256)))", "said something else than its result"),
+        ("print('hello')", "printed something other than its result"),
+        ("import sys; sys.stdout.buffer.write(bytes(range(256)))", "printed something other than its result"),
         ("raise SystemExit(3)", "ended with code 3"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL"),
     ],
@@ -329,7 +329,7 @@ def test_a_run_in_fp32_is_not_refused(tmp_path: Path) -> None:
         (CURED, f"ok onednn: {CAPPED}"),
         (ILL, f"careful onednn: {BROKEN}"),
         ("print(64.0)", "ok onednn: bf16 products with AMX work"),
-        ("", "careful onednn: nothing is capped: the trial of a bf16 product said something else than its result"),
+        ("", "careful onednn: nothing is capped: the trial of a bf16 product printed something other than its result"),
     ],
 )
 def test_doctor_says_it(code: str, line: str, tmp_path: Path) -> None:

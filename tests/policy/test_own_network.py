@@ -106,9 +106,7 @@ def test_no_replay_holds_it(trained: Path, tmp_path: Path) -> None:
     file = tmp_path / "x.replay"
     evaluate(berries(), str(trained), 1, 0, replay=file)
     assert read(file).played_by.name == str(trained)
-    with pytest.raises(
-        ValueError, match=r"^replay: a file cannot hold `.*`, which has code of its own; leave out its "
-    ):
+    with pytest.raises(ValueError, match=r"^replay: a file cannot contain `.*`, which uses custom code; do not store "):
         evaluate(berries(), str(trained), 1, 0, replay=ReplayOptions(file, weights=True))
 
 
@@ -171,7 +169,7 @@ def test_losses_that_read_what_it_does_not_give(plain: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Trainer(contrast.replace("policy.network", f"{EXAMPLE}:Remembers"))
     assert str(caught.value) == (
-        "expected a network that returns hidden [rows, 16] too, which this loss reads, got "
+        "expected a network that also returns hidden [rows, 16], which this loss reads, got "
         f"`{EXAMPLE}:Remembers`, which does not - at `$.losses.contrastive`"
     )
 
@@ -195,7 +193,7 @@ def test_a_seed_gives_the_same_weights(plain: str) -> None:
 def test_muon_knows_only_our_parts(plain: str) -> None:
     with pytest.raises(ConfigError) as caught:
         tiny(1, policy__network=plain, optimizer__kind="muon")
-    assert str(caught.value) == "expected another one with a network of your own, got muon - at `$.optimizer.kind`"
+    assert str(caught.value) == "expected another optimizer with your own network, got muon - at `$.optimizer.kind`"
 
 
 # ---- the trial: what is wrong with a network is said when it is made
@@ -213,11 +211,11 @@ BAD: dict[str, tuple[str, str, str]] = {
     "numbers": ("obs.float() / 255", "obs.float() * float('inf')", "expected logits to be finite, got NaN or infinity"),
     "dropout": ("nn.ReLU()", "nn.Dropout(0.5)", "expected the same outputs for the same inputs, got others (dropout?)"),
     "batch norm": ("nn.ReLU()", "nn.LayerNorm(config.hidden), nn.BatchNorm1d(config.hidden, track_running_stats=False)",
-                   "expected a row's outputs not to depend on the rows beside it (batch norm?)"),
+                   "expected a row's outputs not to depend on other rows (batch norm?)"),
     "no gradient": ("split(self.heads(hidden)", "split(self.heads(hidden).detach()",
-                    "expected logits that a parameter can change, got some without a gradient (detach, no_grad, or"),
+                    "expected logits that depend on parameters, got some without a gradient (detach, no_grad, or"),
     "writes": ("hidden = self", "obs[:, 0] = 0; hidden = self",
-               "expected forward to leave its inputs as they are, got others after it"),
+               "expected forward not to change its inputs, but it did"),
     "error": ("obs.float() / 255", "obs.float()[:, 5000]", "failed in line 16: IndexError: "),
 }  # fmt: skip
 LONG = """
@@ -242,9 +240,9 @@ class Long(nn.Module):
 """
 BAD_MEMORY = {
     "forgets": ("state * (1 - episode_starts[t, :, None])", "state",
-                "expected the state to be forgotten where episode_starts is 1"),
+                "expected the state to be reset where episode_starts is 1"),
     "order": ("range(len(obs))", "reversed(range(len(obs)))",
-              "expected two steps at once to give what they give one after the other"),
+              "expected two steps at once to give the same as one after the other"),
     "state": ("both[..., -1], state", "both[..., -1], state[:, 1:]",
               "expected state of shape (3, 4) for 2 steps of 3 rows, got (3, 3)"),
     "two values": (", both[..., -1], state", ", both[..., -1]",

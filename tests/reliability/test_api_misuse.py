@@ -251,7 +251,7 @@ def test_two_threads_at_once() -> None:
     for thread in hammers:
         thread.join()
     assert not other
-    assert set(refused) <= {"this env is being used by another thread; one thread at a time"}
+    assert set(refused) <= {"this env is being used by another thread; only one thread may use it at a time"}
     assert len(done) + len(refused) == 800
     assert done
     env.step()
@@ -282,7 +282,7 @@ def test_close_while_another_thread_steps() -> None:
         thread.join()
         assert str(failures[0]) in (
             "this env is closed",
-            "this env is being used by another thread; one thread at a time",
+            "this env is being used by another thread; only one thread may use it at a time",
         )
         env.close()
 

@@ -128,7 +128,7 @@ def opened(run: Path, tmp_path: Path, name: str, which: list[str]) -> int:
         answer = ask(words, folder, out)
         one_line(answer)
         assert not canary.exists(), words
-        refused += "names code of its own, which runs only if you name it too" in answer.err
+        refused += "names custom code, which runs only if you name it too" in answer.err
     return refused
 
 
@@ -171,7 +171,7 @@ def test_a_preset_names_no_code(tmp_path: Path, name: str) -> None:
     evil, canary, preset = (tmp_path / name for name in ("evil.py", "canary", "mine.toml"))
     evil.write_text(EVIL.format(canary=str(canary)))
     preset.write_text(PRESETS[name].replace("FILE", str(evil)) + "\n")
-    said = f"preset {preset}: names code of its own, which runs only if you name it too: {evil}; add --code {evil}"
+    said = f"preset {preset}: names custom code, which runs only if you name it too: {evil}; add --code {evil}"
     with pytest.raises(ValueError) as caught:
         presets.merged(tiny(2), str(preset))
     assert str(caught.value).partition(" - at `")[0] == said
@@ -242,7 +242,7 @@ def test_a_run_says_what_it_needs(own: Path, tmp_path: Path) -> None:
     there, here = own.parent / "there" / "parts.py", own.parent / "here" / "parts.py"
     answer = ask(["resume", str(own)], tmp_path, tmp_path)
     listed = ", ".join(f"{there}:{name}" for name in ("Nothing", "Mine", "Last", "Slow"))
-    said = f"gridmill: `{own}` names code of its own, which runs only if you name it too: {listed}; add --code parts.py"
+    said = f"gridmill: `{own}` names custom code, which runs only if you name it too: {listed}; add --code parts.py"
     assert (answer.code, answer.out, answer.err) == (2, "", f"{said}\n")
     words = ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--policy", str(own), "--episodes", "1"]
     assert ask(words, tmp_path, tmp_path).code == 2

@@ -141,7 +141,7 @@ def test_rules_that_ask_too_much_of_a_tick_are_refused(path: str) -> None:
 
 
 def test_tags_that_set_off_tags_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"let tags set off fewer tags") as caught:
+    with pytest.raises(ValueError, match=r"let tags trigger fewer tags") as caught:
         gridmill.make(tags_that_set_off_tags(), num_worlds=1)
     assert re.search(r"- at `\$\.objects\.box\.on_tick`$", str(caught.value))
 

@@ -304,7 +304,7 @@ TYPICAL = {
     "even window": (changed(observation__height=4), "expected an odd number, got 4 - at `$.observation.height`"),
     "disc not round": (
         changed(observation__window="disc"),
-        "a disc window is as wide as high: expected 5, got 7 - at `$.observation.width`",
+        "a disc window must be as wide as it is high: expected 5, got 7 - at `$.observation.width`",
     ),
     "unknown resource": (
         changed(agent__inventory={"oar": 3}), "unknown resource `oar`; did you mean `ore`? - at `$.agent.inventory`",

@@ -151,7 +151,7 @@ def test_random_scatter_maps(
     with quiet_make(game, num_worlds=1) as env:
         fault = attempt(env.reset, _native.WorldFault)
         if isinstance(fault, Exception):
-            assert "found no layout in 100 draws" in str(fault)
+            assert "found no layout in 100 attempts" in str(fault)
             return
         kinds = [o["type"] for o in env.inspect(0)["objects"]]
         assert kinds.count("agent") == num_agents
@@ -223,7 +223,7 @@ def test_random_canvases(map_: Canvas, num_agents: int, stateful: bool) -> None:
     with env:
         fault = attempt(env.reset, _native.WorldFault)
         if isinstance(fault, Exception):
-            assert "in 100 draws" in str(fault)
+            assert "in 100 attempts" in str(fault)
             assert "- at `$.map`" in str(fault)
             return
         rows = picture(env)
@@ -239,7 +239,7 @@ def test_random_canvases(map_: Canvas, num_agents: int, stateful: bool) -> None:
         ("\n\r\n\n", {}, "expected at least one row, got none - at `$.map.text`"),
         ("@..\n..", {}, "row 1 has 2 characters, expected 3 like the first - at `$.map.text`"),
         ("@.\n\n..", {}, "row 1 has 0 characters, expected 2 like the first - at `$.map.text`"),
-        ("..", {}, "expected room for 1 agents (`@` or a digit), got 0 - at `$.map.text`"),
+        ("..", {}, "expected cells for 1 agents (`@` or a digit), got 0 - at `$.map.text`"),
         ("@?", {}, "character '?' in row 0, column 1 is not in the legend - at `$.map.text`"),
         ("@.\n.\t", {}, "character 'byte 9' in row 1, column 1 is not in the legend - at `$.map.text`"),
         ("@\x00", {}, "character 'byte 0' in row 0, column 1 is not in the legend - at `$.map.text`"),

@@ -82,10 +82,10 @@ def test_what_is_wrong_is_said_in_one_line() -> None:
         block = names_end(saved) + 64  # behind the header: `cell`, a number of four bytes for each object
         before = env.state_hash().tolist()
         for change, said in {
-            b"\xff\xff\xff\x7f": "object 0 does not stand where it says",
+            b"\xff\xff\xff\x7f": "object 0 is not where its position says",
             b"\0\0\0\0": "object 0 is an agent and has no cell",
         }.items():
-            with pytest.raises(ValueError, match=r"^restore: saved world 0 cannot be: ") as caught:
+            with pytest.raises(ValueError, match=r"^restore: saved world 0 is invalid: ") as caught:
                 env.restore(sealed(saved[:block] + change + saved[block + 4 :]))
             assert said in str(caught.value)
             assert "\n" not in str(caught.value)
@@ -115,7 +115,7 @@ def test_a_name_that_cannot_be_shown_is_not_shown() -> None:
         (size,) = struct.unpack_from("<I", saved, at)
         long = bytes(range(256)) * 400
         longer = saved[:at] + struct.pack("<I", len(long)) + long + saved[at + 4 + size :]
-        with pytest.raises(ValueError, match=r"^restore: this batch lacks the game ") as caught:
+        with pytest.raises(ValueError, match=r"^restore: this batch does not have the game ") as caught:
             env.restore(sealed(longer))
         assert len(str(caught.value)) < 300
         assert str(caught.value).isprintable()
@@ -132,7 +132,7 @@ def test_a_checkpoint_with_such_a_state_is_refused_by_name(tmp_path: Path, seed:
     hostile = sealed(saved[:block] + b"\xff\xff\xff\x7f" + saved[block + 4 :])
     found.trainer["worlds"] = type(found.trainer["worlds"])(list(hostile)).byte()
     checkpoint.save(folder / "checkpoints", found.epoch, found.policy, found.trainer, found.record, 5, None)
-    with pytest.raises(checkpoint.CheckpointError, match=r"restore: saved world 0 cannot be: .* - in `.*`$"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"restore: saved world 0 is invalid: .* - in `.*`$"):
         resume(folder, ["trainer.total_timesteps=1_000_000"], panel=False)
 
 

@@ -103,7 +103,7 @@ def test_another_than_was_meant(run: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"^expected sha256 .* as in the manifest, got .*: the file was changed"):
         policy.load(f"{copy}#{hashes(run)[-1][:12]}")  # never the one before in its place
     for wrong in ("#abc", "#XYZXYZXYZ", "#"):
-        with pytest.raises(ValueError, match=r"^expected 8 to 64 hex digits of a sha256 behind #, got `"):
+        with pytest.raises(ValueError, match=r"^expected 8 to 64 hex digits of a sha256 after #, got `"):
             policy.load(f"{run}{wrong}")
 
 

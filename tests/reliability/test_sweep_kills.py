@@ -131,7 +131,7 @@ def killed_worker(begun: Begin, trials: int, *words: str) -> None:
     wait_for(at_work, process)
     said, _ = process.communicate(timeout=3_000)
     assert process.returncode == 0, said
-    assert "1 of 2 workers died (SIGKILL); the others did their trials" in said
+    assert "1 of 2 workers died (SIGKILL); the others completed their trials" in said
     whole("tiny-sweep", trials)
     assert "resumed after epoch" in lost[0].joinpath("log.txt").read_text()
 
@@ -155,12 +155,12 @@ def test_a_stop_leaves_the_trial_to_the_same_command(number: signal.Signals, mon
     words = [*WORDS, LENGTH, "--trials", "2"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 128 + number, result.output
-    assert "stopped; the same command continues:" in result.stdout
+    assert "stopped; the same command continues the sweep:" in result.stdout
     assert [trial.state for trial in record.read(Path("runs/tiny-sweep")).trials] == ["done", "running"]
     assert "not all trials have ended" in CliRunner().invoke(app, ["sweep", "tiny-sweep"]).stdout
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 0, again.output
-    assert "continues: 2 of 2 trials: 1 done, 1 under way" in again.stdout
+    assert "continues: 2 of 2 trials: 1 done, 1 unfinished" in again.stdout
     assert "resumed after epoch 3" in Path("runs/tiny-sweep/trial-0001/log.txt").read_text()
     whole("tiny-sweep", 2)
 
@@ -174,7 +174,7 @@ def test_a_stop_saves_the_trials_of_all_workers_and_the_same_command_continues(b
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=300)
     assert process.returncode == 130, said
-    assert "stopped; the same command continues:" in said
+    assert "stopped; the same command continues the sweep:" in said
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
     again = CliRunner().invoke(app, [*WORDS, LENGTH, "--trials", "6"])
     assert again.exit_code == 0, again.output

@@ -48,7 +48,7 @@ def test_it_is_shown_from_its_own_file(theirs: Path) -> None:
     result = shown(theirs)
     assert result.exit_code == 0, result.output
     for text in (
-        "3 of 3 trials: 1 done, 1 failed, 1 under way",
+        "3 of 3 trials: 1 done, 1 failed, 1 unfinished",
         "failed: too large",
         "train ci seed=1 optimizer.learning_rate=0.001",
     ):
@@ -165,7 +165,7 @@ def test_what_a_storage_holds_cannot_name_code(theirs: Path) -> None:
     planted.set_user_attr(study.IDENTITY, sweep.identity())
     planted.ask({"policy.core": optuna.distributions.CategoricalDistribution(["evil.py:Core", "worse.py:Core"])})
     mine = study.Study(sweep, found, opened, "", seed=0)
-    with pytest.raises(ValueError, match=r"trial 0 in the storage is of another space"):
+    with pytest.raises(ValueError, match=r"trial 0 in the storage belongs to another search space"):
         mine.next(1)
 
 

@@ -178,7 +178,7 @@ def test_fault_at_reset() -> None:
     env = quiet_make(game, num_worlds=64, seed=9, threads=4)
     with pytest.raises(_native.WorldFault) as caught:
         env.reset()
-    assert str(caught.value).startswith("world 0, episode 0, tick 0, seed 9: scatter found no layout in 100 draws ")
+    assert str(caught.value).startswith("world 0, episode 0, tick 0, seed 9: scatter found no layout in 100 attempts ")
     assert "to see it again: env = gridmill.make(<the game 'full'>, num_worlds=64)" in str(caught.value)
     for _ in range(9):
         env.add_game(game)

@@ -222,7 +222,7 @@ def test_cut_and_merge(tape: Replay, tmp_path: Path) -> None:
     other = tmp_path / "other"
     replay.write(other, replay.record(berries(), 8, moves(5, 2), {}))
     for words, said in (
-        (["merge", str(one), str(other), "-o", str(whole)], "of one game and seed"),
+        (["merge", str(one), str(other), "-o", str(whole)], "of the same game and seed"),
         (["cut", str(one), "--to", "151", "-o", str(whole)], "a cut at a tick in [1, 150]"),
         (["cut", str(one), "--to", "5", "--branch", "4", "-o", str(whole)], "expected a branch in [0, 1)"),
     ):

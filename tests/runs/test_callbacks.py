@@ -171,7 +171,7 @@ def test_signals_come_through(tmp_path: Path) -> None:
 def test_what_cannot_be_called_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(TypeError) as caught:
         train(tiny(1, run="x"), tmp_path, panel=False, callbacks=[print, 3])  # type: ignore[list-item]
-    assert str(caught.value) == "callbacks: expected functions of one Epoch, got 3"
+    assert str(caught.value) == "callbacks: expected functions that take one Epoch, got 3"
     assert not (tmp_path / "x").exists()
 
 

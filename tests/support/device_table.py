@@ -79,7 +79,7 @@ def breaks_of(encoder: str, core: str, steps: int = 3) -> int:
 
 
 def table() -> str:
-    lines = ["| encoder | core | looks/step | kernels/step | looks/minibatch | kernels/minibatch | graph breaks |"]
+    lines = ["| encoder | core | syncs/step | kernels/step | syncs/minibatch | kernels/minibatch | graph breaks |"]
     lines.append("|---|---|---|---|---|---|---|")
     for encoder in ENCODERS:
         for core in CORES:

@@ -95,7 +95,7 @@ def test_a_policy_is_played_without_the_optimizer(own: str, tmp_path: Path, monk
     monkeypatch.setattr(user_code, "_taken", [])
     Path(user_code.place_of(own)).unlink()
     assert run_of(folder).optimizer.kind == "adam"
-    with pytest.raises(user_code.CodeNeeded, match=r"names code of its own, .*mine\.py:Own; add --code mine\.py$"):
+    with pytest.raises(user_code.CodeNeeded, match=r"names custom code, .*mine\.py:Own; add --code mine\.py$"):
         resume(folder, ["trainer.total_timesteps=512"], panel=False)
 
 
@@ -142,9 +142,9 @@ BAD = {
                 "expected a state for each parameter, got one of `all`"),
     "late": ('state["steps"] = ', 'state["late"] = 1; state["steps"] = ', ""),
     "later": ('state["sum"] = ', 'state.update({"two": 2} if state["steps"] > 1 else {}); state["sum"] = ',
-              "expected a state that is whole after the first step: optimizer.0.0.two: expected no such number"),
+              "expected a state that is complete after the first step: optimizer.0.0.two: expected no such number"),
     "more": ("    @torch", "    def state_dict(self):\n        return super().state_dict() | {'mine': 1}\n\n    @torch",
-             "expected state_dict() to have state and param_groups alone, got `mine`"),
+             "expected state_dict() to have only state and param_groups, got `mine`"),
 }  # fmt: skip
 
 

@@ -295,7 +295,7 @@ def test_sizes_are_those_of_the_learners() -> None:
             {"players": {"arena": 1.5}},
             "expected a share in (0, 1], agents such as [0, 1] or a team, got 1.5 - at `$.players.arena`",
         ),
-        ({"players": {"arena": 0.5, "x": 1.0}}, "expected shares of at most 1 in all, got 1.5 - at `$.players`"),
+        ({"players": {"arena": 0.5, "x": 1.0}}, "expected shares of at most 1 in total, got 1.5 - at `$.players`"),
     ],
 )
 def test_what_does_not_fit(changes: dict[str, Any], said: str) -> None:

@@ -286,7 +286,7 @@ def test_a_rank_that_hangs_is_named_with_what_it_did(who: int, tmp_path: Path) -
         os.kill(ranks[who].process.pid, signal.SIGSTOP)
         said = ranks[1 - who].answer().splitlines()[-1]
     # Rank 0 keeps the store here, as it does where there is no torchrun.
-    how = "has stopped (no sign of life) while " if who else "does not answer, nor does the store that it may keep ("
+    how = "has stopped (no sign of life) while " if who else "does not answer, nor does the store, which it may host ("
     assert said.startswith(f"gridmill.train.ranks.RankLost: rank {who} {how}")
 
 

@@ -63,17 +63,17 @@ TEXTS = {
     "": "JSON: expected a value, got the end at byte 0 - at `$`",
     "{": "JSON: expected a key in quotes, got the end at byte 1 - at `$`",
     '{"a": [1, 2,]}': "JSON: expected a value, got `]` at byte 12 - at `$.a[2]`",
-    '{"a": 1} x': "JSON: expected nothing behind the value, got `x` at byte 9 - at `$`",
+    '{"a": 1} x': "JSON: expected nothing after the value, got `x` at byte 9 - at `$`",
     '{"a": 01}': "JSON: expected `,` or `}`, got `1` at byte 7 - at `$`",
     '{"a": .5}': "JSON: expected a value, got `.` at byte 6 - at `$.a`",
-    '{"a": 1.}': "JSON: expected a digit behind the point, got `}` at byte 8 - at `$.a`",
+    '{"a": 1.}': "JSON: expected a digit after the decimal point, got `}` at byte 8 - at `$.a`",
     '{"a": NaN}': "JSON: expected a value, got `N` at byte 6 - at `$.a`",
     '{"a": 1e999}': "expected a finite number, got one that is too large - at `$.a`",
     '{"a": 9223372036854775808}': "expected an int of at most 64 bits, got a larger one - at `$.a`",
-    '{"a": 1, "a": 2}': "expected a key once, got `a` twice - at `$`",
+    '{"a": 1, "a": 2}': "expected every key once, got `a` twice - at `$`",
     '{"a": "\\ud800"}': 'JSON: expected both halves of a surrogate pair, got `"` at byte 13 - at `$.a`',
-    '{"a": "\\x"}': 'JSON: expected an escape of JSON behind a backslash, got `"` at byte 9 - at `$.a`',
-    '{"a": "\n"}': "JSON: expected text without control characters, and its end, got `\\n` at byte 7 - at `$.a`",
+    '{"a": "\\x"}': 'JSON: expected a JSON escape after a backslash, got `"` at byte 9 - at `$.a`',
+    '{"a": "\n"}': "JSON: expected text without control characters and a closing quote, got `\\n` at byte 7 - at `$.a`",
     "[" * 100_000: "expected a config at most 64 levels deep, got more - at `$`",
     "true": "expected a dict, got true - at `$`",
 }
@@ -125,7 +125,7 @@ def test_a_state_of_another_game_is_refused() -> None:
         env.reset()
         state = base64.b64encode(env.save([0])).decode()
     [answer] = ask({"do": "play", "open": opening(TOY, 0), "steps": 1, "state": state})
-    assert answer["refused"].startswith("restore: saved from a batch of other shapes")
+    assert answer["refused"].startswith("restore: saved from a batch with other shapes")
 
 
 def test_misuse_is_refused_and_leaves_the_engine_whole() -> None:

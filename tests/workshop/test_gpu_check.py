@@ -48,7 +48,7 @@ def test_the_compiled_step_on_a_cpu(tmp_path: Path) -> None:
 def test_a_step_that_fails_is_in_the_report_and_the_others_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(check: Check) -> Any:
         yield "- one line"
-        raise Failed("other numbers than the CPU's: bag with scan")
+        raise Failed("results differ from the CPU's: bag with scan")
 
     def broken(check: Check) -> Any:
         yield str(1 // 0)
@@ -57,7 +57,7 @@ def test_a_step_that_fails_is_in_the_report_and_the_others_run(tmp_path: Path, m
     path = tmp_path / "report.md"
     assert report(Check("cpu", SMALL, SMALL), ["wrong", "broken", "machine"], path) == ["wrong", "broken"]
     text = path.read_text()
-    assert "FAILED: other numbers than the CPU's: bag with scan" in text
+    assert "FAILED: results differ from the CPU's: bag with scan" in text
     assert "- one line" in text
     assert "ZeroDivisionError" in text
     assert str(Path.cwd()) not in text

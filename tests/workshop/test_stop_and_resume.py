@@ -267,7 +267,7 @@ def test_validate_counts_on(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = artefact.read(max(Path("artifacts", "validate").glob("*.json"), key=lambda file: file.stat().st_mtime_ns))
     assert (whole["finished"], whole["agent_steps"]) == (True, 4 * 768)
     assert whole["validation"]["comparisons"] >= half["validation"]["comparisons"] + 2 * 768
-    assert f"equal to the byte, {whole['validation']['comparisons']:,} comparisons in all" in result.stdout
+    assert f"equal to the byte, {whole['validation']['comparisons']:,} comparisons in total" in result.stdout
 
 
 def test_profile_train_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,10 +93,10 @@ REFUSED = {
     "trainer.gamma=range(a,b)": "expected range(LOW,HIGH[,STEP]), got",
     "trainer.gamma=range(0.1,0.2,0.5)": "expected STEP above 0 and at most HIGH - LOW",
     "trainer.update_epochs=int(1.5,3)": "expected whole numbers, got",
-    "trainer.update_epochs=range(1,2.5)": "expected whole numbers, as the setting is one, got 1, 2.5",
+    "trainer.update_epochs=range(1,2.5)": "expected whole numbers, because the setting is one, got 1, 2.5",
     "policy.core=choice(none,scna)": "`$.policy.core`",
     "policy.core=choice(none)": "expected two or more different values",
-    "seed=int(1,5)": "--seeds N trains every setting with several",
+    "seed=int(1,5)": "--seeds N trains every trial with several seeds",
     "run=choice(a,b)": "run=NAME",
 }
 
@@ -119,7 +119,7 @@ def test_a_wrong_space_is_refused_in_one_line_before_anything_starts(text: str) 
         ([TINY, RATE, "trainer.gama=0.9"], "did you mean `gamma`"),
         ([TINY, RATE, "trainer.batch_size=7"], "at `$.trainer."),
         ([TINY, RATE, "--trials", "0"], "--trials must be at least 1, got 0"),
-        ([TINY, RATE, "--storage", "mysql://a:secret@b/c"], "--storage takes FILE.journal on a shared directory or"),
+        ([TINY, RATE, "--storage", "mysql://a:secret@b/c"], "--storage takes FILE.journal in a shared directory or"),
         ([TINY, RATE, "--storage", "postgresql://a:secret@127.0.0.1:1/c"], "127.0.0.1:1/c`"),
         (["no_such_recipe", RATE], "no_such_recipe"),
     ],
@@ -179,7 +179,9 @@ def test_another_space_under_the_same_name_is_refused() -> None:
     assert sweep(TINY, RATE, "trainer.total_timesteps=256", "--trials", "1").exit_code == 0
     result = sweep(TINY, GAMMA, "trainer.total_timesteps=256", "--trials", "1")
     assert result.exit_code == 2
-    assert "another sweep is called `tiny-sweep` already (its space: optimizer.learning_rate=log" in result.stderr
+    assert (
+        "a different sweep named `tiny-sweep` already exists (its space: optimizer.learning_rate=log" in result.stderr
+    )
     assert sweep(TINY, GAMMA, "trainer.total_timesteps=256", "run=other", "--trials", "1").exit_code == 0
     assert Path("runs/other/sweep.html").is_file()
 
@@ -189,7 +191,7 @@ def test_a_folder_of_something_else_is_refused() -> None:
     Path("runs/mine/thesis.txt").write_text("x")
     result = sweep(TINY, RATE, "run=mine")
     assert result.exit_code == 2
-    assert "exists and is no sweep; name this one: run=NAME" in result.stderr
+    assert "exists and is not a sweep; choose another name with run=NAME" in result.stderr
 
 
 def test_several_seeds_are_runs_of_their_own_and_their_mean_counts() -> None:
@@ -231,7 +233,7 @@ def test_a_trial_that_does_not_fit_fails_alone_and_counts() -> None:
 def test_no_score_at_all_is_an_exit_code_of_its_own() -> None:
     result = sweep(TINY, RATE, "trainer.total_timesteps=128", "trainer.desync_episodes=false", "--trials", "1")
     assert result.exit_code == 1
-    assert "no episode ended; give trials more trainer.total_timesteps" in " ".join(result.stdout.split())
+    assert "no episode ended; increase trainer.total_timesteps" in " ".join(result.stdout.split())
 
 
 def test_pruning_ends_what_is_below_the_median(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +324,7 @@ def test_a_setting_that_kills_its_workers_is_given_up() -> None:
     last = study_of()
     assert last.next(1) is None
     (trial,) = last.state(1).trials
-    assert (trial.state, trial.trouble) == ("failed", "its worker ended without a word, 3 times")
+    assert (trial.state, trial.trouble) == ("failed", "its worker died 3 times without an error message")
 
 
 def test_a_stop_is_no_death() -> None:

@@ -102,7 +102,7 @@ struct LayerCompiler {
       const std::string spot = place(standing.row, standing.column);
       need(std::max(std::abs(standing.row), std::abs(standing.column)) <= half, at,
            "an offset of at most " + std::to_string(half), spot);
-      if (!taken.insert({standing.row, standing.column}).second) fail_at(at, "two things at " + spot);
+      if (!taken.insert({standing.row, standing.column}).second) fail_at(at, "two objects at " + spot);
       out.things.push_back(thing(standing.type, at + ".type"));
     }
   }
@@ -132,7 +132,7 @@ struct LayerCompiler {
     const std::int32_t height = layer.height > 0 ? layer.height : size.height - layer.top;
     const std::int32_t width = layer.width > 0 ? layer.width : size.width - layer.left;
     need(height > 0 && width > 0 && layer.top + height <= size.height && layer.left + width <= size.width, path,
-         "an area inside the " + text(size) + " cells there are",
+         "an area inside the available " + text(size) + " cells",
          text({height, width}) + " at " + place(layer.top, layer.left));
     const Size inner{height - 2 * layer.border, width - 2 * layer.border};
     need(inner.height > 0 && inner.width > 0, path + ".border", "at least one cell inside the border", "none");
@@ -225,7 +225,7 @@ Stock most_of(const Program& p, const std::vector<CompiledLayer>& layers) {
 void LayerNode::decode(LayerNode& out, const Value& value, const std::string& path) {
   int depth = 0;
   for (std::size_t at = path.find(".layers["); at != std::string::npos; at = path.find(".layers[", at + 1)) ++depth;
-  if (depth > 8) fail_at(path, "layers may be nested 8 deep, got more");
+  if (depth > 8) fail_at(path, "expected layers nested at most 8 levels deep, got more");
   decode_one_of(out.data, value, path);
 }
 

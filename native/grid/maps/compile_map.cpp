@@ -91,7 +91,7 @@ CompiledMap compile_ascii(const Program& p, const AsciiMap& config, std::uint32_
   if (pieces > static_cast<std::size_t>(kMaxObjects))
     fail_at(at, "expected at most 65535 objects on a map, got " + std::to_string(pieces));
   if (map.spawns.size() < agents)
-    fail_at(at, "expected room for " + std::to_string(agents) + " agents (`@` or a digit), got " +
+    fail_at(at, "expected cells for " + std::to_string(agents) + " agents (`@` or a digit), got " +
                     std::to_string(map.spawns.size()));
   return map;
 }
@@ -175,7 +175,7 @@ CompiledMap compile_canvas(const Program& p, const CanvasMap& config, std::uint3
   const std::uint64_t pads = stock_of(p, map.layers).pads;
   if (pads > 0 && pads < agents)
     fail_at(path, "expected at least " + std::to_string(agents) + " cells marked for agents, got " +
-                      std::to_string(pads) + "; mark none and they start anywhere on the floor");
+                      std::to_string(pads) + "; if no cell is marked, agents start anywhere on the floor");
   return map;
 }
 

@@ -21,7 +21,7 @@ struct AsciiMap {
   OrderedDict<std::string> legend;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("text", &Self::text, "rows of characters, all of one length"),
+    return std::tuple{field("text", &Self::text, "rows of characters, all of the same length"),
                       field("legend", &Self::legend, "character -> object type")};
   }
 };
@@ -33,10 +33,10 @@ struct ScatterMap {
   std::int32_t groups = 1;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("height", &Self::height, between(1, kMaxSide), "rows, border included"),
-                      field("width", &Self::width, between(1, kMaxSide), "columns, border included"),
-                      field("border", &Self::border, between(0, kMaxSide), "cells of wall around"),
-                      field("objects", &Self::objects, between(0, kMaxObjects), "object type -> how many"),
+    return std::tuple{field("height", &Self::height, between(1, kMaxSide), "rows, including the border"),
+                      field("width", &Self::width, between(1, kMaxSide), "columns, including the border"),
+                      field("border", &Self::border, between(0, kMaxSide), "thickness of the outer wall in cells"),
+                      field("objects", &Self::objects, between(0, kMaxObjects), "object type -> number of objects"),
                       field("groups", &Self::groups, between(1, 255), "agent i belongs to group i mod groups")};
   }
 };
@@ -60,12 +60,12 @@ struct RoomsLayer {
   double extra_doors = 0.5;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("rows", &Self::rows, between(1, 64), "rooms from north to south"),
-                      field("columns", &Self::columns, between(1, 64), "rooms from west to east"),
-                      field("wall", &Self::wall, between(1, 64), "cells of wall between rooms"),
-                      field("door", &Self::door, between(1, 64), "cells a door is wide"),
+    return std::tuple{field("rows", &Self::rows, between(1, 64), "number of rooms from north to south"),
+                      field("columns", &Self::columns, between(1, 64), "number of rooms from west to east"),
+                      field("wall", &Self::wall, between(1, 64), "thickness of the walls between rooms in cells"),
+                      field("door", &Self::door, between(1, 64), "width of a door in cells"),
                       field("extra_doors", &Self::extra_doors, between(0, 1),
-                            "chance of a door where none is needed to reach every room")};
+                            "probability of an additional door in a wall where none is needed")};
   }
 };
 
@@ -76,10 +76,10 @@ struct MazeLayer {
   double loops = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("method", &Self::method, one_of({"dfs", "kruskal", "prim"}), "how it is grown"),
-                      field("corridor", &Self::corridor, between(1, 64), "cells a corridor is wide"),
-                      field("wall", &Self::wall, between(1, 64), "cells a wall is thick"),
-                      field("loops", &Self::loops, between(0, 1), "chance that a wall of the maze is opened")};
+    return std::tuple{field("method", &Self::method, one_of({"dfs", "kruskal", "prim"}), "the algorithm"),
+                      field("corridor", &Self::corridor, between(1, 64), "width of a corridor in cells"),
+                      field("wall", &Self::wall, between(1, 64), "thickness of a wall in cells"),
+                      field("loops", &Self::loops, between(0, 1), "probability that a wall of the maze is opened")};
   }
 };
 
@@ -89,8 +89,8 @@ struct CavesLayer {
   std::int32_t rounds = 4;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("fill", &Self::fill, between(0, 1), "share of walls before smoothing"),
-                      field("rounds", &Self::rounds, between(0, 32), "rounds of smoothing")};
+    return std::tuple{field("fill", &Self::fill, between(0, 1), "share of wall cells before smoothing"),
+                      field("rounds", &Self::rounds, between(0, 32), "number of smoothing rounds")};
   }
 };
 
@@ -99,9 +99,9 @@ struct BspLayer {
   std::int32_t rooms = 8, smallest = 3, corridor = 1;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("rooms", &Self::rooms, between(1, 64), "at most this many rooms"),
-                      field("smallest", &Self::smallest, between(1, 64), "least cells on a side of a room"),
-                      field("corridor", &Self::corridor, between(1, 64), "cells a corridor is wide")};
+    return std::tuple{field("rooms", &Self::rooms, between(1, 64), "maximum number of rooms"),
+                      field("smallest", &Self::smallest, between(1, 64), "minimum side of a room in cells"),
+                      field("corridor", &Self::corridor, between(1, 64), "width of a corridor in cells")};
   }
 };
 
@@ -110,10 +110,11 @@ struct RadialLayer {
   std::int32_t arms = 8, width = 1, hub = 1, wall = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("arms", &Self::arms, between(1, 64), "ways from the centre to the edge"),
-                      field("width", &Self::width, between(1, 64), "cells an arm is wide"),
-                      field("hub", &Self::hub, between(0, 64), "cells of floor around the centre"),
-                      field("wall", &Self::wall, between(0, 64), "cells of wall beside arms; 0: only carves")};
+    return std::tuple{field("arms", &Self::arms, between(1, 64), "number of arms from the centre to the edge"),
+                      field("width", &Self::width, between(1, 64), "width of an arm in cells"),
+                      field("hub", &Self::hub, between(0, 64), "cells of floor on each side of the centre"),
+                      field("wall", &Self::wall, between(0, 64),
+                            "thickness of the walls along the arms in cells; 0: no walls are added")};
   }
 };
 
@@ -125,12 +126,12 @@ struct ClumpsLayer {
   double fill = 0.7;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("every", &Self::every, between(1, 64), "cells from one anchor to the next"),
-                      field("jitter", &Self::jitter, between(0, 64), "cells an anchor may be off"),
-                      field("chance", &Self::chance, between(0, 1), "chance that an anchor is used"),
-                      field("smallest", &Self::smallest, between(0, 64), "least radius of a clump"),
-                      field("largest", &Self::largest, between(0, 64), "greatest radius of a clump"),
-                      field("fill", &Self::fill, between(0, 1), "chance of a wall within the radius")};
+    return std::tuple{field("every", &Self::every, between(1, 64), "distance between anchors in cells"),
+                      field("jitter", &Self::jitter, between(0, 64), "maximum random offset of an anchor in cells"),
+                      field("chance", &Self::chance, between(0, 1), "probability that an anchor is used"),
+                      field("smallest", &Self::smallest, between(0, 64), "minimum radius of a clump"),
+                      field("largest", &Self::largest, between(0, 64), "maximum radius of a clump"),
+                      field("fill", &Self::fill, between(0, 1), "probability of a wall within the radius")};
   }
 };
 
@@ -140,8 +141,8 @@ struct DunesLayer {
   double drift = 0.35, gap = 0.3;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("every", &Self::every, between(2, 64), "rows from one ridge to the next"),
-                      field("drift", &Self::drift, between(0, 1), "chance per cell that a ridge bends"),
+    return std::tuple{field("every", &Self::every, between(2, 64), "distance between ridges in rows"),
+                      field("drift", &Self::drift, between(0, 1), "probability per cell that a ridge bends"),
                       field("gap", &Self::gap, between(0, 1), "share of a ridge that is open")};
   }
 };
@@ -152,9 +153,9 @@ struct BlocksLayer {
   double chance = 0.8;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("side", &Self::side, between(1, 64), "greatest side of a block"),
+    return std::tuple{field("side", &Self::side, between(1, 64), "maximum side of a block"),
                       field("road", &Self::road, between(1, 64), "cells between blocks"),
-                      field("chance", &Self::chance, between(0, 1), "chance that a block stands")};
+                      field("chance", &Self::chance, between(0, 1), "probability of each block")};
   }
 };
 
@@ -165,12 +166,12 @@ struct RimLayer {
   std::int32_t shallowest = 2, deepest = 8, narrowest = 2, widest = 6;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("every", &Self::every, between(1, 64), "cells from one tooth to the next"),
-                      field("share", &Self::share, between(0, 1), "share of the places that have a tooth"),
-                      field("shallowest", &Self::shallowest, between(1, 64), "least depth of a tooth"),
-                      field("deepest", &Self::deepest, between(1, 64), "greatest depth of a tooth"),
-                      field("narrowest", &Self::narrowest, between(0, 64), "least half width at the edge"),
-                      field("widest", &Self::widest, between(0, 64), "greatest half width at the edge")};
+    return std::tuple{field("every", &Self::every, between(1, 64), "distance between teeth in cells"),
+                      field("share", &Self::share, between(0, 1), "share of the positions that have a tooth"),
+                      field("shallowest", &Self::shallowest, between(1, 64), "minimum depth of a tooth"),
+                      field("deepest", &Self::deepest, between(1, 64), "maximum depth of a tooth"),
+                      field("narrowest", &Self::narrowest, between(0, 64), "minimum half width at the edge"),
+                      field("widest", &Self::widest, between(0, 64), "maximum half width at the edge")};
   }
 };
 
@@ -180,7 +181,7 @@ struct Standing {
   std::int32_t row = 0, column = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("type", &Self::type, "object type, or `agent`: where one may start"),
+    return std::tuple{field("type", &Self::type, "object type, or `agent` for a cell where an agent may start"),
                       field("row", &Self::row, between(-kMaxSide, kMaxSide), "rows south of the centre"),
                       field("column", &Self::column, between(-kMaxSide, kMaxSide), "columns east of the centre")};
   }
@@ -192,11 +193,12 @@ struct CompoundLayer {
   std::vector<Standing> things;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("side", &Self::side, between(1, kMaxCanvas), "cells on a side, odd"),
-                      field("wall", &Self::wall, between(0, 64), "cells the wall is thick"),
-                      field("gate", &Self::gate, between(0, kMaxCanvas), "cells each of the four gates is wide"),
-                      field("clear", &Self::clear, between(0, 64), "cells of floor around the wall"),
-                      field("things", &Self::things, "what stands in it")};
+    return std::tuple{
+        field("side", &Self::side, between(1, kMaxCanvas), "cells per side; an odd number"),
+        field("wall", &Self::wall, between(0, 64), "thickness of the wall in cells"),
+        field("gate", &Self::gate, between(0, kMaxCanvas), "width of each of the four gates in cells"),
+        field("clear", &Self::clear, between(0, 64), "width of the cleared floor around the wall in cells"),
+        field("things", &Self::things, "the objects in it")};
   }
 };
 
@@ -207,11 +209,13 @@ struct BuildingsLayer {
   std::int32_t margin = 1, apart = 1, clear = 1;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("draws", &Self::draws, between(0, kMaxObjects), "cells drawn; not every draw is kept"),
-                      field("weights", &Self::weights, at_least(0), "object type -> how often, relative to the others"),
-                      field("margin", &Self::margin, between(0, 64), "cells of the rim that are never drawn"),
-                      field("apart", &Self::apart, between(0, 64), "a draw this near an earlier object is dropped"),
-                      field("clear", &Self::clear, between(0, 64), "cells around a kept one that become floor")};
+    return std::tuple{
+        field("draws", &Self::draws, between(0, kMaxObjects),
+              "number of random cells to try; not all of them are kept"),
+        field("weights", &Self::weights, at_least(0), "object type -> relative frequency"),
+        field("margin", &Self::margin, between(0, 64), "width of the margin without objects in cells"),
+        field("apart", &Self::apart, between(0, 64), "a cell within this distance of an earlier object is dropped"),
+        field("clear", &Self::clear, between(0, 64), "distance around a new object in which cells become floor")};
   }
 };
 
@@ -221,7 +225,7 @@ struct ObjectsLayer {
   template <class Self>
   static auto fields() {
     return std::tuple{field("counts", &Self::counts, between(0, kMaxObjects),
-                            "object type (or `agent`: where one may start) -> how many")};
+                            "object type (or `agent` for starting cells) -> number")};
   }
 };
 
@@ -231,7 +235,7 @@ struct ConnectLayer {
   template <class Self>
   static auto fields() {
     return std::tuple{field("wall_cost", &Self::wall_cost, between(1, 1000),
-                            "what digging through a wall costs; a step on floor costs 1")};
+                            "cost of digging through a wall cell; a floor cell costs 1")};
   }
 };
 
@@ -241,12 +245,13 @@ struct AreaLayer {
   std::vector<LayerNode> layers;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("top", &Self::top, between(0, kMaxCanvas), "first row"),
-                      field("left", &Self::left, between(0, kMaxCanvas), "first column"),
-                      field("height", &Self::height, between(0, kMaxCanvas), "rows; 0: to the southern edge"),
-                      field("width", &Self::width, between(0, kMaxCanvas), "columns; 0: to the eastern edge"),
-                      field("border", &Self::border, between(0, kMaxCanvas), "cells of wall around it"),
-                      field("layers", &Self::layers, "what is drawn inside")};
+    return std::tuple{
+        field("top", &Self::top, between(0, kMaxCanvas), "first row"),
+        field("left", &Self::left, between(0, kMaxCanvas), "first column"),
+        field("height", &Self::height, between(0, kMaxCanvas), "rows; 0: to the southern edge"),
+        field("width", &Self::width, between(0, kMaxCanvas), "columns; 0: to the eastern edge"),
+        field("border", &Self::border, between(0, kMaxCanvas), "thickness of the wall around it in cells"),
+        field("layers", &Self::layers, "layers to draw inside")};
   }
 };
 
@@ -257,11 +262,12 @@ struct ZonesLayer {
   std::vector<LayerNode> layers;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("count", &Self::count, between(1, 64), "parts the area is split into, at most"),
-                      field("smallest", &Self::smallest, between(1, kMaxCanvas), "least side of a part"),
-                      field("largest", &Self::largest, between(1, kMaxCanvas), "greatest side of the box in a part"),
-                      field("share", &Self::share, between(0, 1), "share of the parts that are drawn, at least one"),
-                      field("layers", &Self::layers, "dealt to the parts in a random order")};
+    return std::tuple{
+        field("count", &Self::count, between(1, 64), "maximum number of parts"),
+        field("smallest", &Self::smallest, between(1, kMaxCanvas), "minimum side of a part"),
+        field("largest", &Self::largest, between(1, kMaxCanvas), "maximum side of the box in a part"),
+        field("share", &Self::share, between(0, 1), "share of the parts that get a layer; at least one part does"),
+        field("layers", &Self::layers, "layers, assigned to the parts in random order")};
   }
 };
 
@@ -271,8 +277,9 @@ struct OneOfLayer {
   std::vector<double> weights;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("layers", &Self::layers, "one of them is drawn"),
-                      field("weights", &Self::weights, at_least(0), "how often each; none: all alike")};
+    return std::tuple{
+        field("layers", &Self::layers, "layers, one of which is drawn"),
+        field("weights", &Self::weights, at_least(0), "relative frequency of each layer; empty: all equal")};
   }
 };
 
@@ -284,7 +291,7 @@ struct MirrorLayer {
   static auto fields() {
     return std::tuple{field("axis", &Self::axis, one_of({"horizontal", "vertical", "both"}),
                             "west onto east, north onto south, or both"),
-                      field("layers", &Self::layers, "drawn in the half or quarter that is mirrored")};
+                      field("layers", &Self::layers, "layers to draw in the half or quarter that is mirrored")};
   }
 };
 
@@ -304,10 +311,10 @@ struct CanvasMap {
   std::int32_t groups = 1;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("height", &Self::height, between(1, kMaxCanvas), "rows, border included"),
-                      field("width", &Self::width, between(1, kMaxCanvas), "columns, border included"),
-                      field("border", &Self::border, between(0, kMaxCanvas), "cells of wall around"),
-                      field("layers", &Self::layers, "drawn in this order"),
+    return std::tuple{field("height", &Self::height, between(1, kMaxCanvas), "rows, including the border"),
+                      field("width", &Self::width, between(1, kMaxCanvas), "columns, including the border"),
+                      field("border", &Self::border, between(0, kMaxCanvas), "thickness of the outer wall in cells"),
+                      field("layers", &Self::layers, "layers, drawn in this order"),
                       field("groups", &Self::groups, between(1, 255), "agent i belongs to group i mod groups")};
   }
 };
@@ -323,11 +330,11 @@ struct InstancesMap {
   std::int32_t rows = 1, columns = 1, gap = 0, border = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("maps", &Self::maps, "what stands in the places, taken in turn"),
-                      field("rows", &Self::rows, between(1, 64), "places from north to south"),
-                      field("columns", &Self::columns, between(1, 64), "places from west to east"),
-                      field("gap", &Self::gap, between(0, kMaxSide), "cells of wall between places"),
-                      field("border", &Self::border, between(0, kMaxSide), "cells of wall around all")};
+    return std::tuple{field("maps", &Self::maps, "maps, used in turn for the places"),
+                      field("rows", &Self::rows, between(1, 64), "number of places from north to south"),
+                      field("columns", &Self::columns, between(1, 64), "number of places from west to east"),
+                      field("gap", &Self::gap, between(0, kMaxSide), "thickness of the walls between places in cells"),
+                      field("border", &Self::border, between(0, kMaxSide), "thickness of the outer wall in cells")};
   }
 };
 

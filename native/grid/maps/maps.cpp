@@ -52,15 +52,16 @@ struct Failure {
   const CompiledMap* map = nullptr;
 };
 constexpr const char* kScatterFailed =
-    "scatter found no layout in 100 draws in which every agent and every object with a state of its own can be "
+    "scatter found no layout in 100 attempts in which every agent and every object with its own state can be "
     "reached; use fewer objects or a larger map";
 constexpr const char* kNoRoom =
-    "expected room for all objects on floor where they close no way, found too little in 100 draws; use fewer objects, "
-    "a larger canvas or wider ways";
+    "expected room for all objects on floor where they block no path, found too little in 100 attempts; use fewer "
+    "objects, "
+    "a larger canvas or wider paths";
 constexpr const char* kNoStart =
-    "expected floor for all agents, found too little in 100 draws; use fewer agents or a larger canvas";
+    "expected floor for all agents, found too little in 100 attempts; use fewer agents or a larger canvas";
 constexpr const char* kCutOff =
-    "expected a way between all agents and objects, found none in 100 draws; draw a `connect` layer last";
+    "expected paths between all agents and objects, found none in 100 attempts; add a `connect` layer at the end";
 
 // One attempt to draw the whole map: objects node by node, then agents.
 class Drawing {

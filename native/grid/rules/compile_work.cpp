@@ -24,9 +24,10 @@ class Work {
     add_events();
     if (sum_ <= kMostWork) return;
     const auto millions = [](double n) { return Value{std::max(1.0, std::round(n / 1e6))}.describe() + " million"; };
-    fail_at(most_at_, "expected rules of at most " + millions(kMostWork) + " steps in a tick, got " + millions(sum_) +
-                          ", most of them here; look for fewer objects or nearer ones, nest fewer `near`, or let tags "
-                          "set off fewer tags");
+    fail_at(most_at_,
+            "expected rules of at most " + millions(kMostWork) + " steps in a tick, got " + millions(sum_) +
+                ", most of them here; search for fewer objects or in a smaller radius, nest fewer `near`, or let tags "
+                "trigger fewer tags");
   }
 
  private:

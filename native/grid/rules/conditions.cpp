@@ -107,7 +107,8 @@ bool any_of(const Op& op, RuleContext& s) {
 }  // namespace
 
 void Condition::decode(Condition& out, const Value& value, const std::string& path) {
-  if (std::count(path.begin(), path.end(), '[') > 10) fail_at(path, "conditions may be nested 8 deep, got more");
+  if (std::count(path.begin(), path.end(), '[') > 10)
+    fail_at(path, "expected conditions nested at most 8 levels deep, got more");
   decode_one_of(out.data, value, path);
 }
 

@@ -19,7 +19,7 @@ struct Holds {
   template <class Self>
   static auto fields() {
     return std::tuple{field("who", &Self::who, one_of(kHolders), "who holds"),
-                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> at least")};
+                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> minimum amount")};
   }
   Op compile(Compiler&) const;
 };
@@ -29,7 +29,7 @@ struct HasVibe {
   template <class Self>
   static auto fields() {
     return std::tuple{field("who", &Self::who, one_of(kSomeone), "whose vibe"),
-                      field("vibe", &Self::vibe, "the vibe it must be")};
+                      field("vibe", &Self::vibe, "the required vibe")};
   }
   Op compile(Compiler&) const;
 };
@@ -38,7 +38,8 @@ struct HasTag {
   std::string who = "target", tag;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who bears it"), field("tag", &Self::tag, "the tag")};
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who must have the tag"),
+                      field("tag", &Self::tag, "the tag")};
   }
   Op compile(Compiler&) const;
 };
@@ -63,7 +64,7 @@ struct Aligned {
   std::string who = "target", to;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who belongs"),
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who must belong to it"),
                       field("to", &Self::to, "the collective; empty: any")};
   }
   Op compile(Compiler&) const;
@@ -74,8 +75,9 @@ struct Within {
   std::string metric = "chebyshev";
   template <class Self>
   static auto fields() {
-    return std::tuple{field("distance", &Self::distance, between(0, 4096), "cells at most between actor and target"),
-                      field("metric", &Self::metric, one_of(kMetrics), "how it is measured")};
+    return std::tuple{
+        field("distance", &Self::distance, between(0, 4096), "maximum distance between actor and target in cells"),
+        field("metric", &Self::metric, one_of(kMetrics), "how distances are measured")};
   }
   Op compile(Compiler&) const;
 };
@@ -87,11 +89,11 @@ struct Near {
   std::vector<Condition> when;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who it must be near to"),
-                      field("tag", &Self::tag, "what the object near bears"),
-                      field("radius", &Self::radius, between(0, 4096), "cells at most"),
-                      field("metric", &Self::metric, one_of(kMetrics), "how it is measured"),
-                      field("when", &Self::when, "conditions in which the object near is the target")};
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who must be near such an object"),
+                      field("tag", &Self::tag, "the tag of the object nearby"),
+                      field("radius", &Self::radius, between(0, 4096), "maximum distance in cells"),
+                      field("metric", &Self::metric, one_of(kMetrics), "how distances are measured"),
+                      field("when", &Self::when, "conditions in which the object nearby is the target")};
   }
   Op compile(Compiler&) const;
   void refer(References& found) const { found.looked_for.insert(tag); }
@@ -101,7 +103,7 @@ struct Periodic {
   std::int64_t every = 0, start = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("every", &Self::every, between(1, 1e9), "ticks of a period"),
+    return std::tuple{field("every", &Self::every, between(1, 1e9), "period in ticks"),
                       field("start", &Self::start, between(0, 1e9), "the first tick")};
   }
   Op compile(Compiler&) const;
@@ -111,7 +113,7 @@ struct Chance {
   double probability = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("probability", &Self::probability, between(0, 1), "how often it is true")};
+    return std::tuple{field("probability", &Self::probability, between(0, 1), "probability that it is true")};
   }
   Op compile(Compiler&) const;
 };
@@ -121,8 +123,8 @@ struct AtLeast {
   double number = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("value", &Self::value, "what is read"),
-                      field("number", &Self::number, "what it must reach")};
+    return std::tuple{field("value", &Self::value, "the game value to compare"),
+                      field("number", &Self::number, "the minimum")};
   }
   Op compile(Compiler&) const;
 };
@@ -132,8 +134,8 @@ struct Empty {
   std::vector<std::string> resources;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kHolders), "who holds nothing"),
-                      field("resources", &Self::resources, "of these; empty: of anything")};
+    return std::tuple{field("who", &Self::who, one_of(kHolders), "who must hold nothing"),
+                      field("resources", &Self::resources, "the resources; empty: all of them")};
   }
   Op compile(Compiler&) const;
 };
@@ -142,7 +144,7 @@ struct Not {
   std::vector<Condition> conditions;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("conditions", &Self::conditions, "not all of them hold")};
+    return std::tuple{field("conditions", &Self::conditions, "at least one of these must be false")};
   }
   Op compile(Compiler&) const;
 };
@@ -151,7 +153,7 @@ struct AnyOf {
   std::vector<Condition> conditions;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("conditions", &Self::conditions, "one of them holds")};
+    return std::tuple{field("conditions", &Self::conditions, "at least one of these must hold")};
   }
   Op compile(Compiler&) const;
 };

@@ -277,7 +277,7 @@ Op Take::compile(Compiler& c) const {
       .run = &take, .alone = &take_alone, .who = holder(who), .sure = true, .range = c.amounts(amounts, ".amounts")};
 }
 Op Transfer::compile(Compiler& c) const {
-  if (source == to) fail_at(c.path + ".to", "a transfer needs two sides, got `" + to + "` twice");
+  if (source == to) fail_at(c.path + ".to", "a transfer needs two different sides, got `" + to + "` twice");
   const Range range = c.amounts(amounts, ".amounts");
   c.receives(holder(to), range);
   return {
@@ -302,14 +302,14 @@ Op ClearTag::compile(Compiler& c) const {
   return {.run = &clear_tag, .who = holder(who), .sure = true, .id = c.tag(tag, ".tag")};
 }
 Op Align::compile(Compiler& c) const {
-  if (c.p.collectives.teams.empty()) fail_at(c.path, "to align something the game needs `collectives`, got none");
+  if (c.p.collectives.teams.empty()) fail_at(c.path, "`align` needs the game's `collectives`, got none");
   return {.run = &align,
           .who = holder(who),
           .flag = to.empty(),
           .id = to.empty() ? std::uint16_t{0} : c.collective(to, ".to")};
 }
 Op Unalign::compile(Compiler& c) const {
-  if (c.p.collectives.teams.empty()) fail_at(c.path, "to unalign something the game needs `collectives`, got none");
+  if (c.p.collectives.teams.empty()) fail_at(c.path, "`unalign` needs the game's `collectives`, got none");
   return {.run = &unalign, .who = holder(who)};
 }
 Op Move::compile(Compiler&) const {

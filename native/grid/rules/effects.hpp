@@ -14,8 +14,9 @@ struct Give {
   OrderedDict<std::int64_t> amounts;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kHolders), "who gets them"),
-                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> units, as far as they fit")};
+    return std::tuple{
+        field("who", &Self::who, one_of(kHolders), "who receives them"),
+        field("amounts", &Self::amounts, between(0, 65'535), "resource -> maximum units; fewer if they do not fit")};
   }
   Op compile(Compiler&) const;
   bool gives(const std::string& resource, const std::string& to) const { return who == to && has(amounts, resource); }
@@ -26,8 +27,9 @@ struct Take {
   OrderedDict<std::int64_t> amounts;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kHolders), "who loses them"),
-                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> units, or what there is")};
+    return std::tuple{
+        field("who", &Self::who, one_of(kHolders), "who loses them"),
+        field("amounts", &Self::amounts, between(0, 65'535), "resource -> maximum units; fewer if there are fewer")};
   }
   Op compile(Compiler&) const;
 };
@@ -39,9 +41,9 @@ struct Transfer {
   template <class Self>
   static auto fields() {
     return std::tuple{field("source", &Self::source, one_of(kHolders), "who gives"),
-                      field("to", &Self::to, one_of(kHolders), "who gets"),
-                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> units at most"),
-                      field("remove_empty", &Self::remove_empty, "the source goes when it holds nothing more")};
+                      field("to", &Self::to, one_of(kHolders), "who receives"),
+                      field("amounts", &Self::amounts, between(0, 65'535), "resource -> maximum units"),
+                      field("remove_empty", &Self::remove_empty, "remove the source when it is empty")};
   }
   Op compile(Compiler&) const;
   bool gives(const std::string& resource, const std::string& who) const { return to == who && has(amounts, resource); }
@@ -53,7 +55,7 @@ struct Clear {
   template <class Self>
   static auto fields() {
     return std::tuple{field("who", &Self::who, one_of(kHolders), "who loses them"),
-                      field("resources", &Self::resources, "all of these; empty: everything")};
+                      field("resources", &Self::resources, "the resources to remove; empty: all of them")};
   }
   Op compile(Compiler&) const;
 };
@@ -63,9 +65,9 @@ struct Add {
   GameValue value;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kHolders), "who gets it"),
-                      field("resource", &Self::resource, "of what"),
-                      field("value", &Self::value, "how much, rounded; negative takes")};
+    return std::tuple{field("who", &Self::who, one_of(kHolders), "who receives it"),
+                      field("resource", &Self::resource, "the resource"),
+                      field("value", &Self::value, "the amount, rounded; a negative amount is taken")};
   }
   Op compile(Compiler&) const;
   bool gives(const std::string& what, const std::string& to) const { return who == to && resource == what; }
@@ -75,7 +77,8 @@ struct SetTag {
   std::string who = "target", tag;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who bears it"), field("tag", &Self::tag, "the tag")};
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who gets the tag"),
+                      field("tag", &Self::tag, "the tag")};
   }
   Op compile(Compiler&) const;
   void refer(References& found) const { found.changeable.insert(tag); }
@@ -85,7 +88,7 @@ struct ClearTag {
   std::string who = "target", tag;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who no longer bears it"),
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who loses the tag"),
                       field("tag", &Self::tag, "the tag")};
   }
   Op compile(Compiler&) const;
@@ -118,7 +121,7 @@ struct ChangeVibe {
   template <class Self>
   static auto fields() {
     return std::tuple{field("who", &Self::who, one_of(kSomeone), "whose vibe"),
-                      field("vibe", &Self::vibe, "the new one")};
+                      field("vibe", &Self::vibe, "the new vibe")};
   }
   Op compile(Compiler& c) const { return {.who = holder(who), .sure = true, .id = c.vibe(vibe, ".vibe")}; }
   static bool apply(const Op& op, auto& s) {
@@ -135,8 +138,8 @@ struct Freeze {
   std::int64_t ticks = 10;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kSomeone), "which agent"),
-                      field("ticks", &Self::ticks, between(1, 65'535), "for how long")};
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "the agent"),
+                      field("ticks", &Self::ticks, between(1, 65'535), "duration in ticks")};
   }
   Op compile(Compiler&) const { return {.who = holder(who), .number = ticks}; }
   void refer(References& found) const { found.freezes = true; }
@@ -155,7 +158,7 @@ struct Move {
   template <class Self>
   static auto fields() {
     return std::tuple{field("who", &Self::who, one_of(kSomeone), "who moves"),
-                      field("direction", &Self::direction, one_of(kCompass), "where to")};
+                      field("direction", &Self::direction, one_of(kCompass), "the direction")};
   }
   Op compile(Compiler&) const;
 };
@@ -164,7 +167,8 @@ struct Push {
   std::int64_t distance = 1;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("distance", &Self::distance, between(1, 4096), "cells at most, away from the actor")};
+    return std::tuple{
+        field("distance", &Self::distance, between(1, 4096), "maximum distance in cells, away from the actor")};
   }
   Op compile(Compiler&) const;
 };
@@ -187,8 +191,9 @@ struct Relocate {
   std::string who = "target", to = "random";
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kSomeone), "who is moved"),
-                      field("to", &Self::to, one_of({"random", "start"}), "a random cell, or where it started")};
+    return std::tuple{
+        field("who", &Self::who, one_of(kSomeone), "who is moved"),
+        field("to", &Self::to, one_of({"random", "start"}), "a random cell, or the cell where it started")};
   }
   Op compile(Compiler&) const;
 };
@@ -197,8 +202,9 @@ struct SpawnObject {
   std::string object, near = "target";
   template <class Self>
   static auto fields() {
-    return std::tuple{field("object", &Self::object, "the type of the new object"),
-                      field("near", &Self::near, one_of(kSomeone), "in its cell if that is free, or beside it")};
+    return std::tuple{
+        field("object", &Self::object, "the type of the new object"),
+        field("near", &Self::near, one_of(kSomeone), "where: in its cell if that is free, else beside it")};
   }
   Op compile(Compiler&) const;
   void refer(References& found) const { found.spawned.insert(object); }
@@ -208,7 +214,7 @@ struct Remove {
   std::string who = "target";
   template <class Self>
   static auto fields() {
-    return std::tuple{field("who", &Self::who, one_of(kSomeone), "which object goes")};
+    return std::tuple{field("who", &Self::who, one_of(kSomeone), "the object to remove")};
   }
   Op compile(Compiler&) const;
 };
@@ -227,7 +233,8 @@ struct AddStat {
   template <class Self>
   static auto fields() {
     return std::tuple{field("of", &Self::of, one_of({"actor", "target", "collective", "game"}), "whose statistic"),
-                      field("name", &Self::name, "its name"), field("amount", &Self::amount, "what is added")};
+                      field("name", &Self::name, "name of the statistic"),
+                      field("amount", &Self::amount, "the amount to add")};
   }
   Op compile(Compiler&) const;
   void refer(References& found) const {
@@ -251,8 +258,9 @@ struct Rule {
   std::vector<Effect> then;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("name", &Self::name, "for people"), field("when", &Self::when, "all of these hold"),
-                      field("then", &Self::then, "what happens, in order")};
+    return std::tuple{field("name", &Self::name, "a name for readers"),
+                      field("when", &Self::when, "conditions that must all hold"),
+                      field("then", &Self::then, "effects, in order")};
   }
 };
 
@@ -266,17 +274,18 @@ struct Area {
   template <class Self>
   static auto fields() {
     const auto change = between(-65'535, 65'535);
-    return std::tuple{field("radius", &Self::radius, between(0, 4096), "cells it reaches"),
-                      field("metric", &Self::metric, one_of(kMetrics), "how it is measured"),
-                      field("affects", &Self::affects, one_of({"friend", "enemy", "all", "self"}), "which agents"),
-                      field("when", &Self::when, "all of these hold"),
-                      field("changes", &Self::changes, change, "resource -> units per tick inside"),
-                      field("enter", &Self::enter, change, "resource -> units on entering"),
-                      field("exit", &Self::exit, change, "resource -> units on leaving"),
-                      field("rules", &Self::rules, "run in every tick inside"),
-                      field("on_enter", &Self::on_enter, "run on entering"),
-                      field("on_exit", &Self::on_exit, "run on leaving"),
-                      field("territory", &Self::territory, "acts only where its collective holds the ground")};
+    return std::tuple{
+        field("radius", &Self::radius, between(0, 4096), "radius in cells"),
+        field("metric", &Self::metric, one_of(kMetrics), "how distances are measured"),
+        field("affects", &Self::affects, one_of({"friend", "enemy", "all", "self"}), "which agents it affects"),
+        field("when", &Self::when, "conditions that must all hold"),
+        field("changes", &Self::changes, change, "resource -> change per tick inside"),
+        field("enter", &Self::enter, change, "resource -> change on entering"),
+        field("exit", &Self::exit, change, "resource -> change on leaving"),
+        field("rules", &Self::rules, "rules to run in every tick inside"),
+        field("on_enter", &Self::on_enter, "rules to run on entering"),
+        field("on_exit", &Self::on_exit, "rules to run on leaving"),
+        field("territory", &Self::territory, "acts only on cells that its collective holds")};
   }
   bool gives(const std::string& resource, const std::string&) const {
     return has(changes, resource) || has(enter, resource) || has(exit, resource);
@@ -294,16 +303,18 @@ struct Event {
   std::int64_t priority = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("at", &Self::at, between(0, 1e9), "ticks at which it happens"),
-                      field("every", &Self::every, between(0, 1e9), "and every so many ticks; 0: not"),
-                      field("start", &Self::start, between(0, 1e9), "the first of these"),
-                      field("until", &Self::until, between(0, 1e9), "the last tick of these"),
-                      field("targets", &Self::targets, "tag of what it happens to; empty: to nobody"),
-                      field("when", &Self::when, "which of them"),
-                      field("then", &Self::then, "what happens, in order"),
-                      field("max_targets", &Self::max_targets, between(0, 65'535), "drawn by lot; 0: all"),
-                      field("fallback", &Self::fallback, "event that runs instead if it happened to none"),
-                      field("priority", &Self::priority, between(-1e6, 1e6), "higher first in one tick")};
+    return std::tuple{
+        field("at", &Self::at, between(0, 1e9), "ticks at which it happens"),
+        field("every", &Self::every, between(0, 1e9), "period of further ticks at which it happens; 0: none"),
+        field("start", &Self::start, between(0, 1e9), "the first of the periodic ticks"),
+        field("until", &Self::until, between(0, 1e9), "no periodic tick after this one"),
+        field("targets", &Self::targets, "tag of its targets; empty: no target"),
+        field("when", &Self::when, "conditions that a target must meet"),
+        field("then", &Self::then, "effects, in order"),
+        field("max_targets", &Self::max_targets, between(0, 65'535),
+              "maximum number of targets, chosen at random; 0: no limit"),
+        field("fallback", &Self::fallback, "event that runs instead if no target was affected"),
+        field("priority", &Self::priority, between(-1e6, 1e6), "within a tick, events with higher priority run first")};
   }
   void refer(References& found) const { found.looked_for.insert(targets); }
 };

@@ -17,9 +17,9 @@ struct InventoryOf {
   std::string resource, of = "actor", collective;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("resource", &Self::resource, "of what"),
+    return std::tuple{field("resource", &Self::resource, "the resource"),
                       field("of", &Self::of, one_of({"actor", "target", "collective"}), "who holds it"),
-                      field("collective", &Self::collective, "which; empty: the actor's own")};
+                      field("collective", &Self::collective, "the collective; empty: the actor's own")};
   }
 };
 struct StatOf {
@@ -27,9 +27,9 @@ struct StatOf {
   std::string name, of = "agent", collective;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("name", &Self::name, "a statistic of this episode"),
-                      field("of", &Self::of, one_of({"agent", "collective", "game"}), "whose"),
-                      field("collective", &Self::collective, "which; empty: the agent's own")};
+    return std::tuple{field("name", &Self::name, "name of a statistic of this episode"),
+                      field("of", &Self::of, one_of({"agent", "collective", "game"}), "whose statistic"),
+                      field("collective", &Self::collective, "the collective; empty: the agent's own")};
   }
 };
 struct CountOf {
@@ -37,9 +37,9 @@ struct CountOf {
   std::string tag, collective, resource;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("tag", &Self::tag, "what the counted objects bear"),
-                      field("collective", &Self::collective, "which they belong to; empty: whatever"),
-                      field("resource", &Self::resource, "count units of it; empty: count objects")};
+    return std::tuple{field("tag", &Self::tag, "the tag of the objects to count"),
+                      field("collective", &Self::collective, "the collective they belong to; empty: any or none"),
+                      field("resource", &Self::resource, "count units of this resource; empty: count objects")};
   }
   void refer(References& found) const { found.looked_for.insert(tag); }
 };
@@ -48,8 +48,9 @@ struct IndexOf {
   std::int64_t every = 0, place = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("every", &Self::every, between(1, 4096), "agents are counted round by this"),
-                      field("place", &Self::place, between(0, 4095), "1 for those at this place, else 0")};
+    return std::tuple{
+        field("every", &Self::every, between(1, 4096), "the divisor of the agent's index"),
+        field("place", &Self::place, between(0, 4095), "the remainder for which the value is 1; it is 0 for others")};
   }
 };
 struct Constant {
@@ -64,7 +65,7 @@ struct Combined {
   std::vector<GameValue> values;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("values", &Self::values, "what is combined")};
+    return std::tuple{field("values", &Self::values, "the values to combine")};
   }
 };
 struct Sum : Combined {

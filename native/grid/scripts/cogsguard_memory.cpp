@@ -72,10 +72,10 @@ void Memory::check() const {
   for (std::uint32_t i = 0; i < num_sites; ++i)
     expect_state(
         sites[i].place.exists() && sites[i].kind < num_kinds && sites[i].owner <= theirs && sites[i].seen <= tick,
-        "a site that it knows cannot be");
-  expect_state(ground == survey(), "its hub and junctions do not act where it thinks");
-  expect_state(num_steps <= kMostSteps, "its way is too long");
-  expect_state(expected.exists() && target.exists() && goal <= patrol, "it goes nowhere that exists");
+        "a site that it knows is impossible");
+  expect_state(ground == survey(), "its map of the areas of hub and junctions is wrong");
+  expect_state(num_steps <= kMostSteps, "its path is too long");
+  expect_state(expected.exists() && target.exists() && goal <= patrol, "it goes to something that does not exist");
 }
 
 namespace {

@@ -97,11 +97,12 @@ class ExtractorHub final : public Script<std::uint8_t> {
     const auto& own = *reinterpret_cast<const HubMemory*>(memory);
     own.walk.check(map_.torus());
     map_.check_memory(memory + kMapAt);
-    expect_state(own.num_stations <= kMostStations && own.target <= own.num_stations, "it goes to no station it knows");
+    expect_state(own.num_stations <= kMostStations && own.target <= own.num_stations,
+                 "it goes to a station that it does not know");
     for (std::uint32_t i = 0; i < own.num_stations; ++i)
       expect_state(
           own.stations[i].cell < map_.torus().size() && own.stations[i].kind < kFirstSource + recipe_.sources.size(),
-          "a station that it knows cannot be");
+          "a station that it knows is impossible");
   }
 
  private:

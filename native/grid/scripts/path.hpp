@@ -85,11 +85,11 @@ struct Walk {
   std::uint16_t ahead(const Torus& torus) const { return torus.beside(from, direction()); }
   // Throws BadState unless it can be followed on this map.
   void check(const Torus& torus) const {
-    expect_state(way.goal < torus.size() && from < torus.size(), "its way leaves the map");
-    expect_state(!going() || next < way.num_steps(), "it is behind the end of its way");
+    expect_state(way.goal < torus.size() && from < torus.size(), "its path leaves the map");
+    expect_state(!going() || next < way.num_steps(), "it is past the end of its path");
     expect_state(std::all_of(std::begin(way.steps), std::end(way.steps),
                              [](std::uint8_t step) { return step < std::size(kDirections); }),
-                 "a step of its way has no direction");
+                 "a step of its path has no direction");
   }
   // Whoever has left the way, as when somebody else acts for the row, is on none.
   void follow(const Torus& torus, std::uint16_t here) {

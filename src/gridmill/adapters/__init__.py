@@ -1,9 +1,9 @@
 """Adapters: the interfaces that other libraries know. Gymnasium (single and vector), Stable-Baselines3, PettingZoo,
 PufferLib.
 
-Importing this package registers `gridmill/<game>-v0` for every shipped game; `import gridmill` has it imported once
-Gymnasium is. The other libraries are looked for when their adapter is asked for, not before. An adapter only
-translates: it adds no rule and no reward to the game, and no randomness but that of "random" other agents.
+Importing this package registers `gridmill/<game>-v0` for every shipped game; `import gridmill` imports it as soon as
+Gymnasium is imported. The other libraries are imported only when their adapter is used. An adapter only translates: it
+adds no rules and no rewards to the game, and no randomness except that of "random" other agents.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def vec_env(
     render_mode: str | None = None,
     **sizes: Any,
 ) -> GridmillVecEnv:
-    """A batch as a `VecEnv` of Stable-Baselines3, every row (world x agent) an env of it; see `stable_baselines3`.
+    """A batch as a `VecEnv` of Stable-Baselines3: every row (world x agent) is one env; see `stable_baselines3`.
 
     Sizes of a named game are keywords: vec_env("arena", num_worlds=8, num_agents=4).
     """

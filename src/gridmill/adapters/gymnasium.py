@@ -30,12 +30,12 @@ The learning agent's entry is not used. Draw from the generator, so that a seed 
 class GridmillEnv(gymnasium.Env[Obs, np.int64]):
     """One agent of one world as a Gymnasium env.
 
-    `agent` learns; the others of its world do `others`: "noop" (stand still), "random" (uniform over the
-    actions) or a function (see `Others`). The episode ends for all agents at once. `info` is empty, but for
+    `agent` learns; `others` says how the other agents of its world act: "noop" (stand still), "random" (uniform
+    over the actions) or a function (see `Others`). The episode ends for all agents at once. `info` contains only
     `action_mask` (int8, with masks=True, while the episode runs) and `stats` (at its end: length, reward and
     every stat of the agent by name). Observations are copies: tokens, or dense boxes with obs="dense" (see
-    `views.View`). After the end, `render` shows the state just before the last action, since the batch has begun
-    the next episode by then.
+    `views.View`). After the end, `render` shows the state just before the last action, because the batch has
+    already begun the next episode.
 
     reset(seed=s) is the episode of `gridmill.make(game, num_worlds=1, seed=s)`; reset() draws the next seed
     from Gymnasium's own generator. Sizes of a named game are keywords: GridmillEnv("toy", num_agents=4).
@@ -108,7 +108,7 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
         return info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """[actions]: True where an action would succeed now, as sb3-contrib asks for it; all True after the end."""
+        """[actions]: True where an action would succeed now, in sb3-contrib's format; all True after the end."""
         if self._world.env.masks is None:
             raise ValueError("this env has no masks: GridmillEnv(..., masks=True) gives it some")
         masks = self._world.masks()
@@ -124,14 +124,14 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
 class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
     """A batch as a Gymnasium vector env: every row (world x agent) is one sub-env, and all agents learn.
 
-    Auto-reset is SAME_STEP: where a row ended, the observation is the new episode's first and the ended
-    episode's last is in `infos["final_obs"]` (None elsewhere), the rows named by `infos["_final_obs"]`;
+    Auto-reset is SAME_STEP: where a row's episode ended, the observation is the first of the new episode, and
+    `infos["final_obs"]` has the last of the ended one (None elsewhere); `infos["_final_obs"]` marks these rows;
     `infos["final_info"]` has `episode` (`r`, `l`) and `stats`, every statistic of the ended episodes, as arrays
     over the rows. With masks=True, `infos["action_mask"]` is int8 [rows, actions]. obs="dense": see `views.View`.
 
-    copy=True (default) returns copies: whatever was returned stays as it was. copy=False returns the batch's
-    own arrays, which the next step overwrites: no bytes are moved, read them before stepping on. `batch` is
-    the `gridmill.Env` behind, for timing and state; its records of episodes are taken for `final_info`.
+    copy=True (default) returns copies: what was returned does not change. copy=False returns the batch's
+    own arrays, which the next step overwrites: nothing is copied, so read them before the next step. `batch` is
+    the underlying `gridmill.Env`, for timing and state; its episode records are used up by `final_info`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012

@@ -32,8 +32,8 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
     Per agent `infos` hold `action_mask` (int8, with masks=True, while the episode runs) and, at the end,
     `stats`: length, reward and every stat by name. Observations are copies. reset(seed=s) is the episode of
     `gridmill.make(game, num_worlds=1, seed=s)`; reset() takes the seed given at construction the first time
-    and draws from a generator of that seed afterwards. After the end, `render` and `state` show the world
-    just before the last action, since the batch has begun the next episode by then.
+    and draws from a generator of that seed afterwards. After the end, `render` and `state` show the world just before
+    the last action, because the batch has already begun the next episode.
     """
 
     def __init__(

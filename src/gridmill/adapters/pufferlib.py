@@ -1,8 +1,8 @@
 """A batch as a native PufferLib env. Reached through `gridmill.adapters.puffer_env`, needs pufferlib(-core) 3.
 
-Alone it hands PufferLib the batch's own arrays, so a step copies nothing but dense observations. Inside PufferLib's
-Serial or Multiprocessing, which bring their own buffers, each step copies the rows into those. PufferLib has no place
-for an ended episode's last observation; code that needs it reads `batch.final_obs` before the next step.
+On its own it gives PufferLib the batch's own arrays, so a step copies only dense observations. Inside PufferLib's
+Serial or Multiprocessing, which have their own buffers, each step copies the rows into them. PufferLib has no place for
+an ended episode's last observation; code that needs it reads `batch.final_obs` before the next step.
 """
 
 from __future__ import annotations

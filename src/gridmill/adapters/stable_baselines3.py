@@ -28,10 +28,10 @@ OWN = ("action_masks", "render_mode")  # what `get_attr` knows beside the attrib
 class GridmillVecEnv(VecEnv):
     """See `gridmill.adapters.vec_env`.
 
-    Observations lie in two buffers that take turns: what a step returned stays as it is until the step after the next,
-    which is as long as Stable-Baselines3 and its wrappers look at it. Rewards and dones are copies. An info is empty
-    but where an episode ended: there it has `terminal_observation`, `TimeLimit.truncated`, `episode` (`r`, `l`, `t`)
-    and `stats`, every statistic of the agent by name. `batch` is the `gridmill.Env` behind.
+    Observations are in two alternating buffers: the result of a step does not change until the step after the next,
+    which is as long as Stable-Baselines3 and its wrappers use it. Rewards and dones are copies. An info is empty except
+    where an episode ended: there it has `terminal_observation`, `TimeLimit.truncated`, `episode` (`r`, `l`, `t`) and
+    `stats`, every statistic of the agent by name. `batch` is the underlying `gridmill.Env`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class GridmillVecEnv(VecEnv):
         super().__init__(self.batch.num_rows, self._view.space, spaces.Discrete(self.batch.num_actions))
 
     def reset(self) -> Obs:
-        """From the seed that `seed` was given, or the next episode of every world."""
+        """Start from the seed given to `seed`, or with the next episode of every world."""
         self.batch.reset(None if self._seeds[0] is None else self._seeds[0] % 2**63)
         self._reset_seeds()
         self._reset_options()
@@ -93,7 +93,7 @@ class GridmillVecEnv(VecEnv):
             infos[row]["stats"] = stats
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """[rows, actions]: True where an action would succeed, as sb3-contrib asks for it."""
+        """[rows, actions]: True where an action would succeed, in sb3-contrib's format."""
         if self.batch.masks is None:
             raise ValueError("this env has no masks: vec_env(..., masks=True) gives it some")
         allowed: NDArray[np.bool_] = self.batch.masks != 0
@@ -118,7 +118,7 @@ class GridmillVecEnv(VecEnv):
         return [masks[row] for row in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Episodes have figures without a Monitor, so it counts as one."""
+        """True for Monitor: episodes have their statistics without one."""
         from stable_baselines3.common.monitor import Monitor
 
         return [wrapper_class is Monitor] * len(list(self._get_indices(indices)))

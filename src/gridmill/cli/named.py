@@ -33,7 +33,7 @@ def expect_run(text: str, runs_dir: Path = RUNS) -> Path:
     found = run_folder(text, runs_dir)
     if found is None:
         known = [path.name for path in runs_dir.iterdir() if path.is_dir()] if runs_dir.is_dir() else []
-        hint = did_you_mean(text, known) or "; `gridmill runs` lists those that are there"
+        hint = did_you_mean(text, known) or "; `gridmill runs` lists the existing runs"
         raise ValueError(f"expected a run's name, or the folder of a run or checkpoint, got `{text}`{hint}")
     return found
 

@@ -19,7 +19,7 @@ def sweep(
     recipe: Annotated[
         str,
         typer.Argument(
-            metavar="RECIPE|FOLDER", help="What is trained; or a sweep, to see it.", autocompletion=complete.recipe
+            metavar="RECIPE|FOLDER", help="The recipe to train; or a sweep, to show it.", autocompletion=complete.recipe
         ),
     ],
     change: Annotated[
@@ -27,24 +27,24 @@ def sweep(
         typer.Argument(
             metavar="KEY=VALUE...",
             help="Settings to search, KEY=log(LOW,HIGH), range(LOW,HIGH[,STEP]), int(LOW,HIGH[,STEP]) or choice(A,B), "
-            "in quotes; others stay as they are given. run=NAME names the sweep.",
+            "in quotes; other values apply to all trials. run=NAME names the sweep.",
             autocompletion=complete.setting,
         ),
     ] = None,
-    trials: Annotated[int, typer.Option(help="Settings to try.")] = 30,
+    trials: Annotated[int, typer.Option(help="Number of trials.")] = 30,
     storage: Annotated[
         str,
         typer.Option(
             metavar="FILE.journal|URL",
-            help="Where trials are kept: a file on a shared directory, or postgresql://USER@HOST/DATABASE.",
+            help="Where trials are stored: a file in a shared directory, or postgresql://USER@HOST/DATABASE.",
             show_default="SQLite in its folder",
         ),
     ] = "",
-    workers: Annotated[int, typer.Option(help="Processes here; more may join from other hosts.")] = 1,
-    seeds: Annotated[int, typer.Option(help="Runs of a trial; their mean counts.")] = 1,
-    prune: Annotated[bool, typer.Option("--prune", help="End trials whose score is below the median.")] = False,
-    cost: Annotated[bool, typer.Option("--cost", help="Search for score per second.")] = False,
-    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Where the folder of the sweep goes.")] = RUNS,
+    workers: Annotated[int, typer.Option(help="Processes on this machine; other hosts can join.")] = 1,
+    seeds: Annotated[int, typer.Option(help="Runs per trial; its score is their mean.")] = 1,
+    prune: Annotated[bool, typer.Option("--prune", help="Stop trials whose score is below the median.")] = False,
+    cost: Annotated[bool, typer.Option("--cost", help="Optimize the score per second of training.")] = False,
+    runs_dir: Annotated[Path, typer.Option(metavar="DIR", help="Folder in which to create the sweep.")] = RUNS,
 ) -> None:
     """Search for settings that learn well, with Optuna.
 

@@ -54,7 +54,7 @@ def train(
         bool, typer.Option("--fresh", help="Start over if a run with this name exists; it is kept under another name.")
     ] = False,
     or_resume: Annotated[
-        bool, typer.Option("--or-resume", help="Resume if a run with this name has been saved, else begin.")
+        bool, typer.Option("--or-resume", help="Resume if a run with this name has been saved, else start it.")
     ] = False,
     code: Code = None,
 ) -> None:

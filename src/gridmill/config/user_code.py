@@ -204,7 +204,7 @@ def _need(texts: Iterable[str]) -> str:
     named = list(texts)
     shown = ", ".join(printable(text, 120) for text in named)
     options = " ".join(dict.fromkeys(f"--code {_from_here(split(text)[0] or text)}" for text in named))
-    return f"names code of its own, which runs only if you name it too: {shown}; add {options}"
+    return f"names custom code, which runs only if you name it too: {shown}; add {options}"
 
 
 def _from_here(place: str) -> str:

@@ -1,9 +1,9 @@
-"""Does an env keep its promises? Same seed and actions, same results, at every step and across resets.
+"""Checks that an env is deterministic: same seed and actions, same results, at every step and across resets.
 
 For anyone who writes or wraps an env: Gymnasium envs and vector envs, PettingZoo parallel envs and gridmill
-batches. The checkers of the two libraries look at one step after a reset; what goes wrong later (an unseeded
-draw at step 200, a reset that keeps its old random state, a buffer used twice) is what this one is for. It
-runs in one process and never looks inside the env; equality across processes and threads is a test's affair.
+batches. The checkers of the two libraries look at one step after a reset; this one finds later faults (an unseeded
+draw at step 200, a reset that keeps its old random state, a buffer used twice). It runs in one process and never
+looks inside the env; equality across processes and threads needs separate tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEPT = 16  # the first outcomes of each seed's run are held: no later one may re
 
 
 class CheckFailed(AssertionError):
-    """The env broke a promise; the message says which, where, what was expected and what came."""
+    """The env failed a check; the message says which one, where, what was expected and what was returned."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ def check_determinism(
 ) -> Report:
     """Run pairs of envs made by `make_env` in lockstep and compare everything they return.
 
-    One env is used for all seeds, and for the first seed again at the end; beside it, every seed gets a new
-    one. Both take the same random actions for `steps` steps; an episode that ends is followed by a reset
+    One env is used for all seeds, and for the first seed again at the end; a second one is new for every seed.
+    Both take the same random actions for `steps` steps; an episode that ends is followed by a reset
     without a seed. Checked at each step: equal observations, rewards, flags and infos, to the bit;
     observations of the space's shape and dtype and inside it; finite rewards; flags that are bools; no memory
-    shared with what was returned before, nor between the two envs. Checked at the end: what was returned is
-    still as it was, and no two seeds gave the same observations.
+    shared with earlier results, nor between the two envs. Checked at the end: earlier results have not changed,
+    and no two seeds gave the same observations.
 
-    fresh=False is for envs that say they hand out their own buffers (a gridmill batch always does);
+    fresh=False is for envs that are documented to return their own buffers (a gridmill batch always does);
     seeds_differ=False is for games without any randomness. Raises `CheckFailed`.
     """
     if len(set(seeds)) < 2 or steps < 1:

@@ -318,7 +318,7 @@ class Env:
         self._batch.restore(data, self._worlds(worlds), **some)
 
     def join_saved(self, parts: Sequence[bytes]) -> bytes:
-        """What envs of the same games saved, as if one env with all of their worlds had."""
+        """Join the saved states of envs with the same games, as if one env had saved all of their worlds."""
         return bytes(self._batch.join_saved(list(parts)))
 
     def state_hash(self) -> npt.NDArray[np.uint64]:
@@ -329,7 +329,7 @@ class Env:
     def reseed(self, worlds: Iterable[int], seeds: Iterable[int]) -> None:
         """Make worlds draw other random numbers from now on; the past does not change.
 
-        Forks of one world part by it; forks with the same seed draw alike.
+        This makes forks of one world differ; forks with the same seed draw the same numbers.
         """
         self._batch.reseed(self._worlds(worlds), [operator.index(seed) for seed in seeds])
 
@@ -345,7 +345,7 @@ class Env:
         raise ValueError(f"{self._games[0].name} has no picture")
 
     def picture(self, world: int = 0, scale: int = 8, legend: bool = True) -> Any:
-        """An RGB array [height, width, 3] of one world, with what its symbols mean; of one size for all its ticks."""
+        """An RGB array [height, width, 3] of one world, optionally with a legend; the size is the same in all ticks."""
         raise ValueError(f"{self._games[0].name} has no picture")
 
     @property

@@ -21,7 +21,7 @@ def is_figure(name: str) -> bool:
 
 
 class Episodes(dict[str, NDArray[Any]]):
-    """Columns by name, all of one length; no column at all is no episode."""
+    """Columns by name, all of the same length; without columns there are no episodes."""
 
     @classmethod
     def of(cls, heads: NDArray[np.int64], stats: NDArray[np.float64], names: Sequence[tuple[str, bool]]) -> Self:
@@ -52,7 +52,7 @@ class Episodes(dict[str, NDArray[Any]]):
         return type(self)({name: column[chosen] for name, column in self.items()})
 
     def whole(self) -> Self:
-        """Without those cut short by `desync_episodes` at the start of a run: they are no fair sample."""
+        """Without episodes cut short by `desync_episodes` at the start of a run, which are not a fair sample."""
         return self.where(~self["desynced"]) if self else self
 
     def means(self) -> dict[str, float]:

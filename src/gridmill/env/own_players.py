@@ -58,8 +58,8 @@ class _Own:
             return None
         if not isinstance(state, np.ndarray) or len(state) != len(ended):
             raise TypeError(
-                f"{self.name}: expected None or an array [{len(ended)}, ...] as the state, or a reset(state, ended) of "
-                f"its own, got {type(state).__name__}"
+                f"{self.name}: expected None or an array [{len(ended)}, ...] as the state, or its own method "
+                f"reset(state, ended), got {type(state).__name__}"
             )
         kept = state.copy()
         kept[ended] = 0

@@ -26,7 +26,7 @@ def dealt(players: Mapping[str, Part], num_agents: int, teams: Teams = list, fir
     order = _named(players, num_agents, teams)
     shares = {name: _share(name, part) for name, part in players.items() if not isinstance(part, str | list | tuple)}
     if sum(_counts(shares, num_agents).values()) > order.count(""):
-        raise ValueError(f"players: expected shares of at most {_left(order)} in all, got {sum(shares.values()):g}")
+        raise ValueError(f"players: expected shares of at most {_left(order)} in total, got {sum(shares.values()):g}")
     for group in ([name for name in shares if name in first], [name for name in shares if name not in first]):
         _deal(_counts({name: shares[name] for name in group}, num_agents), order)
     return order

@@ -1,9 +1,9 @@
-"""Policies x games -> figures: `gridmill eval`. Torch comes along only with a checkpoint.
+"""Evaluates policies on games: `gridmill eval`. Torch is imported only for a checkpoint.
 
-An evaluation plays the first episode of as many worlds as episodes were asked for, so a figure can be had again from
-the game, the policy, the seed and the number of episodes. Each policy on each game has an env of its own. The standard
-error is over the means of worlds: agents of one world share its map and its machines, so they are no independent
-witnesses. Training runs it in a process of its own: `python -m gridmill.evaluate RUN --policy CHECKPOINT`.
+An evaluation plays the first episode of as many worlds as there are episodes, so a result can be reproduced from the
+game, the policy, the seed and the number of episodes. Each policy on each game has its own env. The standard error is
+over the means of worlds: agents of one world share its map and its machines, so they are not independent samples.
+Training runs it in a separate process: `python -m gridmill.evaluate RUN --policy CHECKPOINT`.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def evaluate(
 
     `policy` is random, script:NAME, a run's or checkpoint's folder, FILE.py:function (called with the env and a seed);
     or an object: a loaded player, one with `act`, a model of Stable-Baselines3, a function of observations. Trained
-    ones draw their actions at a `temperature`, or take the likeliest (`greedy`). The first episode goes into the file
-    `replay`, or those that its options say. `players` act for a share of the agents, for some, or for a team, as in
-    `make`; they are scripts, folders or files. The figures are those of the other agents. `on_tick` is told after every
-    tick which it was, and how many episodes have ended.
+    policies sample their actions at a `temperature`, or take the most likely ones (`greedy`). The first episode is
+    written to the file `replay`, or the episodes that its options select. `players` (scripts, folders or files) act for
+    a share of the agents, a list of them or a team, as in `make`; the results are those of the other agents. `on_tick`
+    is called after every tick with its number and the number of finished episodes.
     """
     kept = ReplayOptions(replay) if isinstance(replay, Path) else replay
     played, statistic, choice, others = _ready(game, policy, episodes, kept, players or {}, greedy, temperature)
@@ -173,7 +173,7 @@ def run_of(folder: Path) -> Run:
 
 
 def baselines(game: GameConfig | Run) -> list[str]:
-    """Policies to hold a trained one against: chance, and the script of the game if it has one."""
+    """Policies to compare a trained one with: random play, and the game's script if it has one."""
     return list((game.played_game if isinstance(game, Run) else game).baselines())
 
 

@@ -59,7 +59,7 @@ def chosen(policy: Any, greedy: bool = False, temperature: float = 1.0) -> Choic
     if not isinstance(policy, str):
         if isinstance(getattr(policy, "masks", None), bool) and hasattr(policy, "bind"):
             if greedy or temperature != 1:
-                raise ValueError("policy: this one is loaded already; pass greedy and temperature to policy.load")
+                raise ValueError("policy: this policy is already loaded; pass greedy and temperature to policy.load")
             return _of_trained(policy, str(getattr(policy, "path", None) or type(policy).__name__))
         name = getattr(policy, "__name__", type(policy).__name__)
         wants = bool(getattr(policy, "masks", True))

@@ -105,7 +105,7 @@ def policy_record(name: str, trained: Trained, weights: bool) -> replay.PolicyRe
     if not weights:
         return replay.PolicyRecord(name, **common)
     if user_code.named_in({"policy": tree["config"]}):
-        raise ValueError(f"replay: a file cannot hold `{name}`, which has code of its own; leave out its weights")
+        raise ValueError(f"replay: a file cannot contain `{name}`, which uses custom code; do not store its weights")
     tensors = tuple((key, tuple(shape)) for key, shape in tree["tensors"])
     return replay.PolicyRecord(
         name, **common, config=tree["config"], spec=tree["spec"], tensors=tensors, weights=replay.pack(data)

@@ -114,10 +114,10 @@ def make(
     `desync_episodes` shortens each world's first episode by a different amount, never below `min_first_episode`;
     by default that is the tick by which every reachable reward could have been earned with one of each building.
     `implementation` is native, or for games that have one the slow and obvious reference. `teacher` and `players` name
-    scripts of the game: what the teacher would do is in `env.teacher_actions`; players act in a share of the rows, or
-    for the agents or the team that they are given: {"arena": 0.25}, {"arena": (0, 1)}, {"arena": "red"}.
-    `signal` are terms whose sum goes into `env.signal` in every step, beside the rewards and without a trace in them.
-    `first_world` and `all_worlds` are for processes that share worlds: these are some of so many, and play as those do.
+    scripts of the game: `env.teacher_actions` has what the teacher would do; players act in a share of the rows, or
+    for the given agents or team: {"arena": 0.25}, {"arena": (0, 1)}, {"arena": "red"}.
+    `signal` is a list of terms whose sum is in `env.signal` after every step; it does not change the rewards.
+    `first_world` and `all_worlds` are for several processes: the worlds are a part of `all_worlds` and play as there.
     """
     built = _built(game, sizes)
     options = batch_options(

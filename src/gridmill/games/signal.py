@@ -13,7 +13,7 @@ class SignalTerm(Config):
     """`weight` x the change of `value` in a step, for each agent.
 
     `value` is a statistic by the name it has in episode records, such as `battery.put`, or in games of the grid a game
-    value. Prospector's `step.` values are parts of its last step and count as they are.
+    value. Prospector's `step.` values are parts of its last step; they are used directly, not as changes.
     """
 
     value: str | GameValue

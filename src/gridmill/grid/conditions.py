@@ -107,7 +107,7 @@ class HasTag(ConditionBase):
     tag: str
 
     def text(self, who: Names) -> str:
-        return f"{who[self.who]} bears {self.tag}"
+        return f"{who[self.who]} has the tag {self.tag}"
 
 
 class SameCollective(ConditionBase):
@@ -136,10 +136,10 @@ class Aligned(ConditionBase):
     to: str = ""
 
     def text(self, who: Names) -> str:
-        return f"{who[self.who]} is of {self.to}" if self.to else f"{who[self.who]} is of a team"
+        return f"{who[self.who]} belongs to {self.to or 'a team'}"
 
     def text_of_not(self, who: Names) -> str:
-        return f"{who[self.who]} is not of {self.to}" if self.to else f"{who[self.who]} is of no team"
+        return f"{who[self.who]} {f'does not belong to {self.to}' if self.to else 'belongs to no team'}"
 
 
 class Within(ConditionBase):
@@ -190,7 +190,7 @@ class Chance(ConditionBase):
     probability: Annotated[float, Field(ge=0, le=1)]
 
     def text(self, who: Names) -> str:
-        return f"by chance {self.probability:g}"
+        return f"with probability {self.probability:g}"
 
 
 class AtLeast(ConditionBase):
@@ -212,7 +212,7 @@ class Empty(ConditionBase):
     resources: tuple[str, ...] = ()
 
     def text(self, who: Names) -> str:
-        return f"{who[self.who]} has no {' or '.join(self.resources) or 'thing'}"
+        return f"{who[self.who]} has {'no ' + ' or '.join(self.resources) if self.resources else 'nothing'}"
 
 
 class Not(ConditionBase):

@@ -122,7 +122,7 @@ class Transfer(InnerEffect):
         return not self.remove_empty
 
     def text(self, who: Names) -> str:
-        gone = ", empty it leaves the map" if self.remove_empty else ""
+        gone = ", which is removed when it is empty" if self.remove_empty else ""
         return f"up to {amounts_text(self.amounts)} from {who[self.source]} to {who[self.to]}{gone}"
 
     def happen(self, draft: Draft) -> bool:
@@ -186,7 +186,7 @@ class SetTag(EffectBase):
     tag: str
 
     def text(self, who: Names) -> str:
-        return f"{who[self.who]} bears {self.tag}"
+        return f"{who[self.who]} gets the tag {self.tag}"
 
     def bring(self, place: str, draft: Draft) -> None:
         draft.gain(("tag", self.tag, ""))
@@ -205,7 +205,7 @@ class ClearTag(EffectBase):
     tag: str
 
     def text(self, who: Names) -> str:
-        return f"{who[self.who]} bears {self.tag} no longer"
+        return f"{who[self.who]} loses the tag {self.tag}"
 
     def bring(self, place: str, draft: Draft) -> None:
         draft.gain(("tag", self.tag, ""))
@@ -304,7 +304,7 @@ class SwapPlaces(EffectBase):
     kind: Literal["swap_places"] = "swap_places"
 
     def text(self, who: Names) -> str:
-        return f"{who['actor']} and {who['target']} change places"
+        return f"{who['actor']} and {who['target']} swap places"
 
 
 class Relocate(EffectBase):
@@ -315,7 +315,7 @@ class Relocate(EffectBase):
     to: Literal["random", "start"] = "random"
 
     def text(self, who: Names) -> str:
-        return f"{who[self.who]} is put {'where it started' if self.to == 'start' else 'anywhere'}"
+        return f"{who[self.who]} is moved to {'its start' if self.to == 'start' else 'a random cell'}"
 
 
 class Spawn(EffectBase):

@@ -1,8 +1,8 @@
-"""What a `Canvas` is made of: layers, each drawn on the area it is given over whatever is there.
+"""The layers of a `Canvas`: each is drawn on its area, over what is already there.
 
-Floor plans (`Rooms`, `Maze`, `Caves`, `Bsp`) decide about every cell; patterns (`Clumps`, `Dunes`, `Blocks`, `Rim`) add
-walls; `Radial` carves; `Compound`, `Buildings` and `Objects` put things on the floor; `Connect` digs tunnels;
-`Part`, `Zones`, `OneOf` and `Mirror` hold other layers. docs/maps.md has a picture of each.
+Floor plans (`Rooms`, `Maze`, `Caves`, `Bsp`) set every cell; patterns (`Clumps`, `Dunes`, `Blocks`, `Rim`) add
+walls; `Radial` carves; `Compound`, `Buildings` and `Objects` place objects on the floor; `Connect` digs tunnels;
+`Part`, `Zones`, `OneOf` and `Mirror` contain other layers. docs/maps.md has a picture of each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Fill(Config):
 
 
 class Rooms(Config):
-    """A grid of rooms; doors join all of them, and some walls more than needed have one."""
+    """A grid of rooms; doors connect all of them, and some additional walls have one too."""
 
     kind: Literal["rooms"] = "rooms"
     rows: Cells = 3
@@ -44,7 +44,7 @@ class Rooms(Config):
 
 
 class Maze(Config):
-    """Corridors that join everything: `dfs` winds, `kruskal` is even, `prim` is full of short dead ends."""
+    """Corridors that connect everything: `dfs` winds, `kruskal` is even, `prim` has many short dead ends."""
 
     kind: Literal["maze"] = "maze"
     method: Literal["dfs", "kruskal", "prim"] = "dfs"
@@ -54,7 +54,7 @@ class Maze(Config):
 
 
 class Caves(Config):
-    """Random walls, smoothed: in every round a cell becomes what most of its neighbourhood is."""
+    """Random walls, smoothed: in every round a cell becomes wall or floor, as most of its neighbourhood is."""
 
     kind: Literal["caves"] = "caves"
     fill: Chance = 0.45
@@ -62,7 +62,7 @@ class Caves(Config):
 
 
 class Bsp(Config):
-    """The area is cut in two again and again; every part has a room, and corridors join what was cut."""
+    """The area is split in two repeatedly; every part has a room, and corridors connect the parts."""
 
     kind: Literal["bsp"] = "bsp"
     rooms: Cells = 8
@@ -93,7 +93,7 @@ class Clumps(Config):
 
 
 class Dunes(Config):
-    """Ridges from west to east that bend and break off."""
+    """Ridges from west to east with bends and gaps."""
 
     kind: Literal["dunes"] = "dunes"
     every: Annotated[int, Field(ge=2, le=64)] = 5
@@ -123,7 +123,7 @@ class Rim(Config):
 
 
 class Standing(Config):
-    """One thing at an offset from the centre; the type `agent` marks a cell where an agent may start."""
+    """One object at an offset from the centre; the type `agent` marks a cell where an agent may start."""
 
     type: str
     row: Offset = 0
@@ -131,7 +131,7 @@ class Standing(Config):
 
 
 class Compound(Config):
-    """A walled square in the middle of the area with a gate on each side; things at offsets from its centre."""
+    """A walled square in the middle of the area with a gate on each side; objects at offsets from its centre."""
 
     kind: Literal["compound"] = "compound"
     side: Side = 21
@@ -142,7 +142,7 @@ class Compound(Config):
 
 
 class Buildings(Config):
-    """Random cells, each kept unless an earlier object is too near; a kept one clears the cells around it."""
+    """Objects on random cells, unless an earlier object is too near; each clears the cells around it."""
 
     kind: Literal["buildings"] = "buildings"
     draws: Count = 0
@@ -153,21 +153,21 @@ class Buildings(Config):
 
 
 class Objects(Config):
-    """Exactly so many of each type on the largest floor, where they close no way; `agent` marks starting cells."""
+    """Exactly this many of each type on the largest floor, where they block no path; `agent` marks starting cells."""
 
     kind: Literal["objects"] = "objects"
     counts: Frozen[str, Count] = FrozenDict()
 
 
 class Connect(Config):
-    """Tunnels from every separate floor to the largest, along the cheapest way; objects are not dug through."""
+    """Tunnels from every separate floor to the largest, along the cheapest path; they never go through objects."""
 
     kind: Literal["connect"] = "connect"
     wall_cost: Annotated[int, Field(ge=1, le=1000)] = 10
 
 
 class Part(Config):
-    """Layers in a rectangle of their own; height or width 0 reach to the edge."""
+    """Layers in a rectangle; a height or width of 0 extends to the edge."""
 
     kind: Literal["area"] = "area"
     top: SideOrNone = 0
@@ -179,7 +179,7 @@ class Part(Config):
 
 
 class Zones(Config):
-    """The area is cut into parts; a share of them gets a layer each, in a box in the middle of the part."""
+    """The area is split into parts; a share of them gets one layer each, in a box in the middle of the part."""
 
     kind: Literal["zones"] = "zones"
     count: Cells = 4
@@ -190,7 +190,7 @@ class Zones(Config):
 
 
 class OneOf(Config):
-    """One of the layers, drawn anew for every map."""
+    """One of the layers, chosen at random for every map."""
 
     kind: Literal["one_of"] = "one_of"
     layers: tuple[Layer, ...] = ()

@@ -38,7 +38,7 @@ class Converter(Config):
 
 
 class Recipe(Config):
-    """What an assembler makes from what, if at least `min_agents` stand around it and these vibes are among theirs."""
+    """What an assembler produces from which inputs; needs `min_agents` agents around it, among them these vibes."""
 
     vibes: tuple[str, ...] = ()
     min_agents: Annotated[int, Field(ge=1, le=8)] = 1
@@ -47,11 +47,12 @@ class Recipe(Config):
 
 
 class Assembler(Config):
-    """Works at once, for the agents on the eight cells around it: inputs from all of them as evenly as possible,
-    outputs to the one that bumped. The first recipe that can be made is made; then it rests for `cooldown` ticks.
+    """Works at once, for the agents on the eight cells around it: it takes inputs from all of them as evenly as
+    possible and gives outputs to the one that bumped. It uses the first recipe that is possible, then rests for
+    `cooldown` ticks.
 
-    With `partial` it can be used while it rests: after half of the time for half of the inputs (rounded up) and half
-    of the outputs (rounded down), as far as that is one unit at least; then it rests anew.
+    With `partial` it can be used while it rests: after half of the time, for half of the inputs (rounded up) and half
+    of the outputs (rounded down), if that is at least one unit; then the rest starts again.
     """
 
     recipes: tuple[Recipe, ...]
@@ -61,10 +62,10 @@ class Assembler(Config):
 
 
 class ObjectType(Config):
-    """A kind of object. One without anything of its own (no inventory, vibe, machine, rules, areas, collective) is
-    terrain and costs no memory per piece.
+    """A kind of object. One without its own state (no inventory, vibe, machine, rules, areas, collective) is terrain
+    and uses no memory per object.
 
-    A bump into it runs `on_use`: the first rule that applies, or with `use="all"` each that applies. `counts_as`
+    A bump into it runs `on_use`: the first rule that applies, or with `use="all"` every rule that applies. `counts_as`
     makes it a variant of another type: shown and counted under that name.
     """
 
@@ -85,10 +86,10 @@ class ObjectType(Config):
 
 
 class AgentType(Config):
-    """What every agent of the game is at the start of an episode, how much it can hold, and what happens to it.
+    """All agents: their state at the start of an episode, how much they can hold, and the rules for them.
 
-    Agents of group g belong to the collective at place g of `collectives` (counted round). `on_use` is what a bump
-    into another agent does.
+    Agents of group g belong to the collective at index g of `collectives`, modulo their number. `on_use` has the rules
+    for a bump into another agent.
     """
 
     tags: tuple[str, ...] = ()
@@ -103,7 +104,7 @@ class AgentType(Config):
 
 
 class Collective(Config):
-    """A team: what it owns at the start, and how much it can hold."""
+    """A team: its inventory at the start, and how much it can hold."""
 
     inventory: Amounts = FrozenDict()
     limits: tuple[Limit, ...] = ()
@@ -144,7 +145,7 @@ class Observation(Config):
 
 
 class RewardTerm(Config):
-    """`weight` x a game value up to `cap`: paid for its change, for its increase, or every tick."""
+    """`weight` x a game value up to `cap`: rewards its change, only its increase, or the value itself in every tick."""
 
     weight: float = 1.0
     value: GameValue

@@ -26,7 +26,7 @@ Changes = Frozen[str, Annotated[int, Field(ge=-65535, le=65535)]]
 
 
 class Rule(Config):
-    """If all of `when` hold and all of `then` can be carried out, `then` happens; otherwise nothing is paid or done."""
+    """If all of `when` hold and all of `then` can be carried out, `then` happens; otherwise nothing happens."""
 
     name: str = ""
     when: tuple[Condition, ...] = ()
@@ -36,9 +36,9 @@ class Rule(Config):
 class Area(Config):
     """What an object does to the agents around it, wherever it goes.
 
-    `friend` are the other agents of its collective, `enemy` those of another one, `all` every agent but itself, `self`
-    only itself. Changes of all areas that reach an agent are added up and applied once. A `territory` acts only where
-    its collective holds the ground.
+    `friend` are the other agents of its collective, `enemy` those of another one, `all` every agent except itself,
+    `self` only itself. The changes of all areas that reach an agent are added up and applied once. A `territory` acts
+    only on cells that its collective holds.
     """
 
     radius: Radius = 1

@@ -1,9 +1,9 @@
-"""Losses: each is a file here, its settings and its arithmetic, found by its name; or a class of the user's own.
+"""Losses: each is a file here with its settings and its computation, found by its name; or a custom class.
 
 A loss is a pure function of a minibatch and the one forward that all losses share. It does not run the policy, touch
 the environment or know the trainer. It says what the rollout must store for it (`needs`), which of the trainer's own
-columns it reads (`reads`), and makes modules of its own (`heads`), which are trained and saved with the policy. The
-learner adds up the losses of `Run.losses` that count now in their order. Settings import no torch.
+columns it reads (`reads`), and creates its own modules (`heads`), which are trained and saved with the policy. The
+learner adds up the active losses of `Run.losses` in their order. Settings import no torch.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Recorded:
 class Minibatch:
     """Whole segments, by column: exactly what the forward pass and the active losses read.
 
-    All are [T, N, ...], but `state` [N, state_size] before the segments and their importance `weights` [N]. `acted` is
-    what a step counts where only the policy's own actions do: 0 where the teacher led, and a mean of 1 over the whole
-    minibatch; None where the policy took every step. Of recorded steps, `counted` is 0 where there is nothing to learn.
+    All are [T, N, ...], except `state` [N, state_size] before the segments and their importance `weights` [N]. `acted`
+    is the weight of a step in losses that use only the policy's own actions: 0 where the teacher acted, with a mean of
+    1 over the minibatch; None if the policy took every step. `counted` is 0 for recorded steps with nothing to learn.
     """
 
     masks: Tensor | None = None
@@ -90,15 +90,15 @@ class Loss(Config):
     reads_hidden: ClassVar[bool] = False  # `out.hidden`, which a network of your own may not give
 
     def needs(self) -> Mapping[str, Column]:
-        """What the rollout must store beside the trainer's own columns."""
+        """What the rollout must store in addition to the trainer's own columns."""
         return {}
 
     def recorded(self) -> Recorded | None:
-        """Replays that it learns from: then a minibatch is of their steps, with `teacher_actions` and `counted`."""
+        """Replays to learn from: a minibatch then consists of their steps, with `teacher_actions` and `counted`."""
         return None
 
     def heads(self, spec: Spec, config: PolicyConfig) -> nn.Module | None:
-        """Modules of its own, made before the optimizer; `__call__` is given them."""
+        """Its own modules, created before the optimizer and passed to `__call__`."""
         return None
 
     def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: nn.Module | None = None) -> Result:
@@ -111,7 +111,7 @@ class Loss(Config):
         return share * now.at(self.weight) * loss, metrics
 
     def check(self, run: Run) -> None:
-        """Raise a ConfigError if it cannot work in this run; the path begins at the loss."""
+        """Raise a ConfigError if it cannot work in this run; the path is relative to the loss."""
 
     def teaches(self) -> bool:
         """Whether it learns from another player: the env's teacher, an actor or one in replays."""
@@ -120,7 +120,7 @@ class Loss(Config):
         )
 
     def leads(self, now: Progress) -> float:
-        """The share of rows, from 0 to 1, in which it wants the env's teacher to act in the place of the policy."""
+        """The share of rows, from 0 to 1, in which the env's teacher should act instead of the policy."""
         return 0.0
 
     def term(self, rest: dict[str, Loss]) -> Callable[..., Result]:
@@ -131,7 +131,7 @@ class Loss(Config):
         return self.weighted
 
     def active(self, now: Progress) -> bool:
-        """Whether it counts now; one that does not is not computed, and its columns are not picked."""
+        """Whether it is active now; an inactive loss is not computed, and its columns are not read."""
         return self.begin <= now.steps and (not self.until or now.steps < self.until)
 
     @computed_field  # type: ignore[prop-decorator]

@@ -23,7 +23,7 @@ METRICS = ("loss/policy", "loss/value", "loss/entropy", "kl", "clip_fraction")  
 
 
 class PPO(Loss):
-    """The clipped surrogate and the entropy bonus, each with a weight of its own."""
+    """The clipped surrogate and the entropy bonus, each with its own weight."""
 
     clip: Number = 0.2
     """How far the ratio of new to old probabilities may move from 1 before it is clipped."""

@@ -22,8 +22,8 @@ __all__ = ["Layout", "PolicyConfig", "Spec", "export", "info", "load"]
 def load(path: str | Path, greedy: bool = False, temperature: float = 1.0, code: Sequence[str] = ()) -> Player:
     """A trained policy from a checkpoint, a run's folder (`runs/x`, `runs/x@best`, `runs/x@12`) or its checkpoints/.
 
-    It draws its actions, from logits divided by `temperature` (1e-30 to 1e30), or takes the likeliest ones (`greedy`).
-    A network, encoder or core of somebody's own is found only if its file or module is in `code`.
+    It samples its actions from the logits divided by `temperature` (1e-30 to 1e30), or takes the most likely ones
+    (`greedy`). A custom network, encoder or core is loaded only if its file or module is in `code`.
     """
     from gridmill.policy.player import load as load_player
 
@@ -32,7 +32,7 @@ def load(path: str | Path, greedy: bool = False, temperature: float = 1.0, code:
 
 
 def export(path: str | Path, out: str | Path, code: Sequence[str] = ()) -> dict[str, Any]:
-    """Write a trained policy for other programs, as FILE.onnx or FILE.pt2 (`torch.export`); what it says of itself.
+    """Write a trained policy as FILE.onnx or FILE.pt2 (`torch.export`) for other programs; returns its description.
 
     `path` and `code` as in `load`.
     """
@@ -43,7 +43,7 @@ def export(path: str | Path, out: str | Path, code: Sequence[str] = ()) -> dict[
 
 
 def info(path: str | Path) -> dict[str, Any]:
-    """What a trained policy is: network, parameters, game, words, hash, steps, score; no code that it names is run."""
+    """Describe a trained policy: network, parameters, game, words, hash, steps, score; runs no code that it names."""
     from gridmill.policy import about
 
     return about.of(path)

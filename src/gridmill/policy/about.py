@@ -80,7 +80,7 @@ def text(known: Mapping[str, Any], typed: str) -> str:
     shape = f"a vector of {observation['size']} numbers" if "size" in observation else _tokens(observation)
     lines = {
         "policy": known["path"],
-        "hash": f"sha256 {known['sha256'][: pin.SHOWN]}; {_pinned(typed, known['sha256'])} is this one or none",
+        "hash": f"sha256 {known['sha256'][: pin.SHOWN]}; {_pinned(typed, known['sha256'])} is exactly this one",
         "network": made,
         "parameters": f"{sum(parts.values()):,}: {', '.join(f'{name} {count:,}' for name, count in parts.items())}",
         "game": f"{known['game']} {known['fingerprint']}, recipe {known['recipe']}, seed {known['seed']}",

@@ -120,7 +120,7 @@ def _program(policy: Policy, inputs: Mapping[str, Tensor]) -> torch.export.Expor
     except Exception as error:  # whatever torch makes of code of somebody's own
         said = " ".join(str(error).split())
         raise ValueError(
-            f"policy: torch.export cannot take this network: {type(error).__name__}: {said:.300}"
+            f"policy: torch.export cannot export this network: {type(error).__name__}: {said:.300}"
         ) from error
 
 
@@ -155,7 +155,7 @@ def _refuse_other(given: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> 
         apart = (given[name] - tensor).abs() / tensor.abs().clamp(min=1.0)
         far = max(far, float(apart.max()))
     if not far <= CLOSE:
-        raise ValueError(f"policy: expected what is exported to equal the policy to {CLOSE:g}, got {far:.1e} apart")
+        raise ValueError(f"policy: expected the export to equal the policy within {CLOSE:g}, got {far:.1e} apart")
     return far
 
 

@@ -132,7 +132,7 @@ def trial(environment: Mapping[str, str], command: Sequence[str], seconds: float
     if done.returncode:
         return Trial("unclear", f"ended with code {done.returncode}")
     if done.stdout.decode(errors="replace").strip() != SAYS:
-        return Trial("unclear", "said something else than its result")
+        return Trial("unclear", "printed something other than its result")
     return Trial("lived", "lived")
 
 

@@ -113,7 +113,7 @@ def _tried(policy: OwnPolicy, rng: np.random.Generator) -> tuple[bool, int]:
         hidden = _refuse_other_shapes(given, policy)
         _refuse_deaf(given)
         if not all(map(torch.equal, shown, (obs, state, never))):
-            raise ConfigError("expected forward to leave its inputs as they are, got others after it", SETTING)
+            raise ConfigError("expected forward not to change its inputs, but it did", SETTING)
         with torch.no_grad():
             _refuse_disagreement(policy, obs, state, never)
     return hidden, sum(kept) // (STEPS * ROWS)
@@ -159,8 +159,8 @@ def _refuse_deaf(given: Sequence[Tensor]) -> None:
     """A network that no gradient reaches would train to its end and learn nothing."""
     for name, tensor in zip(("logits", "values"), given, strict=False):
         if not tensor.requires_grad:
-            said = f"expected {name} that a parameter can change, got some without a gradient"
-            raise ConfigError(f"{said} (detach, no_grad, or no parameters that learn?)", SETTING)
+            said = f"expected {name} that depend on parameters, got some without a gradient"
+            raise ConfigError(f"{said} (detach, no_grad, or no trainable parameters?)", SETTING)
 
 
 def _refuse_disagreement(policy: OwnPolicy, obs: Tensor, state: Tensor, never: Tensor) -> None:
@@ -171,15 +171,15 @@ def _refuse_disagreement(policy: OwnPolicy, obs: Tensor, state: Tensor, never: T
     alone = [policy(obs[:, i : i + 1], state[i : i + 1], never[:, :1], None) for i in range(ROWS)]
     logits, values = (torch.cat([row[part] for row in alone], 1) for part in (0, 1))
     if not _alike(Output(logits, values, torch.cat([row.state for row in alone]), whole.hidden), whole):
-        raise ConfigError("expected a row's outputs not to depend on the rows beside it (batch norm?)", SETTING)
+        raise ConfigError("expected a row's outputs not to depend on other rows (batch norm?)", SETTING)
     first = policy(obs[:1], state, never[:1], None)
     second = policy(obs[1:], first.state, never[1:], None)
     logits, values = (torch.cat((first[part], second[part])) for part in (0, 1))
     if not _alike(Output(logits, values, second.state, whole.hidden), whole):
-        raise ConfigError("expected two steps at once to give what they give one after the other", SETTING)
+        raise ConfigError("expected two steps at once to give the same as one after the other", SETTING)
     begins = torch.ones_like(never[:1])
     if not _alike(policy(obs[:1], state, begins, None), policy(obs[:1], torch.zeros_like(state), begins, None)):
-        raise ConfigError("expected the state to be forgotten where episode_starts is 1", SETTING)
+        raise ConfigError("expected the state to be reset where episode_starts is 1", SETTING)
 
 
 def _alike(one: Output, other: Output) -> bool:

@@ -20,5 +20,5 @@ def split(text: str) -> tuple[Path, str]:
     if not hash_sign or os.path.exists(text):  # a folder may have the sign in its name
         return Path(text), ""
     if not re.fullmatch(r"[0-9a-f]{8,64}", digits):
-        raise ValueError(f"expected 8 to 64 hex digits of a sha256 behind #, got `{clipped(text, 400)}`")
+        raise ValueError(f"expected 8 to 64 hex digits of a sha256 after #, got `{clipped(text, 400)}`")
     return Path(folder), digits

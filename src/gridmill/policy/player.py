@@ -1,8 +1,8 @@
 """Player: a trained policy behind NumPy arrays, loaded from a checkpoint: act(obs, state, masks) -> actions, state.
 
-Actions are drawn from its distribution, at a temperature, or are the likeliest ones (`greedy`); `think` gives logits
-and values. It reads the checkpoint's own words: in an environment with other features, tags or actions, what both know
-is matched by name, unknown features are not looked at and unknown actions never chosen.
+Actions are sampled from its distribution, at a temperature, or are the most likely ones (`greedy`); `think` gives
+logits and values. It uses the checkpoint's own words: in an environment with other features, tags or actions, those
+that both have are matched by name; unknown features are ignored, and unknown actions are never chosen.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Thought(NamedTuple):
     state: State  # after it
 
     def log_probs(self, masks: NDArray[np.uint8] | None = None) -> Tensor:
-        """[rows, actions]; what it would not do, or a mask forbids, is as good as impossible."""
+        """[rows, actions]; actions that it does not know, or that a mask forbids, are practically impossible."""
         logits = self.logits
         for possible in (self.allowed, masks):
             if possible is not None:
@@ -115,7 +115,7 @@ class Player:
     ) -> tuple[NDArray[np.int32], State]:
         """Actions int32 [rows], and the state for the next call; with state None it starts over.
 
-        `first_row` is that of these among all that one seed draws for.
+        `first_row` is the number of the first of these rows among all rows that share the seed.
         """
         thought = self.think(obs, state, masks)
         actions = self.choose(thought, self.step, first_row)
@@ -141,7 +141,7 @@ def load(path: Path, greedy: bool = False, temperature: float = 1.0) -> Player:
 
 
 def of_record(tree: Mapping[str, Any], tensors: Sequence[tuple[str, tuple[int, ...]]], data: bytes) -> Player:
-    """The player of plain data that `Player.as_record` gave; ValueError if it is none."""
+    """The player for a record from `Player.as_record`; ValueError if it is not one."""
     player = Player(portable.from_record(tree["config"], tree["spec"], tensors, data), bool(tree["masks"]))
     player.gamma, player.reward_scale = tree["gamma"], tree["reward_scale"]
     return player

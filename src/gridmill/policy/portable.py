@@ -48,7 +48,7 @@ def from_record(
 ) -> Policy:
     """The policy of a record; ValueError if it is none, or one that wants code of its own."""
     for text in user_code.named_in({"policy": dict(config)}):
-        raise ValueError(f"policy: a file may not name code of its own, got {text[:60]!r}")
+        raise ValueError(f"policy: a file may not name custom code, got {text[:60]!r}")
     settings, words = PolicyConfig.load(dict(config) | {"init_from": ""}), Spec.load(dict(spec))
     refuse_large(words)
     wanted = Policy.size(settings, words).parameters

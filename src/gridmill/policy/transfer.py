@@ -66,7 +66,7 @@ def _known(policy: Policy, other: Spec) -> dict[str, tuple[int, Index]]:
     if policy.config.network:  # it has no words that could be matched by name
         policy.read(other)
         if policy.spec.actions != other.actions:
-            raise ValueError("expected weights for the same actions with a network of your own, got others")
+            raise ValueError("expected weights for the same actions with your own network, got others")
         return {}
     own = policy.spec
     actions = _index(own.actions, other.actions)

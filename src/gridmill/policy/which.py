@@ -21,7 +21,7 @@ def split(text: str | Path) -> tuple[Path, str]:
     if not at or not name or os.path.exists(path):
         return path, "last"
     if which not in WORDS and not re.fullmatch(r"\d{1,15}", which, re.ASCII):
-        raise ValueError(f"expected @last, @best or @EPOCH behind a run's folder, got `{path}`")
+        raise ValueError(f"expected @last, @best or @EPOCH after a run's folder, got `{path}`")
     return path.with_name(name), which
 
 

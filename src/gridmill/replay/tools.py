@@ -111,8 +111,8 @@ def merge(tapes: Sequence[Replay]) -> Replay:
     for number, other in enumerate(tapes[1:], 1):
         if (other.game.fingerprint(), other.seed) != (whole.game.fingerprint(), whole.seed):
             raise ReplayError(
-                f"replay: expected replays of one game and seed, got {printable(other.game.name)} seed {other.seed} "
-                f"as number {number}, beside {printable(whole.game.name)} seed {whole.seed}"
+                f"replay: expected replays of the same game and seed, got {printable(other.game.name)} seed "
+                f"{other.seed} in file {number + 1}, but {printable(whole.game.name)} seed {whole.seed} in the first"
             )
         for branch in range(len(other.branches)):
             whole = _grafted(whole, other, branch)

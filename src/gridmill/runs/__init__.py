@@ -1,5 +1,5 @@
 """Runs: `train(run)` and `resume(folder)`, with their folders, logs, reports and evaluations; `epochs(run)` and
-`resume_epochs(folder)` are the same as loops of the caller's.
+`resume_epochs(folder)` are the same as loops for the caller.
 
 They are loaded on first use, so that what needs no torch (the log, the list of runs) does not import it; what oneDNN
 may use is settled before.

@@ -1,4 +1,4 @@
-"""The epochs of a run one by one: what callbacks, or a loop over `epochs(run)`, are shown after each and may ask for.
+"""The epochs of a run one by one: what callbacks, or a loop over `epochs(run)`, receive after each and can do.
 
 There is one loop, the session's, which is a generator: it gives an `Epoch` after every epoch and does all the rest
 itself (log, checkpoints, evaluation, signals). `train(run, callbacks=[...])` goes through it to its end.
@@ -35,7 +35,7 @@ class Result:
 
 
 class Epoch:
-    """One epoch that is over; its line in metrics.jsonl is written, and its checkpoint if one was due."""
+    """A finished epoch; its line in metrics.jsonl has been written, and its checkpoint if one was due."""
 
     def __init__(self, session: Session, metrics: dict[str, Any]) -> None:
         self.metrics = metrics
@@ -48,25 +48,25 @@ class Epoch:
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """The run's folder."""
         return self._session.folder
 
     @property
     def trainer(self) -> Trainer:
-        """All that is in memory: `trainer.policy`, `trainer.env`, `trainer.run`. Whoever only looks changes nothing."""
+        """Everything in memory: `trainer.policy`, `trainer.env`, `trainer.run`. Reading it changes nothing."""
         return self._session.trainer
 
     @property
     def checkpoint(self) -> Path | None:
-        """The newest that was saved until now; None before the first."""
+        """The newest checkpoint saved so far; None before the first."""
         return self._session.saved
 
     def log(self, text: str) -> None:
-        """Lines for log.txt and the terminal."""
+        """Write lines to log.txt and the terminal."""
         self._session.log.note(text)
 
     def save(self) -> Path | None:
-        """A checkpoint now, whatever the clocks say; None if the disk did not take it.
+        """Save a checkpoint now, even if none is due; None if it could not be written.
 
         RuntimeError with several ranks: all take part in a checkpoint, and agree on it once per epoch.
         """
@@ -86,7 +86,7 @@ Callback = Callable[[Epoch], object]
 
 
 class CallbackFailed(RuntimeError):
-    """A callback raised: one line with its name and place; what it raised hangs on it as its cause."""
+    """A callback raised an exception: one line with its name and place; the original exception is the cause."""
 
     def __init__(self, callback: Callback, epoch: int, error: Exception) -> None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -98,14 +98,14 @@ class CallbackFailed(RuntimeError):
 
 
 class Left(Exception):
-    """The program wants no more epochs."""
+    """The program has left the loop."""
 
 
 class Epochs:
     """Goes through a run: `for epoch in epochs(run)`. `result` is there once it is over.
 
-    Nothing begins before the first epoch is asked for. A loop that is left by `break` or by an error ends the run as
-    `Epoch.stop` does, without its last evaluation; if somebody still holds this object, when it is closed:
+    Nothing starts before the first epoch is requested. Leaving the loop by `break` or by an error ends the run as
+    `Epoch.stop` does, without its last evaluation; if this object is still referenced, the run ends when it is closed:
     `with epochs(run) as loop`.
     """
 
@@ -151,7 +151,7 @@ def refuse_others(callbacks: Sequence[Callback]) -> None:
     """TypeError for what cannot be called."""
     for callback in callbacks:
         if not callable(callback):
-            raise TypeError(f"callbacks: expected functions of one Epoch, got {callback!r:.60}")
+            raise TypeError(f"callbacks: expected functions that take one Epoch, got {callback!r:.60}")
 
 
 def go_through(loop: Epochs, callbacks: Sequence[Callback]) -> Result:

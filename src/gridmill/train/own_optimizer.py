@@ -58,7 +58,7 @@ def tensors(part: torch.optim.Optimizer) -> dict[str, Tensor]:
     """All that it remembers, by the place of the parameter and a name (`3.exp_avg`) or by its group (`group.0.k`)."""
     state = part.state_dict()
     for name in state.keys() - {"state", "param_groups"}:
-        raise ConfigError(f"expected state_dict() to have state and param_groups alone, got `{name!s:.60}`", SETTING)
+        raise ConfigError(f"expected state_dict() to have only state and param_groups, got `{name!s:.60}`", SETTING)
     found: dict[str, Tensor] = {}
     for place, entries in state["state"].items():
         if not isinstance(place, int):
@@ -152,7 +152,7 @@ def refuse_unfit(kind: str) -> None:
         try:
             restore(kind, third, saved)
         except ValueError as error:
-            raise ConfigError(f"expected a state that is whole after the first step: {error}", SETTING) from None
+            raise ConfigError(f"expected a state that is complete after the first step: {error}", SETTING) from None
         _walk(third, again, 2)
         if not all(torch.equal(*pair) for pair in zip(straight, again, strict=True)):
             raise ConfigError(

@@ -282,7 +282,7 @@ class Joined(Ranks):
         asking.start()
         asking.join((MOST_BEATS + 2) * BEAT)
         self._deaf = not found
-        told = found[0] if found else "rank 0 does not answer, nor does the store that it may keep"
+        told = found[0] if found else "rank 0 does not answer, nor does the store, which it may host"
         waited = f"rank {self.rank} waited while {self._phase}, ranks.timeout = {self.timeout:g} s"
         return f"{told} ({waited})"
 
@@ -367,7 +367,7 @@ def _met(store: Any, rank: int, count: int, limit: float) -> str:
         try:
             meeting: str = store.get(f"answer/{word}").decode()
         except RuntimeError:
-            raise RankLost(f"rank 0 did not come within {limit:g} s (rank {rank} waited)") from None
+            raise RankLost(f"rank 0 did not join within {limit:g} s (rank {rank} waited)") from None
         store.set(f"heard/{meeting}/{rank}", "")
         return meeting
     meeting, until = uuid.uuid4().hex, time.monotonic() + limit
@@ -378,6 +378,6 @@ def _met(store: Any, rank: int, count: int, limit: float) -> str:
                 store.set(f"answer/{store.get(f'asks/{other}').decode()}", meeting)
         missing = [other for other in missing if not store.check([f"heard/{meeting}/{other}"])]
         if missing and time.monotonic() > until:
-            raise RankLost(f"{names(missing)} did not come within {limit:g} s (rank 0 waited)")
+            raise RankLost(f"{names(missing)} did not join within {limit:g} s (rank 0 waited)")
         time.sleep(0.02)
     return meeting

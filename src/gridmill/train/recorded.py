@@ -85,7 +85,7 @@ class RecordedSteps:
         self.where = where
         files = sorted(glob(wanted.files, recursive=True))
         if not files:
-            raise ConfigError(f"expected replay files, got none that are called {wanted.files!r}", where)
+            raise ConfigError(f"expected replay files, found none that match {wanted.files!r}", where)
         self.episodes = [episode for file in files for episode in self._episodes(file, wanted)]
         if not self.episodes:
             found = ", ".join(wanted.who)
@@ -128,7 +128,7 @@ class RecordedSteps:
             if differing:
                 name = printable(episode.tape.game.name)
                 raise ConfigError(
-                    f"expected replays of a game with the words of the run's, got {name} with other "
+                    f"expected replays of a game with the same words as the run's, got {name} with other "
                     f"{', '.join(differing)}",
                     self.where,
                 )

@@ -446,7 +446,7 @@ def refuse_missing_hidden(run: Run, policy: Policy) -> None:
         stored = any(column.output == "hidden" for column in loss.needs().values())
         if loss.reads_hidden or stored:
             raise ConfigError(
-                f"expected a network that returns hidden [rows, {run.policy.hidden}] too, which this loss reads, got "
+                f"expected a network that also returns hidden [rows, {run.policy.hidden}], which this loss reads, got "
                 f"`{run.policy.network}`, which does not",
                 f"$.losses.{name}",
             )

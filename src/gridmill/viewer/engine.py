@@ -30,12 +30,12 @@ def path() -> Path:
     state = "older than native/" if MODULE.exists() else "not there"
     if not BUILDER.exists():
         raise EngineMissing(
-            f"viewer: expected the engine of pages in `{MODULE}`, but this install was made without one "
+            f"viewer: expected the engine for browser pages in `{MODULE}`, but this install was made without one "
             "(GRIDMILL_PAGES=OFF); install a wheel made with it, or a checkout, where `make viewer` builds it"
         )
     if importlib.util.find_spec("ziglang") is None:
         raise EngineMissing(
-            f"viewer: expected the engine of pages in `{MODULE}`, but it is {state}; "
+            f"viewer: expected the engine for browser pages in `{MODULE}`, but it is {state}; "
             f"`{pip_install('ziglang==0.17.0')}` and `make viewer` build it"
         )
     print("viewer: building the engine for web pages; this takes some minutes, once", file=sys.stderr)

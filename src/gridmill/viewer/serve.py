@@ -228,7 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not path.startswith("/") or not secrets.compare_digest(given.encode(), self.server.token.encode()):
             raise Refused(403, "expected the token in the address, as the command printed it")
         if path.count("/") < 2:
-            raise Refused(404, "expected a slash behind the token")
+            raise Refused(404, "expected a slash after the token")
         return inside
 
     # ---- what is given

@@ -80,7 +80,7 @@ def machine_step(check: Check) -> Iterator[str]:
 
 def numbers_step(check: Check) -> Iterator[str]:
     """Three epochs on the device against the same on the CPU, in float32 without TF32; the first is judged."""
-    yield "| encoder | core | other first actions | weights apart after 1 epoch | after 3 | entropy, CPU | device |"
+    yield "| encoder | core | first actions that differ | weights by, 1 epoch | 3 epochs | entropy, CPU | device |"
     yield "|---|---|---|---|---|---|---|"
     wrong = []
     for encoder, core in PARTS:
@@ -104,7 +104,7 @@ def numbers_step(check: Check) -> Iterator[str]:
         if differ > 0.001 or not apart[0] < 0.01:
             wrong.append(f"{encoder} with {core}")
     if wrong:
-        raise Failed(f"other numbers than the CPU's: {', '.join(wrong)}")
+        raise Failed(f"results differ from the CPU's: {', '.join(wrong)}")
 
 
 def looks_step(check: Check) -> Iterator[str]:
@@ -170,7 +170,7 @@ def precision_step(check: Check) -> Iterator[str]:
         if precision == "fp16":
             yield f"\nScale of the loss at the end: {float(trainer.learner.loss_scale.factor):g}"
         if last["skipped_updates"] or abs(last["loss/entropy"] - plain["loss/entropy"]) > 0.1:
-            raise Failed(f"{precision} learns something else than fp32")
+            raise Failed(f"{precision} learns differently from fp32")
 
 
 def compile_step(check: Check) -> Iterator[str]:
@@ -184,12 +184,12 @@ def compile_step(check: Check) -> Iterator[str]:
         apart = abs(found[0]["gradient_norm"] - plain[0]["gradient_norm"])
         yield f"- {mode}: three epochs in {took:.0f} s, gradient norms {apart:.2g} apart from those without"
         if not apart < 0.05 * max(1.0, plain[0]["gradient_norm"]):
-            raise Failed(f"compile={mode} learns something else than without")
+            raise Failed(f"compile={mode} learns differently from no compilation")
 
 
 def speed_step(check: Check) -> Iterator[str]:
     """Agent-steps per second, and the memory of the GPU against the estimate."""
-    yield "| settings | steps/s | rollout s | learn s | peak of the GPU | estimate |"
+    yield "| settings | steps/s | rollout s | learn s | peak GPU memory | estimate |"
     yield "|---|---|---|---|---|---|"
     settings: dict[str, list[str]] = {"CPU": ["trainer.device=cpu"]}
     if check.gpu:

@@ -102,7 +102,7 @@ def run(settings: Settings) -> int:
         code, said = done.exit_code, f"the training ended with exit code {done.exit_code}"
     path = _save(settings, planned_run, done, counted, code)
     if counted is not None and then is not None:
-        said += f", {counted['comparisons']:,} comparisons in all"
+        said += f", {counted['comparisons']:,} comparisons in total"
     print("\n".join(hang("result: ", said)))
     if done.exit_code in artefact.STOPPED:
         print(f"continue with --resume {path}")

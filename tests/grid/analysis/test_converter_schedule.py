@@ -212,7 +212,7 @@ def test_what_lies_ready_at_the_start() -> None:
     altar = ObjectType(converter=Converter(outputs={"heart": 1}, initial_resource_count=1, max_conversions=0))
     game = bench({"altar": altar})
     heart = next(p for p in explain(game).products if p.name == "heart")
-    assert (heart.one_ready, heart.one_paid, heart.sequence, heart.chain) == (0, 1, 0, "there from the start")
+    assert (heart.one_ready, heart.one_paid, heart.sequence, heart.chain) == (0, 1, 0, "available from the start")
     assert heart.ceiling.units == 1
     assert Converters.of(game).plan("heart", 2) is None
 

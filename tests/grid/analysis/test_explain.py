@@ -203,7 +203,7 @@ def test_the_page_of_the_easy_arena() -> None:
     page = " ".join(text(explain(gridmill.games.arena_basic_easy_shaped())).split())
     assert "heart 89 90 85 89 90" in page
     assert (
-        "heart: 30.8, bottleneck generator: 20 x 37 battery, of use between tick 52 and 987, one per 25 ticks; "
+        "heart: 30.8, bottleneck generator: 20 x 37 battery, useful between ticks 52 and 987, one per 25 ticks; "
         "ore alone would allow 31.7"
     ) in page
     assert "1 x heart, up to 100 90 85 90 30.8" in page

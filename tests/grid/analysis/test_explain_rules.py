@@ -86,7 +86,10 @@ def test_cogsguard(name: str) -> None:
     ) in page
     assert "energy: agents each tick (sun); area of junction, c:hub; at the start agents 100" in page
     assert "solar: event weather_day; at the start agents 1 for event weather_night" in page
-    assert "align: agent pays 1 heart, it joins the team, if it is of no team, agent has 1 aligner, 1 influence" in page
+    assert (
+        "align: agent pays 1 heart, it joins the team, if it belongs to no team, agent has 1 aligner, 1 influence"
+        in page
+    )
     assert "area of junction, within 10, other teams: -1 hp, -100 influence" in page
     assert "initial_clips at 10: 1 junction: it joins clips" in page
     assert "store: 24 each of oxygen, carbon, germanium, silicon" in page
@@ -121,15 +124,15 @@ def test_extractor_hub() -> None:
     assert said.min_first_episode == 8
     assert "heart: assembler; chest (withdraw with withdraw) for chest (deposit with deposit)" in page
     assert "silicon_extractor (2 on the map) 20 energy -> 18 silicon, 20 uses" in page
-    assert "charger (5 on the map) 62 energy, then rests 10 ticks, sooner for a part" in page
+    assert "charger (5 on the map) 62 energy, then rests 10 ticks, usable earlier in part" in page
     assert not [warning for warning in said.warnings if "token overflow possible" not in warning]
 
 
 def test_navigation() -> None:
     said = explain(gridmill.games.navigation())
     page = flat(said)
-    assert "heart: altar (40 on the map): 1 there at the start, no more are made" in page
-    assert "heart: 10.0, bottleneck altar: 40 heart there from the start" in page
+    assert "heart: altar (40 on the map): 1 available at the start, no more are made" in page
+    assert "heart: 10.0, bottleneck altar: 40 heart available from the start" in page
     assert [ticks(reward) for reward in said.rewards] == [("exact", 1, 1)]
     assert said.gatherings == ()
     assert not [warning for warning in said.warnings if "token overflow possible" not in warning]

@@ -136,8 +136,9 @@ TEST(batch_save_and_restore_continue_to_the_bit_and_fork) {
   for (std::size_t cut = 0; cut < bytes.size(); cut += 7)
     check::message_of<std::invalid_argument>([&] { other.restore(bytes.substr(0, cut), {0}); });
   Batch<Count> lacking({settings(2, 9)}, {"b"}, options(1));
-  CHECK(check::message_of<std::invalid_argument>([&] { lacking.restore(bytes, {0}); }).find("lacks the game a") !=
-        std::string::npos);
+  CHECK(check::message_of<std::invalid_argument>([&] {
+          lacking.restore(bytes, {0});
+        }).find("does not have the game a") != std::string::npos);
 }
 
 TEST(batch_assigns_games_at_the_next_reset_only) {
@@ -161,7 +162,7 @@ TEST(batch_replaces_a_game_that_nobody_plays) {
   const auto refusal = [&](std::int64_t number) {
     return check::message_of<std::invalid_argument>([&] { batch.replace_game(number, settings(1, 2), "c"); });
   };
-  CHECK(refusal(game).find("game 1 is played by world 1 next; assign() it another first") != std::string::npos);
+  CHECK(refusal(game).find("game 1 is played by world 1 next; assign() another game to it first") != std::string::npos);
   batch.reset(std::nullopt);
   CHECK(refusal(game).find("game 1 is played by world 1; assign()") != std::string::npos);
   CHECK(refusal(0).find("game 0 is played by world 0; assign()") != std::string::npos);

@@ -48,7 +48,7 @@ TEST(isa_refuses_what_it_does_not_know_and_what_the_cpu_cannot) {
   for (const Isa level : {Isa::portable, Isa::avx2, Isa::avx512_base, Isa::avx512})
     if (level <= isa_of_cpu()) names += (names.empty() ? "" : ", ") + std::string(name_of(level));
   const auto told = [&](const std::string& word) {
-    return "GRIDMILL_ISA: expected one of " + names + " on this CPU, got `" + word + "`; unset it for the best of them";
+    return "GRIDMILL_ISA: expected one of " + names + " on this CPU, got `" + word + "`; unset it to use the best one";
   };
   CHECK_EQ(refused("avx9"), told("avx9"));
   if (isa_of_cpu() < Isa::avx512) CHECK_EQ(refused("avx512"), told("avx512"));

@@ -337,7 +337,7 @@ TEST(cogsguard_memory_that_cannot_be_is_refused) {
   check_it();
   CHECK(agent.memory().ground.home.get(place_of(11, 0)) && !agent.memory().ground.home.get(place_of(12, 0)));
   agent.memory().ground.home.set(place_of(60, 60));
-  CHECK_EQ(check::message_of<BadState>(check_it), std::string("its hub and junctions do not act where it thinks"));
+  CHECK_EQ(check::message_of<BadState>(check_it), std::string("its map of the areas of hub and junctions is wrong"));
 }
 
 TEST(cogsguard_areas_of_bits_wrap_around) {

@@ -23,7 +23,7 @@ TEST(json_refuses_with_the_path) {
     return check::message_of<std::invalid_argument>([&] { parse_json(text); });
   };
   CHECK(said("{\"a\":[1,{\"b\":tru}]}") == "JSON: expected a value, got `t` at byte 13 - at `$.a[1].b`");
-  CHECK(said("{\"a\":1,\"a\":2}") == "expected a key once, got `a` twice - at `$`");
+  CHECK(said("{\"a\":1,\"a\":2}") == "expected every key once, got `a` twice - at `$`");
   CHECK(said("[1 2]") == "JSON: expected `,` or `]`, got `2` at byte 3 - at `$`");
 }
 

@@ -35,7 +35,7 @@ def text(said: Explanation) -> str:
 
 
 def _resources(said: Explanation) -> list[str]:
-    lines = ["resources: where from, what for"]
+    lines = ["resources: sources and uses"]
     for resource, makers in said.resources.items():
         made = [machine_text(m) for m in said.machines if m.name in makers]
         lines += hang(f"  {resource}: ", "; ".join([*made, *said.sources[resource]]) or "nothing makes it")
@@ -47,13 +47,17 @@ def _resources(said: Explanation) -> list[str]:
 def _rules(said: Explanation) -> list[str]:
     lines: list[str] = []
     if said.bumps:
-        lines += ["", "what a bump does: the first that applies"]
+        lines += ["", "what a bump does: the first rule that applies"]
     for name, rules in said.bumps.items():
         count = f" ({said.counts[name]} on the map)" if name in said.counts else ""
         lines += hang(f"  {name}{count}", "")
         for rule in rules:
             lines += hang("    ", rule, 6)
-    titles = {"what happens by itself": said.by_itself, "by the clock": said.events, "teams": said.collectives}
+    titles = {
+        "what happens automatically": said.by_itself,
+        "events at set times": said.events,
+        "teams": said.collectives,
+    }
     for title, some in titles.items():
         if some:
             lines += ["", title]
@@ -68,7 +72,7 @@ def _gatherings(said: Explanation) -> list[str]:
     free = [one.name for one in said.gatherings if one.alone == 1 and not one.acts]
     single = [one for one in said.gatherings if one.alone == 1 and sum(one.acts.values()) == 1]
     titles = {
-        "cannot be had": none,
+        "not available": none,
         "no act": free,
         "one act": [f"{one.name} ({next(iter(one.acts))})" for one in single],
     }
@@ -95,10 +99,10 @@ def machine_text(machine: Machine) -> str:
     outputs = " + ".join(f"{n} {r}" for r, n in machine.outputs.items())
     made = f"{inputs} -> {outputs}" if inputs else outputs
     if machine.max_conversions == 0:
-        made = "makes nothing" if not machine.waiting else f"{machine.waiting} there at the start, no more are made"
+        made = "makes nothing" if not machine.waiting else f"{machine.waiting} available at the start, no more are made"
         return f"{machine.name} ({machine.count} on the map): {made}"
     limit = f", {machine.max_conversions} times" if machine.max_conversions >= 0 else ""
-    there = f", {machine.waiting} there at the start" if machine.waiting else ""
+    there = f", {machine.waiting} available at the start" if machine.waiting else ""
     return f"{machine.name} ({machine.count} on the map): {made} in {machine.cooldown} ticks{limit}{there}"
 
 
@@ -129,9 +133,9 @@ def _ceilings(said: Explanation) -> list[str]:
 
 def _stage_text(stage: Stage) -> str:
     if stage.runs == 0:
-        return f"{stage.units} {stage.resource} there from the start"
+        return f"{stage.units} {stage.resource} available from the start"
     return (
-        f"{stage.machines} x {stage.runs} {stage.resource}, of use between tick {stage.first} and {stage.last}, "
+        f"{stage.machines} x {stage.runs} {stage.resource}, useful between ticks {stage.first} and {stage.last}, "
         f"one per {stage.cooldown} ticks"
     )
 

@@ -192,7 +192,7 @@ def _product(converters: Converters, game: Game, name: str) -> Product:
     one, every = one_of_each(converters, name, 1, horizon), all_buildings(converters, name, 1, horizon)
     return Product(
         name=name,
-        chain=chain or ("there from the start" if plan else "its inputs are not available"),
+        chain=chain or ("available from the start" if plan else "its inputs are not available"),
         one_ready=one.ready if one else None,
         one_paid=one.paid if one else None,
         sequence=plan.sequence if plan else None,

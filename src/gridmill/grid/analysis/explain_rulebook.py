@@ -44,7 +44,7 @@ def by_itself(game: Game) -> Lines:
         lines += [f"{whose} each tick: {line}" for line in _named(kind.on_tick, AGENTS if name == AGENT else ITSELF)]
         lines += [f"area of {whose}, {line}" for area in kind.areas for line in _area(area)]
     lines += [f"each tick: {line}" for line in _named(game.on_tick, ITSELF)]
-    for how, tags in (("comes", game.on_tag_added), ("goes", game.on_tag_removed)):
+    for how, tags in (("added", game.on_tag_added), ("removed", game.on_tag_removed)):
         lines += [f"tag {tag} {how}: {line}" for tag, rules in tags.items() for line in _named(rules, ITSELF)]
     return tuple(dict.fromkeys(lines))
 
@@ -83,7 +83,7 @@ def _named(rules: Iterable[Rule], who: Names) -> list[str]:
 def _assembler(assembler: Assembler) -> Iterator[str]:
     recipes = [recipe_text(recipe) for recipe in assembler.recipes]
     facts = [f"then rests {assembler.cooldown} ticks"] if assembler.cooldown else []
-    facts += ["sooner for a part"] if assembler.partial and assembler.cooldown else []
+    facts += ["usable earlier in part"] if assembler.partial and assembler.cooldown else []
     facts += [f"{assembler.max_uses} uses"] if assembler.max_uses >= 0 else []
     yield from recipes if len(recipes) > 1 else [", ".join([*recipes, *facts])]
     if len(recipes) > 1 and facts:
@@ -92,7 +92,7 @@ def _assembler(assembler: Assembler) -> Iterator[str]:
 
 def _area(area: Area) -> Iterator[str]:
     who = {"friend": "its team", "enemy": "other teams", "all": "all agents", "self": "itself"}[area.affects]
-    where = f"within {area.radius}, {who}" + (", on ground its team holds" if area.territory else "")
+    where = f"within {area.radius}, {who}" + (", on cells its team holds" if area.territory else "")
     if area.when:
         where += f", {rule_text(Rule(when=area.when), INSIDE).removeprefix('nothing, ')}"
     for how, changes in (("", area.changes), ("on entering ", area.enter), ("on leaving ", area.exit)):
@@ -111,5 +111,5 @@ def _event(event: Event) -> str:
     number = f"{event.max_targets} " if event.max_targets else ""
     target = f"{number}{tag_text(event.targets)}: " if event.targets else ""
     done = rule_text(Rule(when=event.when, then=event.then), ITSELF)
-    instead = f"; if to none, {event.fallback}" if event.fallback else ""
+    instead = f"; if no target, {event.fallback}" if event.fallback else ""
     return f"{target}{done}{instead}"

@@ -40,7 +40,7 @@ export class Policy {
     return this._number;
   }
   _playing() {
-    if (!this._world) throw new EngineError("begin(world) comes before the first question");
+    if (!this._world) throw new EngineError("call begin(world) before the first question");
     return this._world;
   }
 }

@@ -27,5 +27,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main(int(sys.argv[1]), sys.argv[2]))
     except (ValueError, OSError, RuntimeError) as error:  # one line, as from the command itself
-        print(f"gridmill: a further worker ended: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"gridmill: another worker ended: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

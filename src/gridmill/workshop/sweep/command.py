@@ -94,7 +94,7 @@ def planned(settings: Settings) -> Plan:
     sweep = Sweep(name, settings.recipe, changes, typed, seeds, settings.cost)
     folder = settings.runs_dir / name
     if place.is_occupied(folder) and not record.is_sweep(folder):
-        raise ValueError(f"`{folder}` exists and is no sweep; name this one: run=NAME")
+        raise ValueError(f"`{folder}` exists and is not a sweep; choose another name with run=NAME")
     return Plan(sweep, space, base, folder)
 
 
@@ -136,7 +136,7 @@ def run(settings: Settings) -> int:
         opened.close()
     print("\n".join(lines_of(_as_it_is(plan.folder, state), plan.folder)))
     if code:
-        print(f"stopped; the same command continues: {command('sweep', *_words(settings))}")
+        print(f"stopped; the same command continues the sweep: {command('sweep', *_words(settings))}")
     return code or (0 if state.best is not None else 1)
 
 
@@ -190,7 +190,7 @@ class Others:
         died = [process for process in self.processes if process.returncode < 0]
         if died and not stop:
             names = ", ".join(signal.Signals(-process.returncode).name for process in died)
-            print(f"{len(died)} of {len(self.processes) + 1} workers died ({names}); the others did their trials")
+            print(f"{len(died)} of {len(self.processes) + 1} workers died ({names}); the others completed their trials")
         self.processes = []
 
 
@@ -287,7 +287,7 @@ def show(folder: Path) -> int:
     print("\n".join(_plain(f"  {text}") for text in sweep.space))
     print("\n".join(lines_of(state, folder)))
     if alive:
-        print(f"being trained here now: trial {', '.join(map(str, sorted(alive)))}")
+        print(f"now training on this machine: trial {', '.join(map(str, sorted(alive)))}")
     if len(alive) < len(unfinished) or len(state.trials) < state.wanted:
-        print("not all trials have ended; the command that began the sweep continues it")
+        print("not all trials have ended; the command that started the sweep continues it")
     return 0

@@ -45,7 +45,7 @@ def _page(folder: Path, state: State, live_here: bool) -> str:
         body += [
             _section("Trial by trial", _full(sweep.searched, _key(state), history)),
             _importance(state),
-            _section("All settings at once", _full("every line is a trial", "the stronger, the better", lines)),
+            _section("All settings at once", _full("every line is a trial", "stronger colour = better", lines)),
             _section("Setting by setting", "".join(map(_figure, (axis.name for axis in axes), slices))),
             _curves(state),
         ]
@@ -61,7 +61,7 @@ def _tiles(state: State) -> str:
         tiles[f"best {state.sweep.searched}"] = (number(best.value), f"trial {best.number}{_spread(best)}")
     counts = [f"{state.count(kind)} {word}" for kind, word in WORDS.items() if state.count(kind)]
     tiles["trials"] = (f"{len(state.trials)} of {state.wanted}", ", ".join(counts))
-    tiles["training"] = (duration(math.fsum(trial.seconds for trial in state.trials)), "of all runs, added up")
+    tiles["training"] = (duration(math.fsum(trial.seconds for trial in state.trials)), "total of all runs")
     if len(hosts := {trial.host for trial in state.trials if trial.host}) > 1:
         tiles["hosts"] = (str(len(hosts)), ", ".join(sorted(hosts)))
     cells = "".join(
@@ -86,8 +86,8 @@ def _best(state: State) -> str:
 
 
 def _key(state: State) -> str:
-    said = ["dots: trials, the better the stronger", "line: the best so far"]
-    said += ["rings: pruned, with what they had then"] if state.count(PRUNED) else []
+    said = ["dots: trials; stronger colour = better", "line: the best so far"]
+    said += ["rings: pruned trials, with their value at that time"] if state.count(PRUNED) else []
     return "; ".join(said)
 
 
@@ -101,7 +101,9 @@ def _importance(state: State) -> str:
         f"<td>{percent(share)}</td></tr>"
         for path, share in ranked
     )
-    note = "how much each setting tells the best quarter of the trials from the others (PED-ANOVA); a guess if few"
+    note = (
+        "how well each setting separates the best quarter of the trials from the others (PED-ANOVA); unreliable if few"
+    )
     table = f'<table class="shares long">{rows}</table>'
     return f'<section><h2>What matters</h2><p class="still">{note}</p>{table}</section>'
 

@@ -22,9 +22,9 @@ FORMS = {"log": "log(LOW,HIGH)", "range": "range(LOW,HIGH[,STEP])", "int": "int(
 DIGITS = 5  # of a number that is tried: enough to learn from, short enough to type
 NOT_SWEPT = {
     "run": "names the sweep's folder: run=NAME",
-    "seed": "is no setting to search: --seeds N trains every setting with several",
-    "seeds": "is no setting to search: --seeds N trains every setting with several",
-    "recipe": "is the first word of the command",
+    "seed": "cannot be searched: --seeds N trains every trial with several seeds",
+    "seeds": "cannot be searched: --seeds N trains every trial with several seeds",
+    "recipe": "is the first argument of the command",
 }
 _FORM = re.compile(r"([A-Za-z_]+)\((.*)\)", re.DOTALL)
 
@@ -153,7 +153,9 @@ def _fitted(dimension: Dimension, run: Run) -> Dimension:
     if isinstance(now, int) and not isinstance(now, bool) and not dimension.choices:
         if any(number != int(number) for number in numbers):
             listed = ", ".join(f"{number:g}" for number in numbers[:2])
-            raise ConfigError(f"expected whole numbers, as the setting is one, got {listed}", f"$.{dimension.path}")
+            raise ConfigError(
+                f"expected whole numbers, because the setting is one, got {listed}", f"$.{dimension.path}"
+            )
         dimension = Dimension(dimension.path, dimension.word, *numbers[:2], dimension.step, whole=True)
     for end in dimension.ends():
         overrides.apply(run, [dimension.written(end)])

@@ -53,8 +53,8 @@ def check(text: str) -> None:
     scheme, found, rest = text.partition("://")
     shown = f"{scheme}://..." if found and "@" in rest else clipped(text)  # no password in a message
     raise ValueError(
-        f"--storage takes FILE{JOURNAL} on a shared directory or {POSTGRESQL}USER@HOST/DATABASE, got `{shown}`; "
-        "without it the trials are in an SQLite file in the sweep's folder"
+        f"--storage takes FILE{JOURNAL} in a shared directory or {POSTGRESQL}USER@HOST/DATABASE, got `{shown}`; "
+        "without it, trials are stored in an SQLite file in the sweep's folder"
     )
 
 
@@ -102,4 +102,4 @@ def _postgresql(text: str, name: str) -> Storage:
             return Storage(RDBStorage(url, {"pool_pre_ping": True}), claims)
     except sqlalchemy.exc.SQLAlchemyError as error:
         said = " ".join(str(getattr(error, "orig", None) or error).split())
-        raise ValueError(f"no sweep can be kept in `{without_password(text)}`: {clipped(said, 300)}") from None
+        raise ValueError(f"a sweep cannot be stored in `{without_password(text)}`: {clipped(said, 300)}") from None

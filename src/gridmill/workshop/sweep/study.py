@@ -45,8 +45,8 @@ class Study:
                 self.study.set_user_attr(IDENTITY, sweep.identity())
         if known is not None and known != sweep.identity():
             raise ValueError(
-                f"another sweep is called `{sweep.name}` already ({_difference(known, sweep.identity())}); "
-                "repeat its command to continue it, or name this one: run=NAME"
+                f"a different sweep named `{sweep.name}` already exists ({_difference(known, sweep.identity())}); "
+                "repeat its command to continue it, or choose another name with run=NAME"
             )
 
     # ---- which is next
@@ -82,7 +82,7 @@ class Study:
             return None
         begun = frozen.user_attrs.get(BEGUN, 0)
         if begun >= MOST_DEATHS:
-            self.tell(trial, FAILED, trouble=f"its worker ended without a word, {MOST_DEATHS} times")
+            self.tell(trial, FAILED, trouble=f"its worker died {MOST_DEATHS} times without an error message")
             return None
         self.study.sampler = self._sampler(number)
         self._describe(trial, begun + 1)
@@ -104,7 +104,9 @@ class Study:
             try:
                 dimension.suggest(trial)
             except ValueError as error:  # a storage that somebody else wrote
-                raise ValueError(f"trial {trial.number} in the storage is of another space: {error}") from None
+                raise ValueError(
+                    f"trial {trial.number} in the storage belongs to another search space: {error}"
+                ) from None
         trial.set_user_attr(HOST, socket.gethostname())
         trial.set_user_attr(BEGUN, begun)
 

@@ -83,7 +83,7 @@ class Worker:
                     self.study.leave(trial)
                     return max(result.exit_code, 128 + self.signal if self.signal else 1)
                 if result.exit_code == NOT_SAVED:
-                    raise OSError(f"checkpoints cannot be written under `{self.folder}`; the trial is left as it is")
+                    raise OSError(f"checkpoints cannot be written under `{self.folder}`; the trial stays unfinished")
                 seconds.append(result.seconds)
                 if pruned:
                     tell(PRUNED)
@@ -92,7 +92,7 @@ class Worker:
                     tell(FAILED, trouble=WHY[result.exit_code])
                     break
                 if result.score is None:
-                    tell(FAILED, trouble="no episode ended; give trials more trainer.total_timesteps")
+                    tell(FAILED, trouble="no episode ended; increase trainer.total_timesteps")
                     break
                 scores.append(result.score)
             else:
