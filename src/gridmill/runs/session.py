@@ -13,7 +13,6 @@ import json
 import signal
 import time
 from collections.abc import Generator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -480,7 +479,7 @@ class _Session:
             "run": self.run.tree(),
             "spec": self.trainer.spec.tree(),
             "fingerprint": self.run.game.fingerprint(),
-            "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
+            "versions": beginning.versions(),
             "commit": beginning.commit(),
             "code": {text: user_code.sha256(text) for text in user_code.named_in(self.run.tree())},
             "onednn": onednn.settle().state,
