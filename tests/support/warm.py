@@ -34,10 +34,10 @@ def fresh(words: Sequence[str], folder: Path) -> Done:
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, env=environment)
 
 
-def warm(words: Sequence[str], folder: Path) -> Done:
+def warm(words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> Done:
     """The same, forked."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        with Popen(words, cwd=folder, stdout=out, stderr=err) as child:
+        with Popen(words, cwd=folder, stdout=out, stderr=err, env=env) as child:
             code = child.wait()
         out.seek(0)
         err.seek(0)
