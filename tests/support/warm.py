@@ -204,11 +204,11 @@ def _become(words: list[str]) -> None:
         while "=" in rest[0]:
             name, _, value = rest.pop(0).partition("=")
             os.environ[name] = value
-        return _become(rest)
+        program, *rest = rest
     if Path(program).name == "gridmill":
         from gridmill.cli import main
 
-        sys.argv = words
+        sys.argv = [program, *rest]
         sys.exit(main())
     assert program in (sys.executable, "python"), program
     if rest[:2] == ["-W", "error"]:
