@@ -76,9 +76,23 @@ sizes = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=1000)
-@given(sizes, st.sampled_from([1, 2, 3, 4, 8, 20, 24]))
+DRAWN = given(sizes, st.sampled_from([1, 2, 3, 4, 8, 20, 24]))
+
+
+@settings(max_examples=300)
+@DRAWN
 def test_what_is_collected_is_what_is_trained_on(trainer: dict[str, int], agents: int) -> None:
+    check_sizes(trainer, agents)
+
+
+@pytest.mark.long
+@settings(max_examples=10_000)
+@DRAWN
+def test_what_is_collected_is_what_is_trained_on_10000_times(trainer: dict[str, int], agents: int) -> None:
+    check_sizes(trainer, agents)
+
+
+def check_sizes(trainer: dict[str, int], agents: int) -> None:
     run = run_of(**trainer)
     try:
         fits = sizing.sizes(run, agents)

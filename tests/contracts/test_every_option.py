@@ -253,9 +253,10 @@ def trace(run: Run) -> list[dict[str, Any]]:
     return json.loads(file.read_text())["traceEvents"]  # type: ignore[no-any-return]
 
 
-def in_trace(fact: str) -> Callable[[Run], bool]:
-    """Whether a trace tells this of anything."""
-    return lambda run: any(fact in event.get("args", {}) for event in trace(run))
+def facts(run: Run) -> dict[str, bool]:
+    """Which of these a trace tells of anything."""
+    told = [event.get("args", {}) for event in trace(run)]
+    return {fact: any(fact in args for args in told) for fact in ("Input Dims", "world", "Call stack")}
 
 
 def traced_steps(run: Run) -> Any:
@@ -276,6 +277,10 @@ class Case:
     with_: dict[str, Any] = field(default_factory=dict)
     epochs: int = 2
 
+    def base(self) -> Run:
+        """The first run: in one lane and whole minibatches, which is quickest, unless the case says otherwise."""
+        return tiny(self.epochs, **({"trainer__async_factor": 1, "trainer__max_microbatch": 0} | self.with_))
+
 
 def to(*values: Any, see: Callable[[Run], Any] = weights, epochs: int = 2, **with_: Any) -> Case:
     return Case(values, see, with_, epochs)
@@ -285,7 +290,8 @@ ROUNDS: dict[str, Any] = {"trainer__update_epochs": 3, "optimizer__learning_rate
 VTRACE = ROUNDS | {"trainer__advantage": "vtrace"}
 JUDGE: dict[str, Any] = {"evaluation__enabled": True, "checkpoint__epochs": 1}
 PROFILE: dict[str, Any] = {"profiler__enabled": True, "profiler__interval_epochs": 1, "profiler__wait_steps": 0}
-TRACES = {"see": files("traces/*.json"), "epochs": 6} | PROFILE | {"profiler__active_steps": 1}
+PROFILE |= {"profiler__active_steps": 1}
+TRACES = {"see": files("traces/*.json"), "epochs": 6} | PROFILE
 
 SIGNAL: tuple[Any, ...] = ({"value": "berry.get", "weight": 1.0},)
 MANY = {"vary": [{"kind": "range", "path": "max_steps", "low": 2, "high": 9_000}], "target": 2.0}
@@ -383,10 +389,10 @@ TABLE: dict[str, Case] = {
     "trainer.total_timesteps": to(384, see=lambda run: len(epochs_of(session(run)))),
     "trainer.num_worlds": to(8),
     "trainer.threads": to(2, see=made(lambda trainer: (trainer.workers.count, trainer.env.threads))),
-    "trainer.async_factor": to(1, 4, see=made(lambda trainer: len(trainer.rollout.lanes))),
+    "trainer.async_factor": to(4, 2, see=made(lambda trainer: len(trainer.rollout.lanes))),
     "trainer.batch_size": to(256),
     "trainer.minibatch_size": to(64, 128),
-    "trainer.max_microbatch": to(8, 32, see=learned_rows),
+    "trainer.max_microbatch": to(8, 32, see=learned_rows, trainer__max_microbatch=16),
     "trainer.bptt_horizon": to(16),
     "trainer.update_epochs": to(2),
     "trainer.device": to("cuda", see=device),
@@ -432,12 +438,12 @@ TABLE: dict[str, Case] = {
     "monitor.epochs": to(2, see=metric("memory/")),
     "profiler.enabled": to(True, see=files("traces/*.json"), epochs=6, profiler__interval_epochs=2),
     "profiler.interval_epochs": to(4, **TRACES),
-    "profiler.wait_steps": to(1, see=traced_steps, **(PROFILE | {"profiler__active_steps": 1})),
-    "profiler.warmup_steps": to(2, see=traced_steps, **(PROFILE | {"profiler__active_steps": 1})),
+    "profiler.wait_steps": to(1, see=traced_steps, **PROFILE),
+    "profiler.warmup_steps": to(2, see=traced_steps, **PROFILE),
     "profiler.active_steps": to(2, see=traced_steps, **PROFILE),
-    "profiler.record_shapes": to(True, see=in_trace("Input Dims"), **PROFILE),
-    "profiler.core": to(False, see=in_trace("world"), **PROFILE),
-    "profiler.stacks": to(True, see=in_trace("Call stack"), **PROFILE),
+    "profiler.record_shapes": to(True, see=facts, **PROFILE),
+    "profiler.core": to(False, see=facts, **PROFILE),
+    "profiler.stacks": to(True, see=facts, **PROFILE),
     "profiler.rollout_timing": to(1, 2, see=lambda run: len(log("env wait")(run))),
     "track.tensorboard": to(True, see=wandb),
     "track.wandb": to("offline", "online", see=wandb),
@@ -486,7 +492,7 @@ def steady(see: Callable[[Run], Any], run: Run) -> str:
 def test_it_changes_what_can_be_seen(path: str, values: int | None) -> None:
     """The first of the other values; long: all of them."""
     case = TABLE[path]
-    base = tiny(case.epochs, **case.with_)
+    base = case.base()
     runs = [base, *(base.replace(path, value) for value in case.values[:values])]
     assert len(set(runs)) == len(runs)
     seen = [steady(case.see, base), *(repr(case.see(run)) for run in runs[1:])]

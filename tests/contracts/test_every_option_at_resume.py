@@ -88,7 +88,7 @@ def test_what_is_refused_are_settings() -> None:
 @pytest.mark.parametrize("path", sorted(REFUSED))
 def test_it_is_refused_in_one_line(path: str) -> None:
     case = TABLE[path]
-    base = tiny(case.epochs, **case.with_)
+    base = case.base()
     for value in case.values:
         with pytest.raises(ValueError, match=rf"run\.{path.replace('.', '[.]')}[. ].*was ") as caught:
             resumed(base, [f"{path}={text(value)}"])
@@ -109,7 +109,7 @@ def marks_of(path: str) -> list[pytest.MarkDecorator]:
 def test_it_takes_effect(path: str, values: int | None) -> None:
     """The first of the other values; long: all of them."""
     case = TABLE[path]
-    base = tiny(case.epochs, **case.with_)
+    base = case.base()
     seen = [steady(case.see, base)]
     for value in VALUES.get(path, case.values)[:values]:
         seen.append(look(case.see, base, f"{path}={text(value)}"))
@@ -120,7 +120,7 @@ def test_it_takes_effect(path: str, values: int | None) -> None:
 def test_a_module_of_another_size_is_refused_in_one_line(path: str) -> None:
     case = TABLE[path]
     with pytest.raises(ValueError, match=r"^losses: expected the modules that the run was saved with"):
-        resumed(tiny(case.epochs, **case.with_), [f"{path}={text(case.values[0])}"])
+        resumed(case.base(), [f"{path}={text(case.values[0])}"])
 
 
 def test_worlds_of_another_implementation_are_refused_in_one_line() -> None:

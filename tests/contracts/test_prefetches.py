@@ -6,6 +6,7 @@ that, for the bytes stay the same and only the speed goes.
 
 from __future__ import annotations
 
+import functools
 import platform
 import re
 import shutil
@@ -36,6 +37,7 @@ ASKED = {
 }
 
 
+@functools.cache
 def bodies(archive: Path) -> dict[str, str]:
     """The instructions of every function by its name, parts the compiler split off under names of their own."""
     done = subprocess.run(

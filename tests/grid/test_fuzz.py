@@ -215,15 +215,29 @@ def owned(env: Env) -> dict[str, int]:
     return {name: sum(h["inventory"].get(name, 0) for h in holders) for name in ("ore", "wood")}
 
 
-@settings(max_examples=40)
+@settings(max_examples=16)
 @given(games(), SEEDS)
 def test_random_games_hold_together(game: Game, seed: int) -> None:
     play_by_chance([game], seed)
 
 
-@settings(max_examples=20)
-@given(games(most_agents=1), games(most_agents=1), SEEDS)
+TWO = given(games(most_agents=1), games(most_agents=1), SEEDS)
+
+
+@settings(max_examples=8)
+@TWO
 def test_two_random_games_hold_together(first: Game, second: Game, seed: int) -> None:
+    play_side_by_side(first, second, seed)
+
+
+@pytest.mark.long
+@settings(max_examples=200)
+@TWO
+def test_two_hundred_pairs_of_random_games_hold_together(first: Game, second: Game, seed: int) -> None:
+    play_side_by_side(first, second, seed)
+
+
+def play_side_by_side(first: Game, second: Game, seed: int) -> None:
     """Games with other words side by side in one batch; they must share their first vibe."""
     assume(not first.vibes or not second.vibes or first.vibes[0] == second.vibes[0])
     play_by_chance([first, side_by_side(first, second)], seed)

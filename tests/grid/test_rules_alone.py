@@ -138,7 +138,7 @@ def compare(game: Game, seed: int, ticks: int = TICKS) -> None:
             np.testing.assert_array_equal(short.state_hash(), long.state_hash(), f"tick {tick}")
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(SEEDS)
 def test_the_short_way_and_the_long_way_are_the_same(seed: int) -> None:
     compare(Maker(seed).game(), seed)

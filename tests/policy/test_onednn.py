@@ -6,6 +6,7 @@ No CPU of ours dies for real, so the children here kill themselves; everything a
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import platform
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 import tiny
 from small_runs import needs_bf16
+from warm import warm
 
 from gridmill.policy import onednn
 from gridmill.policy.onednn import CAP, VARIABLE, Finding
@@ -218,7 +220,7 @@ def test_the_trial_itself_lives_with_the_cap() -> None:
     assert found.ending == "lived"
 
 
-def test_onednn_reads_the_variable_at_its_first_use_and_never_again() -> None:
+def test_onednn_reads_the_variable_at_its_first_use_and_never_again(tmp_path: Path) -> None:
     """Why `import torch` may come before ours, and a product may not."""
     if platform.machine() != "x86_64":
         pytest.skip("oneDNN knows these names on x86-64 only")
@@ -233,9 +235,7 @@ def test_onednn_reads_the_variable_at_its_first_use_and_never_again() -> None:
     environment = {key: value for key, value in os.environ.items() if not key.endswith("MAX_CPU_ISA")}
     for when, capped in (("early", True), ("late", False)):
         command = [sys.executable, "-c", code, when]
-        said = subprocess.run(
-            command, env={**environment, "ONEDNN_VERBOSE": "1"}, capture_output=True, text=True, timeout=300
-        ).stdout
+        said = warm(command, tmp_path, {**environment, "ONEDNN_VERBOSE": "1"}).stdout
         assert ("isa:Intel SSE4.1" in said) is capped, said
 
 
@@ -262,6 +262,7 @@ def settles(file: Path, asked: set[Path]) -> bool:
     return any(settles(path, asked) for path in found if path != SOURCE / "__init__.py")
 
 
+@functools.cache
 def imported(file: Path) -> set[str]:
     """The modules that a file imports, anywhere in it."""
     found: set[str] = set()
@@ -280,16 +281,21 @@ DRIVER = """if True:
     from gridmill.policy import onednn
     onednn.cpu = lambda: {facts!r}
     onednn.TRIAL = {trial!r}
+    onednn.settle.cache_clear()  # where it was forked from, this CPU was asked
     from gridmill.cli import main
     main(sys.argv[1:])
 """
 SMALL = ["train", f"{Path(tiny.__file__)}:tiny", "run=r", "trainer.total_timesteps=1"]
 
 
-def driven(code: str, folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def driven(
+    code: str, folder: Path, *arguments: str, forked: bool = True, **more: str
+) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.endswith("MAX_CPU_ISA")}
     environment |= {"XDG_CACHE_HOME": str(folder / "cache"), **more}
     command = [sys.executable, "-c", DRIVER.format(facts=FACTS, trial=code), *arguments]
+    if forked:
+        return warm(command, folder, environment)
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
@@ -298,22 +304,23 @@ def unwrapped(text: str) -> str:
 
 
 @needs_bf16
-def test_a_run_trains_with_the_cap_and_says_so(tmp_path: Path) -> None:
-    done = driven(CURED, tmp_path, *SMALL, "mixed_precision=true", "optimizer.kind=muon")
+@pytest.mark.parametrize("forked", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_a_run_trains_with_the_cap_and_says_so(forked: bool, tmp_path: Path) -> None:
+    done = driven(CURED, tmp_path, *SMALL, "mixed_precision=true", "optimizer.kind=muon", forked=forked)
     assert done.returncode == 0, done.stderr
     assert f"onednn: {CAPPED}" in unwrapped((tmp_path / "runs" / "r" / "log.txt").read_text())
     assert json.loads((tmp_path / "runs" / "r" / "run.json").read_text())["onednn"] == "capped"
 
 
 @pytest.mark.parametrize(
-    ("setting", "refusal"),
+    ("setting", "refusal", "forked"),
     [
-        ("mixed_precision=true", "trainer.precision: expected fp32 on this CPU, got bf16; "),
-        ("optimizer.kind=muon", "optimizer.kind: expected adam, adamw or schedule_free on this CPU, got muon; "),
+        ("mixed_precision=true", "trainer.precision: expected fp32 on this CPU, got bf16; ", False),
+        ("optimizer.kind=muon", "optimizer.kind: expected adam, adamw or schedule_free on this CPU, got muon; ", True),
     ],
 )
-def test_a_run_is_refused_where_the_cap_does_not_help(setting: str, refusal: str, tmp_path: Path) -> None:
-    done = driven(ILL, tmp_path, *SMALL, setting)
+def test_a_run_is_refused_where_the_cap_does_not_help(setting: str, refusal: str, forked: bool, tmp_path: Path) -> None:
+    done = driven(ILL, tmp_path, *SMALL, setting, forked=forked)
     assert (done.returncode, done.stderr) == (2, f"gridmill: {refusal}{BROKEN}\n")
     assert not (tmp_path / "runs").exists()
 

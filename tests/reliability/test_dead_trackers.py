@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -25,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import difference, epochs_of, process, tiny
+from tiny import difference, epochs_of, tiny
+from warm import process
 
 from gridmill import recipes
 from gridmill.runs import lines as lines_room
@@ -185,7 +187,7 @@ def test_a_silent_server_for_the_real_package(tmp_path: Path, record_property: C
     )
     with silent_server() as (port, taken):
         variables = {"WANDB_BASE_URL": f"http://127.0.0.1:{port}", "WANDB_API_KEY": "0" * 40}
-        with process(code, str(tmp_path), **variables) as child:
+        with process(code, str(tmp_path), popen=subprocess.Popen, **variables) as child:
             assert child.stdout is not None
             said = child.stdout.read()
             left = time.monotonic()

@@ -26,6 +26,7 @@ from typing import IO, Any
 import pytest
 import torch
 from tiny import EPOCH, difference, epochs_of, tiny, without_times
+from warm import Start, fresh, warm
 
 from gridmill import replay
 from gridmill.policy import checkpoint
@@ -145,7 +146,6 @@ class Warm:
 
 def one_run(folder: Path, run: Run, first: bool) -> None:
     """In a child: train, or go on."""
-    evaluator.subprocess = types.SimpleNamespace(Popen=Warm, PIPE=subprocess.PIPE)  # type: ignore[assignment, attr-defined]
     with contextlib.redirect_stdout(io.StringIO()):
         if first:
             train(run, folder.parent, panel=False)
@@ -185,11 +185,12 @@ def unfinished(folder: Path) -> list[str]:
 def kill_again_and_again(folder: Path, kills: int, seed: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     with contextlib.redirect_stdout(io.StringIO()):
-        train(tiny(1, **CHANGES, **EVALUATED), folder.parent, panel=False)  # what torch loads late is loaded here
+        train(tiny(1, **CHANGES), folder.parent, panel=False)  # what torch loads late is loaded here
     Warm.address = str(folder.parent / "evaluations")
     server = os.fork()
     if server == 0:
         serve(Warm.address)
+    evaluator.subprocess = types.SimpleNamespace(Popen=Warm, PIPE=subprocess.PIPE)  # type: ignore[assignment, attr-defined]
     draw, played, amid, digests = random.Random(seed), set[Path](), 0, {}
     try:
         for number in range(kills):
@@ -211,15 +212,15 @@ def kill_again_and_again(folder: Path, kills: int, seed: int) -> dict[str, Any]:
             assert found.epoch == saved(folder) >= before  # what was in place stays
             digests[found.epoch] = digest(found.policy, found.trainer)
             assert isinstance(json.loads((folder / "run.json").read_text()), dict)
-            fresh = replays(folder) - played
-            play_whole(fresh)
-            played |= fresh
+            more_replays = replays(folder) - played
+            play_whole(more_replays)
+            played |= more_replays
+        epochs = saved(folder) + 3
+        with contextlib.redirect_stdout(io.StringIO()):
+            result = resume(folder, [f"trainer.total_timesteps={epochs * EPOCH}"], panel=False)
     finally:
         os.kill(server, signal.SIGKILL)
         os.waitpid(server, 0)
-    epochs = saved(folder) + 3
-    with contextlib.redirect_stdout(io.StringIO()):
-        result = resume(folder, [f"trainer.total_timesteps={epochs * EPOCH}"], panel=False)
     assert (result.exit_code, result.epochs) == (0, epochs), (folder / "log.txt").read_text()
     return {"kills": kills, "amid": amid, "replays": len(played), "epochs": epochs, "digests": digests}
 
@@ -236,18 +237,18 @@ def undisturbed(folder: Path, epochs: int, monkeypatch: pytest.MonkeyPatch) -> t
     return train(tiny(epochs, run="undisturbed", **CHANGES), folder, panel=False).folder, found
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("kills", "start"), [(1, warm), pytest.param(200, fresh, marks=pytest.mark.long)])
 def test_killed_and_resumed_again_and_again(
-    kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+    kills: int,
+    start: Start,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """Nothing unreadable, nothing mixed: each time it is the undisturbed run at that epoch, and so it is in the end."""
     folder = tmp_path / "killed"
-    done = subprocess.run(
-        [sys.executable, __file__, str(folder), str(kills)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(SUPPORT), *filter(None, sys.path)])},
-    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SUPPORT), *filter(None, sys.path)]))
+    done = start([sys.executable, __file__, str(folder), str(kills)], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout)
     whole, digests = undisturbed(tmp_path, result["epochs"], monkeypatch)

@@ -10,13 +10,13 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from warm import Start, fresh, warm
 
 pytestmark = pytest.mark.R1
 
@@ -74,13 +74,10 @@ def kill_again_and_again(folder: Path, kills: int, floats: int, longest: float, 
     return {"kills": kills, "amid": amid, "epochs": epoch}
 
 
-def run(folder: Path, kills: int, floats: int, longest: float) -> dict[str, int]:
-    done = subprocess.run(
-        [sys.executable, __file__, str(folder), str(kills), str(floats), str(longest)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(SUPPORT), *filter(None, sys.path)])},
-    )
+def run(folder: Path, kills: int, floats: int, longest: float, start: Start) -> dict[str, int]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(SUPPORT), *filter(None, sys.path)]))
+        done = start([sys.executable, __file__, str(folder), str(kills), str(floats), str(longest)], folder.parent)
     assert done.returncode == 0, done.stderr
     result: dict[str, int] = json.loads(done.stdout)
     return result
@@ -92,7 +89,7 @@ def figure(result: dict[str, int]) -> str:
 
 def test_10_kills(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Killed while saving: the newest checkpoint loads, all of one epoch, none that was said to be saved is lost."""
-    result = run(tmp_path / "checkpoints", kills=10, floats=50_000, longest=0.1)
+    result = run(tmp_path / "checkpoints", kills=10, floats=50_000, longest=0.1, start=warm)
     record_property("figure", figure(result))
     assert result["amid"] > 0
 
@@ -100,7 +97,7 @@ def test_10_kills(tmp_path: Path, record_property: Callable[[str, object], None]
 @pytest.mark.long
 def test_200_kills_with_25_MB(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """The same 200 times, with a state of 25 MB."""
-    result = run(tmp_path / "checkpoints", kills=200, floats=2_083_332, longest=0.5)
+    result = run(tmp_path / "checkpoints", kills=200, floats=2_083_332, longest=0.5, start=fresh)
     record_property("figure", figure(result))
     assert result["amid"] > 100
 

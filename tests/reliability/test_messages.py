@@ -105,7 +105,7 @@ def test_no_memory_is_said_so() -> None:
     """Where the system gives none, although the machine has enough."""
     code = (
         "import resource, gridmill\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
         "try: gridmill.make('arena', num_worlds=60_000)\n"
         "except MemoryError as error: print(error)\n"
     )

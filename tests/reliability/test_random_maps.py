@@ -122,8 +122,7 @@ def test_20000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: 
     try_text(text, legend, num_agents)
 
 
-@settings(max_examples=1_000)
-@given(
+SCATTERED = given(
     height=st.integers(1, 12),
     width=st.integers(1, 12),
     border=st.integers(0, 8),
@@ -132,9 +131,22 @@ def test_20000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: 
     num_agents=st.integers(1, 20),
     stateful=st.booleans(),
 )
-def test_random_scatter_maps(
-    height: int, width: int, border: int, crates: int, walls: int, num_agents: int, stateful: bool
-) -> None:
+
+
+@settings(max_examples=250)
+@SCATTERED
+def test_random_scatter_maps(**drawn: Any) -> None:
+    try_scatter(**drawn)
+
+
+@pytest.mark.long
+@settings(max_examples=5_000)
+@SCATTERED
+def test_5000_random_scatter_maps(**drawn: Any) -> None:
+    try_scatter(**drawn)
+
+
+def try_scatter(height: int, width: int, border: int, crates: int, walls: int, num_agents: int, stateful: bool) -> None:
     map_ = Scatter(height=height, width=width, border=border, objects={"crate": crates, "wall": walls})
     crate = ObjectType(inventory={"ore": 1}) if stateful else ObjectType()
     game = game_with(map_, num_agents, resources=("ore",)).replace("objects.crate", crate)
@@ -209,9 +221,23 @@ CANVASES = draws.builds(
 )
 
 
-@settings(max_examples=1_000)
-@given(map_=draws.seeded(CANVASES), num_agents=st.integers(1, 4), stateful=st.booleans())
+PAINTED = given(map_=draws.seeded(CANVASES), num_agents=st.integers(1, 4), stateful=st.booleans())
+
+
+@settings(max_examples=250)
+@PAINTED
 def test_random_canvases(map_: Canvas, num_agents: int, stateful: bool) -> None:
+    try_canvas(map_, num_agents, stateful)
+
+
+@pytest.mark.long
+@settings(max_examples=5_000)
+@PAINTED
+def test_5000_random_canvases(map_: Canvas, num_agents: int, stateful: bool) -> None:
+    try_canvas(map_, num_agents, stateful)
+
+
+def try_canvas(map_: Canvas, num_agents: int, stateful: bool) -> None:
     """Drawn, or refused in one line: at compile with the path, or by the reset that found no such map."""
     crate = ObjectType(inventory={"ore": 1}) if stateful else ObjectType()
     game = game_with(map_, num_agents, resources=("ore",)).replace("objects.crate", crate)

@@ -62,12 +62,12 @@ def killed(folder: Path, core: str, place: str) -> Path:
     child = started([sys.executable, "-c", HANG, str(folder), core, module, owner, name, str(count)], folder, said)
     try:
         while "HERE\n" not in said.read_text():
-            assert child.is_alive(), said.read_text()
+            assert child.poll() is None, said.read_text()
             time.sleep(0.01)
     finally:
         child.kill()
-        child.join()
-    assert child.exitcode == -signal.SIGKILL
+        child.wait()
+    assert child.returncode == -signal.SIGKILL
     return folder / "killed"
 
 

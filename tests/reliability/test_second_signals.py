@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checkpoints import assert_whole
-from tiny import process
+from warm import Popen, process
 
 from gridmill.policy import checkpoint
 
@@ -69,9 +70,11 @@ _native.leave_on_second_signal(True)
 """
 
 
-def seconds_to_end(code: str, number: signal.Signals, wait: float, folder: Path) -> tuple[int, float]:
+def seconds_to_end(
+    code: str, number: signal.Signals, wait: float, folder: Path, popen: Callable[..., Any]
+) -> tuple[int, float]:
     """The exit code of a process that got a signal twice, and how long it took after the second."""
-    child = process(BEFORE + code, str(folder))
+    child = process(BEFORE + code, str(folder), popen=popen)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "HERE\n"
@@ -88,7 +91,7 @@ def seconds_to_end(code: str, number: signal.Signals, wait: float, folder: Path)
             child.stdout.close()
 
 
-def send_until_it_ends(child: subprocess.Popen[str], number: signal.Signals) -> int:
+def send_until_it_ends(child: Popen | subprocess.Popen[str], number: signal.Signals) -> int:
     """A second signal, and again: one that comes before the first was delivered is lost in it, on a busy machine."""
     for _ in range(60):
         child.send_signal(number)
@@ -97,13 +100,15 @@ def send_until_it_ends(child: subprocess.Popen[str], number: signal.Signals) -> 
     return child.wait(timeout=1)
 
 
-def signals_at_random_moments(calls: Sequence[str], count: int, seed: int, folder: Path) -> float:
+def signals_at_random_moments(
+    calls: Sequence[str], count: int, seed: int, folder: Path, popen: Callable[..., Any] = Popen
+) -> float:
     draw, slowest = random.Random(seed), 0.0
     for i in range(count):
         place = folder / str(i)
         place.mkdir()
         number = draw.choice([signal.SIGINT, signal.SIGTERM])
-        exit_code, seconds = seconds_to_end(calls[i % len(calls)], number, draw.uniform(0.0, 0.3), place)
+        exit_code, seconds = seconds_to_end(calls[i % len(calls)], number, draw.uniform(0.0, 0.3), place, popen)
         assert exit_code == 128 + number
         slowest = max(slowest, seconds)
         if list(place.iterdir()):  # what was saved is there, whole
@@ -121,7 +126,7 @@ def test_a_second_signal_ends_any_call(tmp_path: Path, record_property: Callable
 
 @pytest.mark.long
 def test_fifty_second_signals(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    slowest = signals_at_random_moments([*LONG_CALLS.values(), *MOMENTS.values()], 50, 2, tmp_path)
+    slowest = signals_at_random_moments([*LONG_CALLS.values(), *MOMENTS.values()], 50, 2, tmp_path, subprocess.Popen)
     assert slowest < 1.0
     record_property("figure", f"50 signals, slowest end {1000 * slowest:.0f} ms")
 
@@ -134,7 +139,7 @@ def test_a_command_is_left_with_the_second_signal() -> None:
         "@app.command()\ndef wait(): print('HERE', flush=True); _native.memcpy_limit(100, 100, 600.0)\n"
         "main(['wait'])"
     )
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    child = process(code)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "HERE\n"

@@ -19,9 +19,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tiny import difference, epochs_of, process, tiny, without_times
+from tiny import difference, epochs_of, tiny, without_times
+from warm import Popen, Start, fresh, process, warm
 
 from gridmill.config.install import command
 from gridmill.policy import checkpoint
@@ -109,18 +111,21 @@ def stopped_again_and_again(folder: Path, signals: int, closes: int, seed: int) 
 
 
 @pytest.mark.R11
-@pytest.mark.parametrize(("signals", "closes"), [(4, 10), pytest.param(50, 50, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("signals", "closes", "start"), [(2, 3, warm), pytest.param(50, 50, fresh, marks=pytest.mark.long)]
+)
 def test_a_run_stopped_at_random_moments_is_the_same_run(
-    signals: int, closes: int, tmp_path: Path, record_property: Callable[[str, object], None]
+    signals: int,
+    closes: int,
+    start: Start,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """Each time all is saved and said; the run that comes out is the one nobody disturbed."""
     folder = tmp_path / "stopped"
-    done = subprocess.run(
-        [sys.executable, __file__, str(folder), str(signals), str(closes)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(SUPPORT), *filter(None, sys.path)])},
-    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SUPPORT), *filter(None, sys.path)]))
+    done = start([sys.executable, __file__, str(folder), str(signals), str(closes)], tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     undisturbed = train(tiny(result["epochs"], run="undisturbed"), tmp_path, panel=False).folder
@@ -186,13 +191,16 @@ def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path) -> None:
     assert checkpoint.newest(tmp_path / "mine")[0].epoch == 3
 
 
-def test_the_printed_command_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("popen", "start"), [(Popen, warm), pytest.param(subprocess.Popen, fresh, marks=pytest.mark.long)]
+)
+def test_the_printed_command_goes_on(popen: Callable[..., Any], start: Start, tmp_path: Path) -> None:
     """The real command, Ctrl-C, and what it prints typed in."""
     place = tmp_path / "a folder"
     place.mkdir()
     run = place / "my runs" / "mine"
     command = ["train", f"{SUPPORT / 'tiny.py'}:tiny", "run=mine", "--runs-dir", "my runs"]
-    with subprocess.Popen(
+    with popen(
         [sys.executable, "-m", "gridmill", *command, f"trainer.total_timesteps={ENDLESS}"],
         cwd=place,
         stdout=subprocess.PIPE,
@@ -206,7 +214,7 @@ def test_the_printed_command_goes_on(tmp_path: Path) -> None:
     (printed,) = [line.partition(": ")[2] for line in said.splitlines() if line.startswith("resume with: ")]
     wanted = epochs_of(run)[-1]["agent_steps"] + 256
     words = [*shlex.split(printed), f"trainer.total_timesteps={wanted}"]
-    subprocess.run(words, cwd=place, check=True, capture_output=True)
+    assert start(words, place).returncode == 0
     assert epochs_of(run)[-1]["agent_steps"] == wanted
 
 

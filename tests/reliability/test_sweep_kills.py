@@ -17,6 +17,7 @@ import pytest
 from postgres import server
 from tiny import SUPPORT, epochs_of
 from typer.testing import CliRunner
+from warm import Popen
 
 from gridmill.cli import app
 from gridmill.workshop.sweep import record, worker
@@ -39,16 +40,17 @@ Begin = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def begun() -> Iterator[Begin]:
-    """Begins a sweep in a process of its own; none is left when the test is over, whatever its end."""
+def begun(request: pytest.FixtureRequest) -> Iterator[Begin]:
+    """Begins a sweep in a process of its own, fresh in the long tier and forked on every change; none is left when the
+    test is over, whatever its end.
+    """
     processes: list[subprocess.Popen[str]] = []
+    popen: Any = subprocess.Popen if request.node.get_closest_marker("long") else Popen
 
     def begin(*words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "gridmill", *WORDS, LENGTH, *words]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        processes.append(
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-        )
+        processes.append(popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment))
         return processes[-1]
 
     yield begin

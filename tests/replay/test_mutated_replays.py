@@ -83,8 +83,10 @@ def cpu_seconds(data: bytes) -> float:
     return time.thread_time() - began
 
 
-def attack(count: int, seed: int, play_every: int) -> int:
-    """How many were refused, each at once: one that takes long by the clock is read again, by the CPU's time alone."""
+def attack(count: int, seed: int, play_every: int, timed: bool) -> int:
+    """How many were refused; timed: each at once, and one that takes long by the clock is read again, by the CPU's time
+    alone.
+    """
     rng, whole, old = (
         np.random.default_rng(seed),
         replay.encode(small(ticks=60, forks=1, keyframes_every=25)),
@@ -99,7 +101,7 @@ def attack(count: int, seed: int, play_every: int) -> int:
         data = claims_changed(text, body, rng) if kind < 4 else bytes_changed(old if kind == 4 else whole, rng)
         began = time.perf_counter()
         tape, said = read(data)
-        if time.perf_counter() - began > SLOWEST:
+        if timed and time.perf_counter() - began > SLOWEST:
             assert min(cpu_seconds(data) for _ in range(3)) < SLOWEST
         assert "\n" not in said
         assert len(said) < 500
@@ -111,13 +113,13 @@ def attack(count: int, seed: int, play_every: int) -> int:
 
 
 def test_mutations_never_crash() -> None:
-    assert attack(20_000, 0, play_every=400) > 12_000
+    assert attack(5_000, 0, play_every=100, timed=False) > 3_000
 
 
 @pytest.mark.long
 def test_a_million_mutations() -> None:
     for seed in range(1, 51):
-        assert attack(20_000, seed, play_every=20) > 12_000
+        assert attack(20_000, seed, play_every=20, timed=True) > 12_000
 
 
 def test_memory_is_bounded() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from rich.console import Console
 from tiny import epochs_of, tiny
 from typer.testing import CliRunner
+from warm import warm
 
 from gridmill import cli, games
 from gridmill.config import ConfigError, user_code
@@ -39,7 +39,7 @@ def test_the_end_says_where_to_look(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert lines[1].split(maxsplit=1)[1] == command("eval", "mine")
     assert lines[2].split(maxsplit=1)[1] == command("show", "mine", "--gif", "mine.gif")
     told = shlex.split(lines[3].split(maxsplit=1)[1])
-    done = subprocess.run([*told, "--to", "2"], capture_output=True, text=True, timeout=120)
+    done = warm([*told, "--to", "2"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "tick 1" in done.stdout
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tiny import tiny
+from warm import FORKED
 
 from gridmill import games, replay
 from gridmill.run import EvaluationConfig, Run
@@ -101,6 +102,7 @@ def test_a_result_has_epoch_score_and_reward(tmp_path: Path, monkeypatch: pytest
 def test_replays_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every second epoch: of three evaluations the second saves an episode, which plays again."""
     run = a_run(replays_every_epochs=2)
+    monkeypatch.setattr(tool, "subprocess", FORKED)
     checkpoints = a_folder(tmp_path / "run", run, 1, 2, 3)
     with_policy(monkeypatch)
     with Evaluator(run, tmp_path / "run") as judge:
@@ -193,7 +195,8 @@ def test_failures_are_lines_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert outcome("print('[]')").startswith("evaluation: its answer cannot be read: TypeError: ")
 
 
-def test_a_checkpoint_that_cannot_be_loaded_is_a_line_of_text(tmp_path: Path) -> None:
+def test_a_checkpoint_that_cannot_be_loaded_is_a_line_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "subprocess", FORKED)
     run = a_run(epochs=1)
     (checkpoint,) = a_folder(tmp_path, run, 4)
     with Evaluator(run, tmp_path) as judge:
@@ -272,7 +275,7 @@ def judged(folder: Path) -> list[int]:
     return [line["epoch"] for line in lines_of(folder) if "evaluation" in line]
 
 
-def test_the_last_checkpoint_of_a_run_is_evaluated(tmp_path: Path) -> None:
+def test_the_last_checkpoint_of_a_run_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a run too short for its clocks, too: in metrics, log and report before the run ends."""
     run = tiny(3, evaluation__enabled=True, evaluation__episodes=2, evaluation__epochs=100)
     result = session.train(run, tmp_path, panel=False)
@@ -288,6 +291,7 @@ def test_the_last_checkpoint_of_a_run_is_evaluated(tmp_path: Path) -> None:
     assert session.resume(result.folder, panel=False).exit_code == 0
     assert judged(result.folder) == [3]
     (result.folder / "metrics.jsonl").write_text("")
+    monkeypatch.setattr(tool, "subprocess", FORKED)
     session.resume(result.folder, panel=False)
     assert judged(result.folder) == [3]
 
@@ -296,6 +300,7 @@ def test_what_runs_at_the_end_is_waited_for_and_then_the_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_policy(monkeypatch, pause=0.02)
+    monkeypatch.setattr(tool, "subprocess", FORKED)
     run = a_run(epochs=1)
     first, last = a_folder(tmp_path, run, 1, 2)
     with Evaluator(run, tmp_path) as judge:

@@ -180,7 +180,7 @@ def is_a_run_or_one_line(texts: list[str]) -> None:
     assert isinstance(found, Run) or (found and "\n" not in found), found
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @TYPED
 @example(["game={}"])
 @example(["game=[1]"])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +53,6 @@ def tiny(epochs: int = 2, core: str = "scan", **changes: Any) -> Run:
         checkpoint=CheckpointConfig(seconds=0),
     )
     return run.replace_all([(path.replace("__", "."), value) for path, value in changes.items()])
-
-
-def process(code: str, *arguments: str, **changes: str) -> subprocess.Popen[str]:
-    """Python in a process of its own, which sees this package and `tests/support/`."""
-    paths = os.pathsep.join([str(SUPPORT), *filter(None, sys.path)])
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | {"PYTHONPATH": paths, "PYTHONUNBUFFERED": "1"} | changes,
-    )
 
 
 def epochs_of(folder: Path) -> list[dict[str, Any]]:

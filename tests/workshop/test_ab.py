@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from typer.testing import CliRunner
+from warm import FORKED
 
 from gridmill.cli import app
-from gridmill.workshop import ab, artefact
+from gridmill.workshop import ab, artefact, machine
 
 SMALL = "trainer.batch_size=768 trainer.minibatch_size=384 trainer.bptt_horizon=16 trainer.threads=1 policy.hidden=16"
 
@@ -64,7 +65,8 @@ def test_a_phase_that_only_scatters_is_no_reason() -> None:
     assert "Amdahl: no phase differs significantly between A and B; measured" in "\n".join(ab.lines_of(record))
 
 
-def test_two_real_sides(tmp_path: Path) -> None:
+def test_two_real_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "subprocess", FORKED)
     out = tmp_path / "ab.json"
     words = ["ab", f"ci {SMALL} GRIDMILL_OBS_USE_OPTIMIZED=0", f"ci {SMALL}", "--seeds", "0", "--blocks", "1"]
     result = CliRunner().invoke(app, [*words, "--output", str(out)])

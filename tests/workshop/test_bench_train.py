@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from typer.testing import CliRunner
+from warm import FORKED
 
 from gridmill.cli import app
 from gridmill.run import Run
@@ -148,8 +149,13 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
 # ---- the workers
 
 
-@pytest.mark.parametrize("kind", ["bound", "step"])
-def test_a_worker_answers_whole_epochs(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [("bound", FORKED), ("step", subprocess), pytest.param("bound", subprocess, marks=pytest.mark.long)],
+    ids=["bound, forked", "step", "bound"],
+)
+def test_a_worker_answers_whole_epochs(kind: str, how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "subprocess", how)
     worker = bench_train.start(kind, small())
     try:
         taken = bench_train.epochs_of(worker, 3)
@@ -161,7 +167,8 @@ def test_a_worker_answers_whole_epochs(kind: str) -> None:
     assert sum(taken.phases.values()) <= taken.wall_seconds
 
 
-def test_a_worker_that_cannot_start_says_why() -> None:
+def test_a_worker_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "subprocess", FORKED)
     run = small().replace("trainer.batch_size", 36)
     with pytest.raises(machine.WorkerError, match=r"bound with 1 thread: ValueError: expected batch_size"):
         bench_train.start("bound", run)

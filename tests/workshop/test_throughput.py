@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
+from warm import FORKED
 
 from gridmill.cli import app
-from gridmill.workshop import throughput
+from gridmill.workshop import machine, throughput
 from gridmill.workshop.throughput import Settings
 
 TRAINED = ["--worlds", "8", "--steps", "1024", "--repeats", "2", "--warmup", "512"]
@@ -68,7 +69,9 @@ def test_what_cannot_be_measured_is_refused(settings: Settings, expected: str) -
 @pytest.mark.parametrize(
     "mode", ["trainer", *(pytest.param(m, marks=pytest.mark.long) for m in ("rollout", "trainer_eval"))]
 )
-def test_modes_with_a_trainer(mode: str, tmp_path: Path) -> None:
+def test_modes_with_a_trainer(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if mode == "trainer":
+        monkeypatch.setattr(machine, "subprocess", FORKED)
     words = ["throughput", "--mode", mode, *TRAINED, "--output", str(tmp_path)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,12 @@ def shipped_recipe(run: Run) -> Run | None:
     from gridmill import recipes
 
     return recipes.build(run.recipe) if run.recipe in recipes.names() else None
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Of the package and of what it computes with; looked up once, for that reads files."""
+    return {name: version(name) for name in ("gridmill", "torch", "numpy")}
 
 
 @functools.cache

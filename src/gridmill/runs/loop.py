@@ -7,7 +7,6 @@ import json
 import signal
 import time
 from collections.abc import Generator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -298,7 +297,7 @@ class Session:
             "run": self.run.tree(),
             "spec": self.trainer.spec.tree(),
             "fingerprint": self.run.game.fingerprint(),
-            "versions": {name: version(name) for name in ("gridmill", "torch", "numpy")},
+            "versions": beginning.versions(),
             "commit": beginning.commit(),
             "code": self.code,
             "onednn": onednn.settle().state,

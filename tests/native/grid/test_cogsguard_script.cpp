@@ -176,13 +176,15 @@ int plain_step_cost(const Country& c, Place place) {
   return std::min(cost, kMostCost);
 }
 
-// Every cell takes the best of its neighbours until nothing changes any more.
+// Every cell takes the best of its neighbours until nothing changes any more; forwards and backwards in turns, for ways
+// lead both ways.
 std::vector<int> plain_costs(const Country& c, Place start) {
   std::vector<int> cost(kCells, -1);
   cost[static_cast<std::size_t>(start.cell())] = 0;
-  for (bool changed = true; changed;) {
+  for (bool changed = true, back = false; changed; back = !back) {
     changed = false;
-    for (int cell = 0; cell < kCells; ++cell) {
+    for (int i = 0; i < kCells; ++i) {
+      const int cell = back ? kCells - 1 - i : i;
       const Place place = place_of(cell);
       if (c.memory->blocked.get(place) || c.agents.get(place)) continue;
       for (int d = 0; d < 4; ++d) {

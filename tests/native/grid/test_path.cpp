@@ -51,15 +51,16 @@ std::uint16_t stepped(const Torus& torus, std::uint16_t cell, std::uint32_t dire
   return static_cast<std::uint16_t>(row * columns + column);
 }
 
-// Steps to the nearest prize, 0 without one.
+// Steps to the nearest prize, 0 without one: cells are looked at until nothing changes any more, forwards and backwards
+// in turns, for ways lead both ways.
 std::uint32_t reference_length(const Land& land) {
   constexpr std::uint32_t kFar = 1u << 30;
   std::vector<std::uint32_t> distance(land.torus.size(), kFar);
   distance[land.start] = 0;
-  for (bool changed = true; changed;) {
+  for (bool changed = true, back = false; changed; back = !back) {
     changed = false;
-    for (std::uint32_t cell = 0; cell < land.torus.size(); ++cell) {
-      const auto from = static_cast<std::uint16_t>(cell);
+    for (std::uint32_t i = 0; i < land.torus.size(); ++i) {
+      const auto from = static_cast<std::uint16_t>(back ? land.torus.size() - 1 - i : i);
       if (distance[from] == kFar || (from != land.start && land.cells[from] != kOpen)) continue;
       for (std::uint32_t d = 0; d < land.directions; ++d) {
         const std::uint16_t to = stepped(land.torus, from, d);
