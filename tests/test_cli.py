@@ -270,7 +270,7 @@ def test_what_is_no_game_may_have_been_meant_as_a_run_or_a_file(
         ("view", "lost.replay"): "no file or folder `lost.replay`",
         ("explain", "runs/lost"): "no file or folder `runs/lost`",
         ("view", "first@best"): f"unknown game or run `first@best`; did you mean `first`? - {listed}",
-        ("watch", "first@worst"): "expected @last, @best or @EPOCH behind a run's folder, got `runs/first@worst`",
+        ("watch", "first@worst"): "expected @last, @best or @EPOCH after a run's folder, got `runs/first@worst`",
     }
     for words, said in expected.items():
         assert call(*words).stderr == f"gridmill: {said}\n"

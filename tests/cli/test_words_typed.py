@@ -120,7 +120,7 @@ def test_two_checkpoints_of_a_run_are_two_policies_of_one_game(place: Path) -> N
     ("typed", "said"),
     [
         (["one@7"], "expected a checkpoint of epoch 7, got none - in `runs/one`"),
-        (["one@worst"], "expected @last, @best or @EPOCH behind a run's folder, got `runs/one@worst`"),
+        (["one@worst"], "expected @last, @best or @EPOCH after a run's folder, got `runs/one@worst`"),
         (["one", "nosuch"], "unknown game or run `nosuch`"),
         (["toy", "--policy", "random", "--policy", "nosuch"], "policy: expected random, "),
         (["toy", "--policy", "random", "--policy", "script:arena"], "policy: no script `arena` for toy"),

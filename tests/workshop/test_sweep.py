@@ -380,7 +380,7 @@ def test_a_sweep_whose_worker_was_killed_is_not_running() -> None:
         assert not (folder / "sweep.html").exists()  # whoever works there writes it
     said = sweep("s").stdout
     assert "2 of 3 trials: 1 under way, 1 unfinished" in said
-    assert "not all trials have ended; the command that began the sweep continues it" in said
+    assert "not all trials have ended; the command that started the sweep continues it" in said
     assert '<span class="live">running' in (folder / "sweep.html").read_text()  # on the other host, as far as is known
     record.write(folder, record.State(of, 3, "", trials[:1]))
     assert "1 of 3 trials: 1 unfinished" in sweep("s").stdout
