@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import without_linux
 from warm import Start, warm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,3 +70,21 @@ def test_a_run_from_training_to_its_report_without_linux(start: Start, tmp_path:
     epochs = sorted(path.name for path in (tmp_path / "real" / "elsewhere" / "checkpoints").iterdir())
     assert epochs[-1].endswith("4")
     assert (tmp_path / "real" / "elsewhere" / "report.html").exists()
+
+
+@pytest.mark.U2
+def test_names_that_only_linux_has_are_asked_for_in_the_same_line() -> None:
+    """Also where no test comes by: `hasattr(os, "sched_getaffinity")` stands beside its use."""
+    names = {module.__name__: set(names.split()) for module, names in without_linux.NAMES.items()}
+    seen = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom):
+                assert not names.get(node.module or "", set()) & {name.name for name in node.names}, path
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                module, name = node.value.id, node.attr
+                if name in names.get(module, ()):
+                    assert f'hasattr({module}, "{name}")' in text.splitlines()[node.lineno - 1], (path, node.lineno)
+                    seen.append(name)
+    assert "sched_getaffinity" in seen
