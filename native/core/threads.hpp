@@ -57,6 +57,10 @@ inline void call_in_forked_child(void (*call)()) { pthread_atfork(nullptr, nullp
 inline std::int64_t thread_number() {
 #if defined(__linux__)
   return static_cast<std::int64_t>(syscall(SYS_gettid));
+#elif defined(__APPLE__)
+  std::uint64_t number = 0;
+  pthread_threadid_np(nullptr, &number);
+  return static_cast<std::int64_t>(number);
 #else
   return 0;
 #endif

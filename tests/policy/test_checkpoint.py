@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import pickle
@@ -68,6 +70,29 @@ def test_saving_does_not_change_what_is_saved(tmp_path: Path) -> None:
 
 
 # ---- what is kept
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_on_macos_checkpoints_are_synced_by_its_own_call(
+    known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F_FULLFSYNC where the file system knows it, else fsync, as everywhere."""
+    full, plain = list[int](), list[int]()
+
+    def control(handle: int, command: int) -> int:
+        assert command == 51
+        if not known:
+            raise OSError(errno.ENOTSUP, "not supported")
+        full.append(handle)
+        return 0
+
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", control)
+    monkeypatch.setattr(os, "fsync", plain.append)
+    save_epoch(tmp_path, 1)
+    synced, other = (full, plain) if known else (plain, full)
+    assert len(synced) > len(FILES)  # and the folders
+    assert other == []
 
 
 def epochs(folder: Path) -> list[int]:

@@ -77,7 +77,7 @@ def cpu() -> dict[str, Any]:
     facts = onednn.cpu()
     flags = facts.get("flags", facts.get("Features", "")).split()
     return {
-        "model": facts.get("model name") or platform.processor() or platform.machine(),
+        "model": facts.get("model name") or _model_on_macos() or platform.processor() or platform.machine(),
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
         "usable_cores": usable_cores(),
@@ -85,8 +85,14 @@ def cpu() -> dict[str, Any]:
     }
 
 
+def _model_on_macos() -> str | None:
+    return _output_of("sysctl", "-n", "machdep.cpu.brand_string") if sys.platform == "darwin" else None
+
+
 def system() -> str:
     """Name of the operating system, as people say it."""
+    if found := platform.mac_ver()[0]:
+        return f"macOS {found}, {platform.system()} {platform.release()}"
     try:
         name = platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
     except OSError:
@@ -134,11 +140,14 @@ def tools() -> dict[str, tuple[str | None, str]]:
     peers = "mettagrid and others in .venv-peers" if beside(".venv-peers/bin/python") else None
     trainers = "pufferlib-core in .venv-peers-train" if beside(".venv-peers-train/bin/python") else None
     torch = next((need for needs in extras().values() for need in needs if name_of(need) == "torch"), "torch")
+    mac = sys.platform == "darwin"
+    get_compiler = "xcode-select --install" if mac else "apt-get install g++"
+    get_valgrind = "not available on macOS" if mac else "apt-get install valgrind"
     return {
         "torch": (version_of("torch"), f"{pip_install(torch)} (needed to train)"),
-        "compiler": (said.splitlines()[0] if said else None, "apt-get install g++ (needed to build only)"),
+        "compiler": (said.splitlines()[0] if said else None, f"{get_compiler} (needed to build only)"),
         "perf": (perf, "no instruction counter here; `bench step --instructions` uses valgrind instead"),
-        "valgrind": (valgrind, "apt-get install valgrind (needed by `bench step --instructions`)"),
+        "valgrind": (valgrind, f"{get_valgrind} (needed by `bench step --instructions`)"),
         "peers": (peers, "make peers (needed by `bench step --peers`)"),
         "peer trainers": (trainers, "make peers-train (needed by `bench train --peers`)"),
     }
