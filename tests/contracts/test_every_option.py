@@ -120,6 +120,13 @@ def looks(run: Run) -> float:
     return seen[0]
 
 
+def takes(run: Run) -> int:
+    """How often a run asks its monitor what was seen."""
+    with mock.patch.object(Monitor, "take", return_value={}) as take:
+        session(run)
+    return take.call_count
+
+
 def patience(run: Run) -> float:
     """How long processes of this run would wait for each other."""
     seen: list[float] = []
@@ -435,7 +442,7 @@ TABLE: dict[str, Case] = {
     "analysis.gradient_epochs": to(1, 2, see=metric("gradient/")),
     "analysis.weight_epochs": to(1, 2, see=metric("weight/")),
     "monitor.seconds": to(0.5, see=looks),
-    "monitor.epochs": to(2, see=metric("memory/")),
+    "monitor.epochs": to(2, see=takes),
     "profiler.enabled": to(True, see=files("traces/*.json"), epochs=6, profiler__interval_epochs=2),
     "profiler.interval_epochs": to(4, **TRACES),
     "profiler.wait_steps": to(1, see=traced_steps, **PROFILE),

@@ -58,7 +58,7 @@ def with_policy(monkeypatch: pytest.MonkeyPatch, pause: float = 0.0) -> None:
     monkeypatch.setattr(tool, "WATCHED", POLICY.replace("PAUSE", str(pause)) + tool.WATCHED)
 
 
-def wait_for(what: Callable[[], Any], seconds: float = 60.0) -> Any:
+def wait_for(what: Callable[[], Any], seconds: float = 600.0) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = what()
