@@ -30,7 +30,7 @@ def library(
     system: int = 11 << 16,
     signed: bool = True,
     libraries: tuple[str, ...] = (checker.SYSTEM,),
-    given: tuple[str, ...] = (checker.ENTRY, "___dso_handle", "__ZTVN8nanobind4abi112python_errorE"),
+    given: tuple[str, ...] = (checker.ENTRY, "___dso_handle", "__mh_dylib_header"),
     taken: tuple[str, ...] = ("_malloc", "_PyLong_FromLong"),
     newer: tuple[str, ...] = (),
 ) -> bytes:
