@@ -43,8 +43,9 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet "scikit-build-core==1.1.1" "nanobind==3.1.0" "cmake>=3.25" "ninja>=1.11"
 	@touch $@
 
-# `make test` sets ZIG_FIRST: no two pips write into one environment at a time.
-$(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE) | $(ZIG_FIRST)
+# `make test` sets PACKAGES_FIRST: they are downloaded and unpacked while something else compiles, and no two pips write
+# into one environment at a time.
+$(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE) | $(PACKAGES_FIRST)
 	$(BIN)/pip install --quiet --no-build-isolation -e .
 	@touch $@
 
@@ -53,6 +54,10 @@ $(VENV)/.train: pyproject.toml $(VENV)/.base
 	@touch $@
 
 # Not compiled: of torch's and its neighbours' thousands of files tests import a few hundred.
+$(VENV)/.packages: pyproject.toml $(VENV)/.zig
+	$(BIN)/python scripts/lock.py --list | $(BIN)/pip install --quiet --no-compile -r /dev/stdin
+	@touch $@
+
 $(VENV)/.dev: pyproject.toml $(VENV)/.base $(VENV)/.zig
 	$(BIN)/pip install --quiet --no-compile "gridmill[dev]"
 	@touch $@
@@ -94,7 +99,7 @@ gpu-check: $(VENV)/.train
 # The native tests under ASan and UBSan and the module of pages are compiled while pip downloads; pytest runs them (row S1).
 # Elsewhere run make without --jobs.
 test: $(VENV)/.tools
-	$(MAKE) --no-print-directory --jobs 3 ZIG_FIRST=$(VENV)/.zig $(VENV)/.dev asan-build viewer grid-build
+	$(MAKE) --no-print-directory --jobs 3 PACKAGES_FIRST=$(VENV)/.packages $(VENV)/.dev asan-build viewer grid-build
 	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
 PARALLEL := -n 2 --dist loadgroup
 

@@ -1,10 +1,11 @@
 """Writes requirements.lock: every package that `make test` installs, with its version and the sha256 of its file.
 
-    python scripts/lock.py
+    python scripts/lock.py [--list]
     pip install --no-deps --require-hashes -r requirements.lock
 
 The second line installs exactly these files on Linux x86-64 with Python 3.11, or nothing. Torch is not in it: whether
-its build is for CPUs or for CUDA is the user's choice, and each has another hash.
+its build is for CPUs or for CUDA is the user's choice, and each has another hash. `--list` only says what
+pyproject.toml asks for; `make test` installs that before the package itself is built.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ def name_of(requirement: str) -> str:
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(wanted()))
+        return
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         asked = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]

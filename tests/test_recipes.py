@@ -250,7 +250,9 @@ def test_the_trainer_gets_the_resolved_run(monkeypatch: pytest.MonkeyPatch, tmp_
     assert call("train", "ci", "seed=3", "--runs-dir", str(tmp_path), "--fresh").exit_code == 5
     ((run,), options) = seen.pop()
     assert run == presets.fill(recipes.build("ci")).replace("seed", 3)
-    assert options == {"runs_dir": tmp_path, "fresh": True, "recipe": recipes.build("ci")}
+    origin = options.pop("recipe")
+    assert (origin.recipe, origin.merged.replace("seed", 3)) == (recipes.build("ci"), run)
+    assert options == {"runs_dir": tmp_path, "fresh": True}
     (tmp_path / "x" / "checkpoints").mkdir(parents=True)
     for run_named in (["x", "--runs-dir", str(tmp_path)], [str(tmp_path / "x")]):
         assert call("resume", *run_named, "seed=4").exit_code == 5

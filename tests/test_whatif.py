@@ -166,8 +166,8 @@ def test_a_policy_of_a_stranger(trained: Path, tmp_path: Path) -> None:
     data = bytearray(record.weights.unpack())
     data[:4] = np.float32(np.nan).tobytes()
     for changes, said in (
-        ({"config": {**record.config, "encoder": "evil.py:Thing"}}, "may not name code"),
-        ({"config": {**record.config, "core": "os:system"}}, "may not name code"),
+        ({"config": {**record.config, "encoder": "evil.py:Thing"}}, "may not name custom code"),
+        ({"config": {**record.config, "core": "os:system"}}, "may not name custom code"),
         ({"config": {**record.config, "hidden": 4096}}, "weights for its settings"),
         ({"spec": {**record.spec, "window": [10**6, 10**6]}}, "more than any game has"),
         ({"spec": {**record.spec, "normalizers": [1e30] * len(record.spec["normalizers"])}}, "more than any game has"),

@@ -45,8 +45,10 @@ double memcpy_limit(std::size_t rows, std::size_t bytes, double seconds) {
   return done / spent;
 }
 
-// A module that was built for other Python files would fail somewhere, with a missing argument.
+// A module that was built for other Python files would fail somewhere, with a missing argument. One that is loaded
+// without its package, as `gridmill gate` does, has no such files.
 void refuse_other_sources() {
+  if (!nb::module_::import_("sys").attr("modules").attr("__contains__")("gridmill").equal(nb::bool_(true))) return;
   const auto wanted = nb::cast<std::string>(nb::module_::import_("gridmill._interface").attr("INTERFACE"));
   if (wanted == GRIDMILL_INTERFACE) return;
   const std::string text =

@@ -48,7 +48,7 @@ def test_it_is_shown_from_its_own_file(theirs: Path) -> None:
     result = shown(theirs)
     assert result.exit_code == 0, result.output
     for text in (
-        "3 of 3 trials: 1 done, 1 failed, 1 unfinished",
+        "3 of 3 trials: 1 done, 1 failed, 1 under way",
         "failed: too large",
         "train ci seed=1 optimizer.learning_rate=0.001",
     ):

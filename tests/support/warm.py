@@ -6,6 +6,7 @@ anything else, so each begins as a fresh one that has just imported the package.
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import runpy
@@ -186,15 +187,21 @@ def _begin(words: list[str], folder: str, environment: dict[str, str], streams: 
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    # New ones, for the old know what kind of file they were; line by line, as a test reads them.
+    # New ones, for the old know what kind of file they were. Nothing waits in them, as with PYTHONUNBUFFERED: what
+    # nobody reads any more must not fail once more at the end.
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")  # noqa: SIM115
+    sys.stdout = _unbuffered(1, "strict")
+    sys.stderr = _unbuffered(2, "backslashreplace")
     try:
         _become(words)
     except Exception:  # as an interpreter says it, not with the lines of a process of multiprocessing
         traceback.print_exc()
         sys.exit(1)
+
+
+def _unbuffered(number: int, errors: str) -> io.TextIOWrapper:
+    raw = open(number, "wb", buffering=0, closefd=False)  # noqa: SIM115
+    return io.TextIOWrapper(raw, errors=errors, write_through=True)
 
 
 def _become(words: list[str]) -> None:

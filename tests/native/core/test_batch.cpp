@@ -151,7 +151,7 @@ TEST(batch_assigns_games_at_the_next_reset_only) {
   batch.step();
   CHECK_EQ(batch.game_of_world()[1], game);
   CHECK_EQ(batch.game_of_world()[0], 0);
-  CHECK(check::message_of<std::invalid_argument>([&] { batch.add_game(settings(2, 6), "c"); }).find("one shape") !=
+  CHECK(check::message_of<std::invalid_argument>([&] { batch.add_game(settings(2, 6), "c"); }).find("the same shape") !=
         std::string::npos);
 }
 
@@ -174,7 +174,7 @@ TEST(batch_replaces_a_game_that_nobody_plays) {
   batch.replace_game(game, settings(1, 2), "c");
   CHECK(check::message_of<std::invalid_argument>([&] {
           batch.replace_game(game, settings(2, 6), "d");
-        }).find("one shape") != std::string::npos);
+        }).find("the same shape") != std::string::npos);
   batch.restore(before, {0, 1});
   batch.assign({0, 1}, {game, game});
   for (int t = 0; t < 8; ++t) batch.step();

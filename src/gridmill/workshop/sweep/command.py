@@ -217,7 +217,7 @@ def _heading(plan: Plan, settings: Settings, state: State) -> list[str]:
     pruned = ", pruned below the median" if settings.prune else ""
     lines += hang("searched: ", f"{sweep.searched}{seeds}{pruned}")
     if state.trials:
-        lines.append(f"continues: {_counts(state)}")
+        lines.append(f"continues: {_counts(_as_it_is(plan.folder, state))}")
     return [_plain(line) for line in lines]
 
 
