@@ -33,6 +33,6 @@ class Remembers(nn.Module):
 
 
 if __name__ == "__main__":
-    trainer = Trainer(recipes.build("ci").replace("policy", f"{__file__}:Remembers"))
+    trainer = Trainer(recipes.build("ci").replace("policy", f"{__file__}:Remembers").replace("policy.hidden", 32))
     print(trainer.policy, trainer.epoch()["loss/policy"])
     trainer.close()

@@ -190,7 +190,7 @@ ROOM = st.fixed_dictionaries(dict.fromkeys(RESOURCES, st.sampled_from([1, 2, 5, 
 SEQUENCE = st.lists(st.tuples(st.booleans(), st.sampled_from(RESOURCES)), min_size=4, max_size=20)
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(limit_lists(), AMOUNTS, AMOUNTS, ROOM, SEQUENCE)
 def test_random_sequences_against_a_slow_model(
     limits: list[Limit],

@@ -107,25 +107,25 @@ def test_the_games_here_have_walls_in_runs() -> None:
     assert not any(has_runs(spawning(walled(seed))) for seed in range(5))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(SEEDS)
 def test_walls_in_runs_are_the_rows_of_the_reference(seed: int) -> None:
     play(walled(seed), seed)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_walls_that_can_be_pushed_are_seen_where_they_are(seed: int) -> None:
     play(pushable(walled(seed)), seed)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_walls_that_appear_are_seen(seed: int) -> None:
     play(spawning(walled(seed)), seed)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_walls_with_several_tags_show_them_all(seed: int) -> None:
     play(tagged(walled(seed), seed), seed)

@@ -97,7 +97,12 @@ SAME: dict[str, Run] = {
 }
 
 
-@pytest.mark.parametrize("name", SAME)
+ALSO = ("a schedule that follows a metric, updates stopped by KL", "prospector")  # in the long tier
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in ALSO else name for name in SAME]
+)
 def test_two_ranks_equal_one_process(name: str, tmp_path: Path) -> None:
     """All of a checkpoint, and every metric but times."""
     run = SAME[name]
