@@ -101,8 +101,7 @@ gpu-check: $(VENV)/.train
 test: $(VENV)/.tools
 	$(MAKE) --no-print-directory --jobs 3 PACKAGES_FIRST=$(VENV)/.packages $(VENV)/.dev asan-build viewer grid-build
 	$(BIN)/python -m pytest $(PARALLEL) --junitxml build/tests.xml
-# Three workers on two cores: some tests wait.
-PARALLEL := -n 3 --dist loadgroup
+PARALLEL := -n 2 --dist loadgroup
 
 # The grid's native tests, of the extension's objects.
 grid-build: $(VENV)/.base
