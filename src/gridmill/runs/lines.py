@@ -133,6 +133,8 @@ def _first_read(file: int) -> int:
 
 def _epoch(line: bytes) -> float:
     """The epoch a line speaks of; a torn line counts as later than all."""
+    if b'"epoch"' not in line and line.endswith(b"}\n"):  # of none: nothing to read
+        return float("-inf")
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
