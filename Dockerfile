@@ -1,6 +1,6 @@
 # The wheel in one stage, an image that trains in the other.
 #   docker build -t gridmill .          (docs/install.md: how to get the small torch build for CPUs)
-#   docker run --rm -it -v "$PWD/runs:/work/runs" gridmill train ci
+#   docker run --rm -it -v "$PWD/runs:/data/runs" gridmill train ci
 FROM python:3.12-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make git && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
@@ -13,6 +13,6 @@ COPY --from=build /src/dist/*.whl /tmp/
 RUN pip install --no-cache-dir $TORCH \
  && pip install --no-cache-dir "$(ls /tmp/*.whl)[train,video]" \
  && rm /tmp/*.whl
-WORKDIR /work
+WORKDIR /data
 ENTRYPOINT ["gridmill"]
 CMD ["--help"]
