@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "bench" / "results" / "long_tier.json"
 PAGE = ROOT / "docs" / "lab" / "long-tier.md"
-JUNIT = ROOT / "build" / "tests-long.xml"
+JUNIT = ROOT / "build" / f"tests-long-{os.getpid()}.xml"  # two of these may run at once
 TIMEOUT = 7_200  # seconds for one test, unless it says otherwise
 
 
