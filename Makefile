@@ -62,6 +62,14 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.base $(VENV)/.zig
 	$(BIN)/pip install --quiet --no-compile "gridmill[dev]"
 	@touch $@
 
+$(VENV)/.browser: pyproject.toml $(VENV)/.dev
+	$(BIN)/pip install --quiet --no-compile "gridmill[browser]"
+	@touch $@
+
+$(VENV)/.check: pyproject.toml $(VENV)/.dev
+	$(BIN)/pip install --quiet --no-compile "gridmill[check]"
+	@touch $@
+
 $(VENV)/.docs: pyproject.toml $(VENV)/.base
 	$(BIN)/pip install --quiet "mkdocs-material==9.8.1"
 	@touch $@
@@ -107,7 +115,7 @@ PARALLEL := -n 2 --dist loadgroup
 grid-build: $(VENV)/.base
 	$(BIN)/cmake --build build/Release --target native_tests
 
-test-full: test native-test tsan-test asan-python test-portable test-aarch64 test-avx512
+test-full: test $(VENV)/.browser native-test tsan-test asan-python test-portable test-aarch64 test-avx512
 	build/release/native_tests long_
 	$(BIN)/python scripts/long_tier.py
 
@@ -155,7 +163,7 @@ fuzz-config fuzz-maps: fuzz-%: $(VENV)/.dev
 	$(BIN)/python scripts/fuzz.py $* --minutes $(MINUTES)
 
 # In a venv of its own, so that the audit is no part of what it looks at. Strict: what could not be looked up is no success.
-audit: $(VENV)/.dev
+audit: $(VENV)/.check
 	$(PYTHON) -m venv .venv-audit
 	.venv-audit/bin/pip install --quiet "pip-audit>=2.7"
 	@mkdir -p build
@@ -165,7 +173,7 @@ audit: $(VENV)/.dev
 bench: $(VENV)/.dev peers peers-train
 	scripts/numbers.sh
 
-check: $(VENV)/.dev
+check: $(VENV)/.check
 	$(BIN)/ruff check src tests scripts bench examples
 	$(BIN)/ruff format --check src tests scripts bench examples
 	@$(BIN)/clang-format --dry-run --Werror $(filter %.hpp %.cpp,$(NATIVE)) $(PAGE) $(NATIVE_TESTS)
@@ -173,7 +181,7 @@ check: $(VENV)/.dev
 	@echo "longest files:"
 	@wc -l $(PACKAGE) $(filter %.hpp %.cpp,$(NATIVE)) | grep -v total | sort -rn | head -n 10
 
-types: $(VENV)/.dev
+types: $(VENV)/.check
 	$(BIN)/mypy
 
 # Two minutes of CPU, so only after a change of native/, and not over everything: not Python's bindings, whose headers are
@@ -181,12 +189,12 @@ types: $(VENV)/.dev
 # files of the grid that read a game (those named in CMakeLists.txt), which take clang longest.
 TIDY := $(shell find native -name '*.cpp' -not -path 'native/bind/*' -not -name '*_avx*' | \
   grep -vE '/grid/([a-z]+/)?(compile[^/]*|config|references|program|schema|vocabulary)\.cpp$$')
-build/.tidy: .clang-tidy $(NATIVE) $(PAGE) $(VENV)/.dev
+build/.tidy: .clang-tidy $(NATIVE) $(PAGE) $(VENV)/.check
 	printf '%s\n' $(TIDY) | xargs -P 2 -I {} $(BIN)/clang-tidy --quiet {} -- -std=c++20 -Inative
 	@mkdir -p build
 	@touch $@
 
-format: $(VENV)/.dev
+format: $(VENV)/.check
 	$(BIN)/ruff check --fix src tests scripts bench examples
 	$(BIN)/ruff format src tests scripts bench examples
 	$(BIN)/clang-format -i $(filter %.hpp %.cpp,$(NATIVE)) $(PAGE) $(NATIVE_TESTS)

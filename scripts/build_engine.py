@@ -2,9 +2,9 @@
 
     python scripts/build_engine.py [--jobs 2]
 
-What is compiled is every .cpp of native/ but Python's bindings and the kernels for one kind of CPU, several files at a
-time (headers take longer to read than most files), and of zig's own C++ library only what the module needs: the library
-as zig builds it cannot throw on this target. Objects are kept in build/wasm/ and compiled again when what they were
+What is compiled is every .cpp of native/ but Python's bindings and the kernels for one kind of CPU, in two units, one for
+each core (headers take longer to read than most files), and of zig's own C++ library only what the module needs: the
+library as zig builds it cannot throw on this target. Objects are kept in build/wasm/ and compiled again when what they were
 made of changes.
 """
 
@@ -52,7 +52,6 @@ ENGINE = [
     "-Werror",
     *SMALL,
 ]
-FEW = 9  # files in one unit
 
 # The kernels of policies are compiled for speed. Everything else is compiled small: it plays as fast, and a page with
 # the engine inside opens sooner. (The driver knows -O2 and -Os only: -O1 and -O3 become -O2.)
@@ -108,14 +107,11 @@ def engine_units(version: str) -> list[Unit]:
         for path in sources
         if ALONE.search(str(path))
     ]
-    rooms: dict[str, list[Path]] = {}
+    halves: dict[str, list[Path]] = {"grid": [], "others": []}
     for path in sources:
         if not ALONE.search(str(path)):
-            room = "-".join(path.parent.relative_to(NATIVE).parts)
-            rooms.setdefault(room, []).append(path)
-    for room, files in rooms.items():
-        parts = [files[i : i + FEW] for i in range(0, len(files), FEW)]
-        units += [Unit(f"{room}-{i}", joined(f"{room}-{i}", part), (*ENGINE, "-Os")) for i, part in enumerate(parts)]
+            halves["grid" if path.is_relative_to(NATIVE / "grid") else "others"].append(path)
+    units = [*(Unit(name, joined(name, files), (*ENGINE, "-Os")) for name, files in halves.items()), *units]
     return [*units, Unit("version", VERSION, (*ENGINE, "-O2", f'-DGRIDMILL_VERSION="{version}"'))]
 
 

@@ -1,4 +1,4 @@
-"""Writes requirements.lock: every package that `make test` installs, with its version and the sha256 of its file.
+"""Writes requirements.lock: every package that `make test` and `make check` install, with version and sha256.
 
     python scripts/lock.py [--list]
     pip install --no-deps --require-hashes -r requirements.lock
@@ -24,7 +24,7 @@ LEFT_OUT = {"torch"}
 OWN = re.compile(r"gridmill\[(.*)\]")
 
 
-def wanted() -> list[str]:
+def wanted(extra: str) -> list[str]:
     """What pyproject.toml asks for, extras of our own unfolded."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
@@ -36,7 +36,7 @@ def wanted() -> list[str]:
             found += [each for part in own[1].split(",") for each in unfolded(part)] if own else [text]
         return found
 
-    return sorted({*project["dependencies"], *unfolded("dev")})
+    return sorted({*project["dependencies"], *unfolded(extra)})
 
 
 def name_of(requirement: str) -> str:
@@ -46,12 +46,12 @@ def name_of(requirement: str) -> str:
 
 def main() -> None:
     if sys.argv[1:] == ["--list"]:
-        print("\n".join(wanted()))
+        print("\n".join(wanted("dev")))
         return
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         asked = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
-        subprocess.run([*asked, "--report", str(report), *wanted()], check=True)
+        subprocess.run([*asked, "--report", str(report), *wanted("check")], check=True)
         found = json.loads(report.read_text())["install"]
     lines = []
     for one in found:

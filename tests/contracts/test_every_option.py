@@ -492,10 +492,15 @@ def steady(see: Callable[[Run], Any], run: Run) -> str:
     return first
 
 
+def marks_of(path: str) -> list[pytest.MarkDecorator]:
+    """On every change all settings that show in the weights, and each third of those that take whole runs to show."""
+    quick = (weights, kickstarted, replayed)
+    costly = path != "game" and TABLE[path].see not in quick and list(TABLE).index(path) % 3 > 0
+    return [needs_bf16] * (path in WITH_BF16) + [pytest.mark.long] * costly
+
+
 @pytest.mark.parametrize("values", [1, pytest.param(None, marks=pytest.mark.long)], ids=["first", "all"])
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[needs_bf16] if path in WITH_BF16 else []) for path in TABLE]
-)
+@pytest.mark.parametrize("path", [pytest.param(path, marks=marks_of(path)) for path in TABLE])
 def test_it_changes_what_can_be_seen(path: str, values: int | None) -> None:
     """The first of the other values; long: all of them."""
     case = TABLE[path]

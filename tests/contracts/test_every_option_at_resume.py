@@ -96,8 +96,8 @@ def test_it_is_refused_in_one_line(path: str) -> None:
 
 
 def marks_of(path: str) -> list[pytest.MarkDecorator]:
-    """A trace takes seconds: on every change those of runs that begin are enough."""
-    costly = path.startswith("profiler.") and path != "profiler.enabled"
+    """Two runs a setting take a second: on every change each third of those whose runs are short."""
+    costly = path.startswith(("profiler.", "evaluation.", "checkpoint.keep")) or list(TABLE).index(path) % 3 > 0
     return [needs_bf16] * (path in WITH_BF16) + [pytest.mark.long] * costly
 
 

@@ -72,6 +72,7 @@ def prospector() -> Run:
 
 
 SAME: dict[str, Run] = {
+    "six epochs": run_of(6),
     "twenty epochs": run_of(20),
     "centered, prioritised, V-trace, two rounds": run_of(
         5, trainer__reward="centered", trainer__prio_alpha=0.6, trainer__advantage="vtrace", trainer__update_epochs=2
@@ -97,7 +98,7 @@ SAME: dict[str, Run] = {
 }
 
 
-ALSO = ("a schedule that follows a metric, updates stopped by KL", "prospector")  # in the long tier
+ALSO = ("twenty epochs", "a schedule that follows a metric, updates stopped by KL", "prospector")  # in the long tier
 
 
 @pytest.mark.parametrize(
