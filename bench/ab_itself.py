@@ -69,7 +69,7 @@ def lines_of(record: Mapping[str, Any]) -> list[str]:
         rows.append((str(number + 1), *cells))
     lines = table(("", "per CPU second [95 %]", "has 1", "per wall second [95 %]", "has 1"), rows)
     for clock, told in record["told"].items():
-        lines.append(f"per {clock} second: 1 is inside {told['inside']} of {len(rows)}, the mean is {told['mean']:.4f}")
+        lines.append(f"per {clock} second: 1 is inside {told['inside']} of {len(rows)}, the mean is {told['mean']:.5f}")
     return lines
 
 

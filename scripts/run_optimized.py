@@ -1,8 +1,10 @@
-"""`gridmill train RECIPE --preset ultra_fast` under the name the performance docs use; without a recipe prospector."""
+"""`gridmill train [RECIPE] [KEY=VALUE...] --preset ultra_fast` under the name the performance docs use."""
 
 import sys
 
 from gridmill.cli import main
 
 if __name__ == "__main__":
-    main(["train", *(sys.argv[1:] or ["prospector"]), "--preset", "ultra_fast"])
+    words = sys.argv[1:]
+    recipe = [] if words and "=" not in words[0] and words[0][0] != "-" else ["prospector"]
+    main(["train", *recipe, *words, "--preset", "ultra_fast"])

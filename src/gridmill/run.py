@@ -248,6 +248,8 @@ class ProfilerConfig(Config):
     """Steps, and minibatches, to trace."""
     record_shapes: bool = False
     """Whether tensor shapes are recorded."""
+    memory: bool = False
+    """Whether tensor allocations are recorded; then torch traces only the trainer's thread."""
     core: bool = True
     """Whether the trace shows which phase each thread of the core was in."""
     stacks: bool = False

@@ -263,7 +263,7 @@ def trace(run: Run) -> list[dict[str, Any]]:
 def facts(run: Run) -> dict[str, bool]:
     """Which of these a trace tells of anything."""
     told = [event.get("args", {}) for event in trace(run)]
-    return {fact: any(fact in args for args in told) for fact in ("Input Dims", "world", "Call stack")}
+    return {fact: any(fact in args for args in told) for fact in ("Input Dims", "world", "Call stack", "Bytes")}
 
 
 def traced_steps(run: Run) -> Any:
@@ -449,6 +449,7 @@ TABLE: dict[str, Case] = {
     "profiler.warmup_steps": to(2, see=traced_steps, **PROFILE),
     "profiler.active_steps": to(2, see=traced_steps, **PROFILE),
     "profiler.record_shapes": to(True, see=facts, **PROFILE),
+    "profiler.memory": to(True, see=facts, **PROFILE),
     "profiler.core": to(False, see=facts, **PROFILE),
     "profiler.stacks": to(True, see=facts, **PROFILE),
     "profiler.rollout_timing": to(1, 2, see=lambda run: len(log("env wait")(run))),

@@ -11,7 +11,7 @@ from taught import EPOCH, taught
 from tiny import epochs_of
 
 from gridmill.runs import train
-from gridmill.runs.rollout_timing import timing_tree
+from gridmill.runs.rollout_timing import ROWS, SUMS, remedies, timing_tree
 
 TIMES = {"rollout": 1.0, "env": 0.1, "copy": 0.05, "act": 0.3, "store": 0.05}
 
@@ -39,8 +39,15 @@ def test_rows_add_up_to_the_rollout() -> None:
 def test_the_largest_row_is_marked(part: str, label: str) -> None:
     found: dict[str, Any] = {"teacher_forward": 0.01, "teacher_store": 0.01} | {part: 5.0}
     lines = tree(rollout=6.0, teacher=found["teacher_forward"] + 0.01, **found)
-    (marked,) = [line for line in lines if line.endswith("<- most")]
-    assert marked.strip().startswith(label)
+    (marked,) = [k for k, line in enumerate(lines) if line.endswith("<- most")]
+    assert lines[marked].strip().startswith(label)
+    said = " ".join(line.strip() for line in lines[marked + 1 : marked + 4])
+    assert said.startswith(f"try {remedies()[part]}")
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_row_has_a_remedy() -> None:
+    assert {name for name, _ in ROWS} | {*SUMS, "rest"} == set(remedies())
 
 
 def test_what_a_run_does_not_have_has_no_row() -> None:

@@ -83,16 +83,16 @@ def test_two_real_sides_and_going_on_after_a_stop(tmp_path: Path, monkeypatch: p
     words += ["--output", str(out)]
     real, seen = ab.measure_seed, []
 
-    def stopped_at_the_second(settings: Any, seed: int, progress: Any) -> Any:
+    def stopped_at_the_second(settings: Any, seed: int, taken: Any, progress: Any) -> None:
         if seed == 1 and not seen:
             seen.append(seed)
             raise KeyboardInterrupt
-        return real(settings, seed, progress)
+        real(settings, seed, taken, progress)
 
     monkeypatch.setattr(ab, "measure_seed", stopped_at_the_second)
     first = CliRunner().invoke(app, words)
     assert first.exit_code == artefact.INTERRUPTED, first.output
-    assert f"stopped by SIGINT after 1 of 2 seeds; continue with --resume {out}" in first.stdout
+    assert f"stopped by SIGINT after 1 of 2 seeds, 1 pair of blocks; continue with --resume {out}" in first.stdout
     half = artefact.read(out, "ab")
     assert (half["finished"], half["exit_code"], half["done_seeds"]) == (False, 130, 1)
     second = CliRunner().invoke(app, [*words, "--resume", str(out)])

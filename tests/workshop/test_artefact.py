@@ -61,12 +61,17 @@ def test_what_is_no_artefact_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected a file to write, got the folder"):
+    with pytest.raises(ValueError, match=f"expected a file to write, got a folder: `{tmp_path}`"):
         artefact.refuse_unwritable(tmp_path)
+    with pytest.raises(ValueError, match="expected a file to write, got a device: `/dev/null`"):
+        artefact.refuse_unwritable(Path("/dev/null"))
+    with pytest.raises(ValueError, match=r"cannot write `/proc/x\.json`: "):  # where even root makes no file
+        artefact.refuse_unwritable(Path("/proc/x.json"))
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="cannot write"):
         artefact.refuse_unwritable(tmp_path / "file" / "x.json")
     artefact.refuse_unwritable(tmp_path / "new" / "x.json")
+    assert not list((tmp_path / "new").iterdir())
 
 
 def test_progress_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

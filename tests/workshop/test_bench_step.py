@@ -13,6 +13,7 @@ from scripted_bench import TINY, Bench, Clock, saved, scripted_bench
 from typer.testing import CliRunner
 
 import gridmill
+from gridmill import recipes
 from gridmill.cli import app
 from gridmill.workshop import machine, runner
 from gridmill.workshop.bench import step as bench
@@ -191,6 +192,17 @@ def test_a_game_from_a_file(run: Bench, tmp_path: Path) -> None:
     result = run("--game", f"{file}:biger", *few, tiny=False)
     assert result.exit_code == 64
     assert result.stderr.strip() == "gridmill: no function `biger` in `mine.py`; did you mean `bigger`?"
+
+
+def test_the_game_of_a_recipe(run: Bench, tmp_path: Path) -> None:
+    few = ["--iterations", "5", "--warmup", "0", "--rounds", "2"]
+    result = run("--game", "ci", "--output", str(tmp_path / "run.json"), *few, tiny=False)
+    assert result.exit_code == 0, result.output
+    assert saved(tmp_path / "run.json")["runs"][0]["num_agents"] == recipes.build("ci").game.num_agents == 24
+    result = run("--game", "ci", "--agents", "3", *few, tiny=False)
+    assert result.exit_code == 64
+    expected = "gridmill: --agents: expected a game with this size, got the recipe `ci`; give its game"
+    assert result.stderr.strip() == expected
 
 
 # ---- instructions

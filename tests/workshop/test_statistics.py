@@ -95,7 +95,7 @@ def test_a_ratio_of_equal_runs_is_one() -> None:
         (lambda: st.median([]), "values must hold at least one number, got 0"),
         (lambda: st.mean([1.0, float("nan")]), "values must be finite, got nan"),
         (lambda: st.percentiles([1.0], (101.0,)), "percentile must be within 0 and 100, got 101.0"),
-        (lambda: st.paired_ratio([1.0, 2.0], [1.0]), "paired rounds must be equally many, got 2 and 1"),
+        (lambda: st.paired_ratio([1.0, 2.0], [1.0]), "paired rounds must have the same length, got 2 and 1"),
         (lambda: st.paired_ratio([1.0], [0.0]), "second must be above 0 for a ratio, got 0.0"),
         (lambda: st.bootstrap_interval([1.0], confidence=1.0), "confidence must be between 0 and 1, got 1.0"),
     ],
@@ -167,9 +167,9 @@ def test_a_grouped_ratio_by_hand() -> None:
     found = st.grouped_ratio([[2.0, 8.0]], [[1.0, 2.0]])
     assert found.ratio == pytest.approx(8**0.5)
     assert found.low == pytest.approx(8**0.5 / found.high * 8**0.5)
-    with pytest.raises(ValueError, match="groups must be equally many"):
+    with pytest.raises(ValueError, match="both sides must have the same number of groups"):
         st.grouped_ratio([[1.0]], [])
-    with pytest.raises(ValueError, match="paired rounds must be equally many"):
+    with pytest.raises(ValueError, match="paired rounds must have the same length"):
         st.grouped_ratio([[1.0]], [[1.0, 2.0]])
 
 

@@ -1,6 +1,6 @@
 """Every long command of the workshop can be stopped: it leaves its artefact, ends with 130, and goes on with --resume.
 
-A test sends itself the signal in the middle of a piece of work. `ab` and `tune` have theirs beside their other tests.
+A test sends itself the signal in the middle of a piece of work. `tune` has its own beside its other tests.
 """
 
 from __future__ import annotations
@@ -211,6 +211,25 @@ class Side:
 
     def close(self) -> None:
         pass
+
+
+@pytest.mark.parametrize(("at", "pairs"), [(3, 0), (5, 1), (10, 3)])
+def test_ab_keeps_the_pairs_of_a_seed_that_was_cut(at: int, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sides warm up, then blocks come A B, B A, A B: of a block without its other nothing is kept."""
+    monkeypatch.setattr(ab, "start", Side)
+    words = ["ab", "ci", "ci", "--seeds", "4", "--blocks", "4", "--no-phases"]
+    with monkeypatch.context() as once:
+        once.setattr(Side, "ask", signalled(Side.ask, at))
+        result = call(*words)
+        path = left("ab", result)
+    half = artefact.read(path)
+    assert f"after 0 of 1 seeds, {pairs} pair{'' if pairs == 1 else 's'} of blocks" in result.stdout
+    assert [list(map(len, half["blocks"][side])) for side in "ab"] == 2 * [[pairs] if pairs else []]
+    assert half["done_seeds"] == 0
+    assert ("ratios" in half) == ("steps per CPU s" in result.stdout) == (pairs > 0)
+    whole = call(*words, "--resume", str(path), "--output", "whole.json")
+    assert whole.exit_code == 0, whole.output
+    assert [list(map(len, artefact.read(Path("whole.json"))["blocks"][side])) for side in "ab"] == [[4], [4]]
 
 
 def test_compare_presets_goes_on_with_the_seed_that_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:

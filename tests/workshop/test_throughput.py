@@ -82,17 +82,20 @@ def test_modes_with_a_trainer(mode: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert record["kind"] == "throughput"
 
 
-def test_the_trend_by_commit_and_the_floor(tmp_path: Path) -> None:
+def test_the_trend_by_commit_and_the_runs_before(tmp_path: Path) -> None:
     words = [*QUICK, "--worlds", "2", "--output", str(tmp_path)]
     assert "trend by commit" not in CliRunner().invoke(app, words).stdout
     first = next(tmp_path.glob("*.json"))
     record = json.loads(first.read_text())
     record["machine"]["commit"]["hash"] = "f" * 40
     record["steps_per_second"]["mean"] = 10.0
+    first.unlink()
     (tmp_path / "20200101T000000Z-ffffffffff-env_only.json").write_text(json.dumps(record))
+    record |= {"finished": False}  # and one that was stopped, which is compared with nothing
+    (tmp_path / "20200102T000000Z-ffffffffff-env_only.json").write_text(json.dumps(record))
     said = CliRunner().invoke(app, words).stdout
     assert "trend by commit" in said
-    assert "floor so far: 10 steps per second" in said
+    assert "x of 10, the median of 1 earlier run; the lowest was 10" in " ".join(said.split())
     assert max(len(line) for line in said.splitlines() if not line.startswith("saved")) <= 80
 
 

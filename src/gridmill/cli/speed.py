@@ -69,7 +69,7 @@ def bench_step(
     rounds: Annotated[int, typer.Option(help="Measured rounds.")] = 20,
     warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 150_000,
     seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 42,
-    game: Annotated[str, typer.Option(help="A game's name, or path/to/file.py[:function].")] = "toy",
+    game: Annotated[str, typer.Option(help="A game's or recipe's name, or path/to/file.py[:function].")] = "toy",
     window: Annotated[Window | None, typer.Option(help="Shape of the view.", show_default="the game's own")] = None,
     worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
     threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
@@ -216,7 +216,7 @@ def _training(
 @profile.command("step")
 def profile_step(
     game: Annotated[
-        list[str] | None, typer.Option(help="A game to profile; may be repeated.", show_default="all")
+        list[str] | None, typer.Option(help="A game or recipe to profile; may be repeated.", show_default="all")
     ] = None,
     steps: Annotated[int, typer.Option(help="Measured steps.")] = 15_000,
     warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 5_000,
@@ -256,6 +256,9 @@ def profile_train(
     warmup: Annotated[int, typer.Option(help="Steps, and minibatches, to warm up after that.")] = 2,
     active: Annotated[int, typer.Option(help="Steps, and minibatches, to trace after that.")] = 4,
     shapes: Annotated[bool, typer.Option("--shapes", help="Record tensor shapes.")] = False,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Record tensor allocations, of the trainer's thread only.")
+    ] = False,
     stacks: Annotated[
         bool, typer.Option("--stacks", help="Record Python call stacks; the trace becomes large.")
     ] = False,
@@ -266,7 +269,7 @@ def profile_train(
     """Show where the time of training goes: timing tree, trace, operators, advice."""
     from gridmill.workshop import profile_train as tool
 
-    traced = tool.Traced(torch, native, wait, warmup, active, shapes, stacks)
+    traced = tool.Traced(torch, native, wait, warmup, active, shapes, memory, stacks)
     settings = tool.Settings(
         recipe, tuple(changes or ()), steps, rollout_timing, traced, expected_sps, runs_dir, resume
     )

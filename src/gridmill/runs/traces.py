@@ -76,8 +76,10 @@ class Recording:
             on_trace_ready=self._ready,
             record_shapes=config.record_shapes,
             with_stack=config.stacks,
-            # Without it only the thread that starts the profiler is seen, and the other workers are not.
-            experimental_config=_ExperimentalConfig(profile_all_threads=True, verbose=config.stacks),
+            profile_memory=config.memory,
+            # Without it only the thread that starts the profiler is seen, and the other workers are not; with it torch
+            # records no allocations.
+            experimental_config=_ExperimentalConfig(profile_all_threads=not config.memory, verbose=config.stacks),
         )
         self._profiler.start()
         self._mark()

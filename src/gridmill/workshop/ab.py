@@ -110,10 +110,9 @@ def start(side: Side, seed: int, phases: bool) -> machine.Worker:
     return machine.Worker(f"`{side.text}`", command, needed=("batch_size", "threads"))
 
 
-def measure_seed(settings: Settings, seed: int, progress: Progress) -> tuple[list[Block], list[Block]]:
-    """Both sides from the start, in turns: who is first changes with every block."""
+def measure_seed(settings: Settings, seed: int, taken: tuple[list[Block], list[Block]], progress: Progress) -> None:
+    """Both sides from the start, in turns: who is first changes with every block, which are `taken` as they come."""
     workers: list[machine.Worker] = []
-    taken: tuple[list[Block], list[Block]] = ([], [])
     try:
         for side in (settings.a, settings.b):
             workers.append(start(side, seed, settings.phases))
@@ -127,7 +126,18 @@ def measure_seed(settings: Settings, seed: int, progress: Progress) -> tuple[lis
     finally:
         for worker in workers:
             worker.close()
-    return taken
+
+
+def in_pairs(a: Blocks, b: Blocks) -> tuple[Blocks, Blocks]:
+    """The blocks that both sides have: what a stop in the middle of a pair leaves of it is compared with nothing."""
+    pairs = [list(zip(*seed, strict=False)) for seed in zip(a, b, strict=False)]
+    kept = [seed for seed in pairs if seed]
+    return [[one for one, _ in seed] for seed in kept], [[other for _, other in seed] for seed in kept]
+
+
+def whole_seeds(settings: Settings, blocks: Blocks) -> Blocks:
+    """Only the seeds that have all their blocks: their processes are gone, so a part of one cannot be gone on with."""
+    return [seed for seed in blocks if len(seed) == settings.blocks]
 
 
 # ---- what it says
@@ -205,7 +215,8 @@ def predicted(a: Blocks, b: Blocks) -> Predicted | None:
 
 def record_of(settings: Settings, a: Blocks, b: Blocks) -> dict[str, Any]:
     """Everything that was found, as an artefact."""
-    found: dict[str, Any] = {"blocks": {"a": a, "b": b}, "done_seeds": len(a)}
+    done = len(whole_seeds(settings, a))
+    found: dict[str, Any] = {"blocks": {"a": a, "b": b}, "done_seeds": done}
     samples = {}
     if a:
         costs = {"a": phase_costs(a), "b": phase_costs(b)}
@@ -220,7 +231,7 @@ def record_of(settings: Settings, a: Blocks, b: Blocks) -> dict[str, Any]:
             values = [rate for seed in rates(blocks, "cpu") for rate in seed]
             samples[f"{name} per CPU second"] = artefact.sample(values, "agent-steps/s")
     record = artefact.record(KIND, settings.seeds[0], settings.tree(), samples, **found)
-    return record | {"finished": len(a) == len(settings.seeds)}
+    return record | {"finished": done == len(settings.seeds)}
 
 
 def lines_of(record: Mapping[str, Any]) -> list[str]:
@@ -271,7 +282,7 @@ def run(settings: Settings) -> int:
     a, b = Blocks(), Blocks()
     if settings.resume is not None:
         then = artefact.continued(settings.resume, KIND, settings.tree())
-        a, b = then["blocks"]["a"], then["blocks"]["b"]
+        a, b = (whole_seeds(settings, then["blocks"][side]) for side in ("a", "b"))
     print("\n".join([*hang("A  ", settings.a.text), *hang("B  ", settings.b.text)]))
     print(
         f"{count(len(settings.seeds), 'seed')} x {count(settings.blocks, 'block')} of "
@@ -284,12 +295,13 @@ def run(settings: Settings) -> int:
     progress = Progress(len(left) * settings.blocks, "blocks")
     with stoppable() as stopped:
         for seed in left:
-            taken = measure_seed(settings, seed, progress)
-            a.append(taken[0])
-            b.append(taken[1])
-            record = record_of(settings, a, b)
-            artefact.write(record, path)
+            a.append([])
+            b.append([])
+            measure_seed(settings, seed, (a[-1], b[-1]), progress)
+            artefact.write(record_of(settings, a, b), path)
     progress.close()
+    a, b = in_pairs(a, b)
+    record = record_of(settings, a, b)
     record["exit_code"] = artefact.INTERRUPTED if stopped else 0
     artefact.write(record, path)
     if a:
@@ -298,6 +310,7 @@ def run(settings: Settings) -> int:
         write_whole(picture, drawing.strips(record["samples"]).encode())
         print(f"\nplot: {picture}")
     for reason in stopped:
-        print(f"{reason} after {len(a)} of {len(settings.seeds)} seeds; continue with --resume {path}")
+        done = f"{record['done_seeds']} of {len(settings.seeds)} seeds"
+        print(f"{reason} after {done}, {count(sum(map(len, a)), 'pair')} of blocks; continue with --resume {path}")
     print(f"saved to {path}")
     return int(record["exit_code"])

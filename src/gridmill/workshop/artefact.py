@@ -10,14 +10,14 @@ Nothing here measures, prints or draws.
 from __future__ import annotations
 
 import json
-import os
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.files import write_whole
+from gridmill.config.files import kind_of, write_whole
 from gridmill.workshop import machine
 
 SCHEMA = 1
@@ -56,15 +56,18 @@ def write(found: Mapping[str, Any], path: Path) -> Path:
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Refuse a file that could not be written, before anything is measured for it."""
-    if path.is_dir():
-        raise ValueError(f"expected a file to write, got the folder `{path}`")
+    """Refuse a file that could not be written, before anything is measured for it.
+
+    A file is made beside it and removed: permissions alone say too little, root has them in /proc too.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError(f"expected a file to write, got {kind_of(path)}: `{path}`")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}."):
+            pass
     except OSError as error:
         raise ValueError(f"cannot write `{path}`: {error.strerror or error}") from None
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ValueError(f"cannot write `{path}`: no permission")
 
 
 def _has(tree: Any, path: str) -> bool:

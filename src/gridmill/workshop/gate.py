@@ -24,6 +24,7 @@ import numpy as np
 
 from gridmill import _native, games
 from gridmill.config.files import write_whole
+from gridmill.config.install import command
 from gridmill.config.text import hang, table
 from gridmill.env.env import batch_options
 from gridmill.workshop import artefact, machine
@@ -93,10 +94,10 @@ def count(game: str, planted: float) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "order.json"
         file.write_text(json.dumps(order))
-        command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null"]
-        command += [base, "-I", "-S", str(Path(__file__).with_name("count_side.py")), str(file)]
+        counting = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null"]
+        counting += [base, "-I", "-S", str(Path(__file__).with_name("count_side.py")), str(file)]
         child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            counting, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         try:
             assert child.stdout is not None
@@ -201,7 +202,7 @@ def read_floors(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {"machine": dict(found["machine"]), "games": {name: dict(one) for name, one in found["games"].items()}}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"`{path}` is not a file of floors; record one with `gridmill gate --record`") from None
+        raise ValueError(f"`{path}` is not a file of floors; record one with `{command('gate', '--record')}`") from None
 
 
 def here() -> dict[str, str]:

@@ -341,7 +341,7 @@ class Worker:
             try:
                 answer: dict[str, Any] = json.loads(line)
             except ValueError:
-                raise WorkerError(f"{self.name} answered what is not JSON: {line[:60]!r}") from None
+                raise WorkerError(f"{self.name} gave an answer that is not JSON: {line[:60]!r}") from None
             if "error" in answer:
                 raise WorkerError(f"{self.name}: {answer['error']}")
             missing = [field for field in needed if field not in answer]

@@ -12,12 +12,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import gridmill
 from gridmill.config.text import count, hang, short
 from gridmill.runs.core_report import phase_lines
 from gridmill.workshop import artefact, machine
 from gridmill.workshop.progress import Progress, between_pieces
-from gridmill.workshop.runner import Load, Runner
+from gridmill.workshop.runner import Load, Runner, game_of
 
 KIND = "profile step"
 PROFILED = ("toy", "arena", "cogsguard", "prospector")
@@ -113,7 +112,7 @@ def run(settings: Settings) -> int:
     left, skipped = [], list[dict[str, str]]()
     for game in settings.games or PROFILED:
         try:
-            built = gridmill.games.build(game)
+            built = game_of(replace(settings.load, game=game))
             if settings.load.teacher:
                 built.expect_script(settings.load.teacher, "--teacher")
         except (ValueError, TypeError) as error:

@@ -20,6 +20,7 @@ from gridmill.config.text import hang, short, table
 from gridmill.run import Run
 from gridmill.runs import overrides, presets
 from gridmill.runs.lines import read_records
+from gridmill.runs.rollout_timing import remedies
 from gridmill.workshop import artefact
 from gridmill.workshop.statistics import amdahl, mean
 
@@ -39,6 +40,7 @@ class Traced:
     warmup: int = 2
     active: int = 4
     shapes: bool = False
+    memory: bool = False
     stacks: bool = False
 
 
@@ -86,6 +88,7 @@ def planned(settings: Settings) -> Run:
         "profiler.warmup_steps": t.warmup,
         "profiler.active_steps": t.active,
         "profiler.record_shapes": t.shapes,
+        "profiler.memory": t.memory,
         "profiler.stacks": t.stacks,
         "profiler.core": t.native,
         "profiler.rollout_timing": min(settings.rollout_timing, steps // batch),
@@ -162,24 +165,14 @@ def shares_of(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return found
 
 
-REMEDIES = {
-    "env": ("env-bound", "raise trainer.threads or trainer.async_factor=2, or `gridmill profile step` for the phase"),
-    "act": (
-        "forward-bound",
-        "more rows per forward pass (trainer.num_worlds), a smaller policy.hidden, on a GPU lower precision",
-    ),
-    "copy": ("copy-bound", "smaller observations (fewer tokens), trainer.experience_device=auto"),
-    "store": ("store-bound", "fewer columns: losses that need none, trainer.masks=false where it does not cost score"),
-    "teacher": ("teacher-bound", "a shorter supervised phase, or losses.clone with a gate that ends"),
-    "players": ("players-bound", "a smaller share of frozen players"),
-    "learn": ("learn-bound", "fewer trainer.update_epochs, a larger trainer.minibatch_size, a smaller policy.hidden"),
-}
+LEARN_REMEDY = "fewer trainer.update_epochs, a larger trainer.minibatch_size, a smaller policy.hidden"
+BOUND = {"act": "forward"}  # parts that the field has another word for
 
 
 def advice(found: Mapping[str, float], expected_sps: float | None = None) -> list[str]:
     """What to change, drawn from the shares: the bottleneck with what Amdahl allows, then the seeds' verdicts."""
     part = max(PARTS, key=lambda name: found[name])
-    name, remedy = REMEDIES[part]
+    name, remedy = f"{BOUND.get(part, part)}-bound", remedies().get(part, LEARN_REMEDY)
     gains = f"at most {amdahl(found[part], 1e9):.2f}x if it were free, {amdahl(found[part], 2.0):.2f}x if twice as fast"
     lines = [f"{name}: {part} is {100 * found[part]:.0f} % of the time, {gains}; {remedy}"]
     balance = found["rollout"] / max(found["learn"], 1e-9)

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import gridmill
-from gridmill import _native
+from gridmill import _native, recipes
+from gridmill.env.kind import GameConfig
 from gridmill.env.tokens import NO_TOKEN
 from gridmill.workshop import machine
 
@@ -97,10 +98,20 @@ class Round:
         return self.agent_steps / max(self.wall_seconds, 1e-9)
 
 
+def game_of(load: Load) -> GameConfig:
+    """The game that a load names, or that of the recipe of this name, which has its own sizes."""
+    if load.game in gridmill.games.names() or load.game not in recipes.names():
+        return gridmill.games.build(load.game, **load.sizes())
+    if load.sizes():
+        option = next(iter(load.sizes())).removeprefix("num_").replace("_", "-")
+        raise ValueError(f"--{option}: expected a game with this size, got the recipe `{load.game}`; give its game")
+    return recipes.build(load.game).game
+
+
 def make_env(load: Load) -> gridmill.Env:
     """The env of a load, reset."""
     env: gridmill.Env = gridmill.make(
-        gridmill.games.build(load.game, **load.sizes()),
+        game_of(load),
         num_worlds=load.worlds,
         seed=load.seed,
         threads=load.threads,

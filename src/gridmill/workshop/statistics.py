@@ -172,7 +172,7 @@ def paired_ratio(first: Iterable[float], second: Iterable[float], *, seed: int =
     """
     a, b = _positive(as_values(first, "first"), "first"), _positive(as_values(second, "second"), "second")
     if a.size != b.size:
-        raise ValueError(f"paired rounds must be equally many, got {a.size} and {b.size}")
+        raise ValueError(f"paired rounds must have the same length, got {a.size} and {b.size}")
     pairs = a / b
     low, high = bootstrap_interval(pairs, seed=seed)
     return Ratio(median(pairs), low, high, int(pairs.size), paired=True)
@@ -231,12 +231,12 @@ def grouped_ratio(first: Sequence[Iterable[float]], second: Sequence[Iterable[fl
     pairs, and, of three groups or more, of the groups' means. Groups must be as many on both sides, and as long.
     """
     if len(first) != len(second) or not first:
-        raise ValueError(f"groups must be equally many and at least one, got {len(first)} and {len(second)}")
+        raise ValueError(f"both sides must have the same number of groups, got {len(first)} and {len(second)}")
     logs = []
     for one, other in zip(first, second, strict=True):
         a, b = _positive(as_values(one, "first"), "first"), _positive(as_values(other, "second"), "second")
         if a.size != b.size:
-            raise ValueError(f"paired rounds must be equally many, got {a.size} and {b.size}")
+            raise ValueError(f"paired rounds must have the same length, got {a.size} and {b.size}")
         logs.append(np.log(a / b))
     pairs = np.concatenate(logs)
     half = _half_width(pairs)

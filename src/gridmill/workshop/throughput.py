@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gridmill.config.text import count, short, table
+from gridmill.config.text import count, hang, short, table
 from gridmill.prospector.actions import NUM_ACTIONS
 from gridmill.prospector.single import ProspectorEnv
 from gridmill.run import Run
@@ -29,7 +29,7 @@ from gridmill.workshop import artefact, machine
 from gridmill.workshop.bench import train as bench_train
 from gridmill.workshop.progress import Progress, stoppable
 from gridmill.workshop.runner import Load, Round, Runner
-from gridmill.workshop.statistics import Point, coefficient_of_variation, mean, percentiles, trend_lines
+from gridmill.workshop.statistics import Point, coefficient_of_variation, mean, median, percentiles, trend_lines
 
 KIND = "throughput"
 LOOK = 0.5  # seconds between two looks at a run that is evaluated
@@ -227,20 +227,28 @@ SHAPE = ("mode", "env_impl", "worlds", "threads")  # of settings: only such runs
 
 
 def earlier(folder: Path, settings: Settings) -> list[Point]:
-    """Saved runs of the same shape in a folder."""
+    """Saved runs of the same shape in a folder, whole ones."""
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
             saved = artefact.read(path, KIND)
         except ValueError:
             continue
-        if any(saved["settings"].get(name) != getattr(settings, name) for name in SHAPE):
+        same = all(saved["settings"].get(name) == getattr(settings, name) for name in SHAPE)
+        if not same or not saved["finished"]:
             continue
         values, made = saved["samples"]["steps per wall second"]["values"], saved["machine"]
         commit, cv = str(made["commit"]["hash"] or "none")[:10], coefficient_of_variation(values)
         shape = f"{settings.mode}, {count(settings.worlds, 'world')}, {count(settings.threads, 'thread')}"
         found.append(Point(path.stem[:16], "", commit, made["date"], shape, saved["steps_per_second"]["mean"], cv))
     return found
+
+
+def against(before: Sequence[Point], rate: float) -> str:
+    """This run beside those that were there before it. It judges nothing: floors that are enforced are the gate's."""
+    rates = [point.median for point in before]
+    middle, runs = median(rates), count(len(rates), "earlier run")
+    return f"{rate / middle:.2f}x of {short(middle)}, the median of {runs}; the lowest was {short(min(rates))}"
 
 
 def lines_of(record: Mapping[str, Any], settings: Settings) -> list[str]:
@@ -277,12 +285,12 @@ def run(settings: Settings) -> int:
     record = record_of(settings, rounds)
     missed = settings.enforce and not record["reached"]
     record |= {"finished": not stopped, "exit_code": artefact.INTERRUPTED if stopped else BELOW_TARGET if missed else 0}
+    before = earlier(settings.folder, settings)
     path = artefact.write(record, artefact.place(record, settings.mode, settings.folder))
     print("\n".join(lines_of(record, settings)))
-    points = earlier(settings.folder, settings)
-    if len(points) > 1:
-        floor = min(point.median for point in points)
-        print("\n".join(["", *trend_lines(points, "steps/s"), "", f"floor so far: {short(floor)} steps per second"]))
+    if before:
+        trend = trend_lines(earlier(settings.folder, settings), "steps/s")
+        print("\n".join(["", *trend, "", *hang("this run: ", against(before, record["steps_per_second"]["mean"]))]))
     for reason in stopped:
         print(f"{reason} after {count(len(rounds), 'repeat')}; continue with --resume {path}")
     print(f"saved to {path}")

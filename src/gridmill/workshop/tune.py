@@ -269,7 +269,8 @@ def against(settings: Settings, changes: Sequence[str]) -> dict[str, list[float]
     """Rates of the reference and of a candidate in turns, so that the machine's moods do not decide."""
     compared = ab.Settings(side_of(settings), side_of(settings, changes), (0,), 2 * settings.blocks, phases=False)
     progress = Progress(2 * settings.blocks, "turns of candidate and reference")
-    a, b = ab.measure_seed(compared, 0, progress)
+    a, b = list[ab.Block](), list[ab.Block]()
+    ab.measure_seed(compared, 0, (a, b), progress)
     progress.close()
     return {"reference": ab.rates([a], "wall")[0], "candidate": ab.rates([b], "wall")[0]}
 

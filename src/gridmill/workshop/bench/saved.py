@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.install import pip_install
+from gridmill.config.install import command, pip_install
 from gridmill.config.text import count, hang, table
 from gridmill.workshop import machine
 from gridmill.workshop.statistics import Point, Ratio, between_runs, independent_ratio, trend_lines
@@ -89,7 +89,8 @@ def report(folder: Path) -> int:
         rate, commit = run_["per_cpu_second"], str(made["commit"]["hash"] or "none")[:10]
         points.append(Point(path.stem, saved["phase"] or "", commit, made["date"], shape, rate["median"], rate["cv"]))
     if not points:
-        raise ValueError(f"no saved runs in `{folder}`; save one with `gridmill bench step --output FILE`")
+        save = command("bench", "step", "--output", "FILE")
+        raise ValueError(f"no saved runs in `{folder}`; save one with `{save}`")
     print("\n".join(trend_lines(points)))
     try:
         import matplotlib

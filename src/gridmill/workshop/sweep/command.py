@@ -81,7 +81,7 @@ def planned(settings: Settings) -> Plan:
     space, changes = read_space(rest, plain)
     if not space:
         said = "expected a setting to search, such as 'optimizer.learning_rate=log(1e-4,1e-2)', got none"
-        raise ConfigError(f"{said}; to train once: {command('train', settings.recipe)}")
+        raise ValueError(f"{said}; to train once: {command('train', settings.recipe)}")
     base = overrides.apply(plain, [*changes, *named])
     _refuse_unfit(base, space)
     refuse_missing(base)
