@@ -105,7 +105,12 @@ def make_what_is_read(ours: str) -> None:
         assert CliRunner().invoke(app, words).exit_code in (0, 1)
 
 
-@pytest.mark.parametrize(("theirs", "ours", "small", "codes"), LINES, ids=[line[0][:40] for line in LINES])
+# Two trainers, started three times: on every change test_stop_and_resume.py has them.
+SLOW = ("compare-presets",)
+MARKED = [pytest.param(*line, marks=[pytest.mark.long] * (line[1] in SLOW), id=line[0][:40]) for line in LINES]
+
+
+@pytest.mark.parametrize(("theirs", "ours", "small", "codes"), MARKED)
 def test_every_command_line_has_one_of_ours(
     theirs: str, ours: str, small: str, codes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +176,11 @@ def started(name: str, words: Sequence[str]) -> subprocess.CompletedProcess[str]
     return subprocess.run([*program, file, *words], capture_output=True, text=True, env=environment)
 
 
-@pytest.mark.parametrize(("name", "words"), STARTED.items(), ids=list(STARTED))
+# What trains imports torch, for seconds.
+BEGUN = [pytest.param(*one, marks=[pytest.mark.long] * ("--dry-run" in one[1]), id=one[0]) for one in STARTED.items()]
+
+
+@pytest.mark.parametrize(("name", "words"), BEGUN)
 def test_every_script_starts(name: str, words: str) -> None:
     done = started(name, words.split())
     assert done.returncode in ((0, 1) if "result: unstable" in done.stdout else (0,)), done.stderr
@@ -180,6 +189,7 @@ def test_every_script_starts(name: str, words: str) -> None:
         assert "trainer.num_worlds = 8" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["run_ultra_fast.sh", "run_optimized.py"])
 def test_a_recipe_may_come_before_the_settings(name: str) -> None:
     done = started(name, ["toy", "trainer.num_worlds=8", "--dry-run"])
