@@ -2,10 +2,10 @@
 
     python scripts/build_engine.py [--jobs 2]
 
-What is compiled is every .cpp of native/ but Python's bindings and the kernels for one kind of CPU, in two units, one for
-each core (headers take longer to read than most files), and of zig's own C++ library only what the module needs: the
-library as zig builds it cannot throw on this target. Objects are kept in build/wasm/ and compiled again when what they were
-made of changes.
+What is compiled is every .cpp of native/ but Python's bindings and the kernels for one kind of CPU, in two units, one
+for each core (headers take longer to read than most files), and of zig's own C++ library only what the module needs:
+the library as zig builds it cannot throw on this target. Objects are kept in build/wasm/ and compiled again when what
+they were made of changes.
 """
 
 from __future__ import annotations
