@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gridmill.viewer import bundle, export
+from gridmill import games
+from gridmill.evaluate import evaluate
+from gridmill.viewer import bundle, engine, export
 
 MODULES = sorted(export.PAGE.glob("*.js"))
 MARKUP = re.compile(
@@ -71,6 +73,26 @@ def test_a_bundle_keeps_the_order_and_the_names() -> None:
 def test_what_a_bundle_does_not_know_is_refused(modules: dict[str, str], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         bundle.bundle(modules, "main.js")
+
+
+def test_a_bundle_has_no_comments_and_no_indentation() -> None:
+    text = """// What it is for.
+export function f(x) {
+  /** Why. */
+  // more
+  return `a // b ${x}`; // stays
+}
+"""
+    script = bundle.bundle({"main.js": text}, "main.js")
+    assert "function f(x) {\nreturn `a // b ${x}`; // stays\n}\n" in script
+    assert "What" not in script
+    assert "Why" not in script
+
+
+@pytest.mark.parametrize("text", ["const a = `\n  // text\n`;\n", '"a\\\n  b";\n', "/* a\n  b */\n"])
+def test_a_string_of_several_lines_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="of several lines"):
+        bundle.bundle({"main.js": text}, "main.js")
 
 
 class Elements(HTMLParser):
@@ -146,6 +168,17 @@ def test_an_exported_page_holds_engine_and_files_as_data(page: Elements) -> None
     assert {kind for kind, _ in data.values()} == {"application/json", "application/octet-stream"}
     assert "alert(1)" in data["data-start"][1]
     assert "<" not in data["data-start"][1]
+
+
+def test_an_arena_episode_is_one_file_of_600_kilobytes(tmp_path: Path) -> None:
+    """Engine, page and a thousand ticks of 24 agents."""
+    try:
+        module = engine.read()
+    except engine.EngineMissing as missing:
+        pytest.skip(str(missing))
+    evaluate(games.arena(), "script:arena", 1, 0, replay=tmp_path / "a.replay")
+    text = export.exported({}, module, [("a.replay", (tmp_path / "a.replay").read_bytes())])
+    assert len(text.encode()) <= 600_000
 
 
 def test_three_files_do_not_fit_in_a_page() -> None:
