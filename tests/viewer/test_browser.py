@@ -230,11 +230,12 @@ def test_fingers_pan_pinch_and_choose(running: Any, arena: replay.Replay, tmp_pa
 
 
 @pytest.mark.long
-def test_the_first_picture_waits_for_no_saved_states(running: Any, tmp_path: Path) -> None:
-    """What the file brought is read behind it, and then makes far ticks near."""
+def test_the_first_picture_waits_for_no_saved_states_and_no_panels(running: Any, tmp_path: Path) -> None:
+    """What the file brought is read behind it, and then makes far ticks near; panels are filled behind it."""
     look = """const mark = performance.mark.bind(performance);
       performance.mark = (name) => {
         window.brought = window.states();
+        window.filled = document.querySelectorAll("#legend li").length;
         gridmill.playAhead = () => {}; // the engine goes nowhere by itself
         return mark(name);
       };
@@ -249,7 +250,8 @@ def test_the_first_picture_waits_for_no_saved_states(running: Any, tmp_path: Pat
         with viewed.served(begin, {"a.replay": replay.encode(tape)}, tmp_path) as url:
             page.goto(url)
             page.wait_for_function("() => window.brought !== undefined")
-            assert page.evaluate("() => window.brought") == 0
+            assert page.evaluate("() => [window.brought, window.filled]") == [0, 0]
+            page.wait_for_selector("#legend li")
             page.wait_for_function("() => window.states() === 3")
     finally:
         context.close()

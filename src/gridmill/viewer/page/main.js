@@ -10,7 +10,7 @@ import {Keys} from "./keys.js";
 import {follow, keepLink, readLink} from "./link.js";
 import {Pad} from "./pad.js";
 import {Sidebar} from "./sidebar.js";
-import {engineBytes, onDrop, startOf} from "./sources.js";
+import {engineSource, onDrop, startOf} from "./sources.js";
 import {Timeline} from "./timeline.js";
 import {TopBar} from "./topbar.js";
 import {Transport} from "./transport.js";
@@ -31,7 +31,7 @@ async function begin() {
   const link = readLink();
   const app = new App();
   window.gridmill = app; // for people who look inside, and for tests
-  const loading = engineBytes().then(loadEngine).then((engine) => (app.engine = engine));
+  const loading = loadEngine(engineSource()).then((engine) => (app.engine = engine));
   loading.catch(() => {}); // said below
   const start = await startOf();
   const commands = new Commands(app, cards, loading);
