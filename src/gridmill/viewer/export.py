@@ -90,7 +90,7 @@ MOVED = {code: 256 + code for code in (0, ord("\n"), ord("\r"), ord("<"))}
 
 
 def _seven_bits(data: bytes) -> str:
-    """Seven bits a character, as page/seven_bits.js reads them: a sixth longer than the bytes, where base64 is a third."""
+    """Seven bits a character, as page/seven_bits.js reads them: a seventh longer than the bytes (base64: a third)."""
     bits = np.unpackbits(np.frombuffer(data, np.uint8))
     whole = np.concatenate((bits, np.zeros(-len(bits) % 7, np.uint8))).reshape(-1, 7)
     return (np.packbits(whole, axis=1) >> 1).tobytes().decode("ascii").translate(MOVED)

@@ -32,7 +32,7 @@ export async function loadEngine(source) {
     host.memory = instance.exports.memory;
     instance.exports._initialize?.();
   } catch (reason) {
-    throw new EngineError(`expected an engine that starts, got one that does not: ${oneLine(reason)}`);
+    throw new EngineError(`the engine does not start: ${oneLine(reason)}`);
   }
   if (!instance.exports.gridmill_open) throw new EngineError("expected the bytes of engine.wasm, got another module");
   return new Engine(new Calls(instance.exports));

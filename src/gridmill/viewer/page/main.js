@@ -58,7 +58,7 @@ function build(app, commands, cards) {
   const stage = el("main", {class: "stage", id: "stage"});
   const banner = el("div", {class: "banner", role: "status", id: "banner", hidden: true});
   const zoom = el("div", {class: "zoom"},
-    button(ZOOM.in, "Closer (+)", () => app.pane?.camera.zoom(1.3)), button(ZOOM.out, "Farther (−)", () => app.pane?.camera.zoom(1 / 1.3)), button(ZOOM.fit, "All of it (0)", () => app.panes.length && commands.fit()));
+    button(ZOOM.in, "Zoom in (+)", () => app.pane?.camera.zoom(1.3)), button(ZOOM.out, "Zoom out (−)", () => app.pane?.camera.zoom(1 / 1.3)), button(ZOOM.fit, "Show all (0)", () => app.panes.length && commands.fit()));
   const sidebar = new Sidebar(app, commands);
   commands.sidebar = sidebar;
   const top = new TopBar(app, commands);
