@@ -4,8 +4,8 @@
 
 `big` is a thousand agents on 200 x 200 cells for ten thousand ticks, `arena` an arena of ten thousand, `export` an
 arena episode as one file, opened from disk, beside an empty page: what the browser itself takes. A jump goes from the
-question to the picture with its panels. A figure is wall time, and beside it the time that the page's main thread was
-running; `chrt` lets no other work on the machine come before the browser. Needs playwright and chromium.
+question to the picture with its panels: wall time, and beside it the time that the page's main thread was running.
+`chrt` lets no other work on the machine come before the browser. Needs playwright and chromium.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import shutil
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from gridmill.viewer.export import exported, page_files
 from gridmill.viewer.serve import serve
 
 TICKS = 10_000
+QUIET = 1_500  # ms in which a page starts undisturbed
 FIRST = "() => performance.getEntriesByName('first-frame')[0]?.startTime"
 JUMP = """(tick) => { const began = performance.now(); gridmill.pause(); gridmill.seek(tick);
   do gridmill.frame(performance.now()); while (!gridmill.arrived); return performance.now() - began; }"""
@@ -52,41 +53,47 @@ def arena() -> bytes:
 
 
 @contextmanager
-def opened(browser: Any, address: str) -> Iterator[tuple[Any, Any, float, float]]:
-    """A page at its first frame: what it is, how to ask for its time, the frame's wall and running milliseconds."""
+def opened(browser: Any, address: str) -> Iterator[tuple[Any, float]]:
+    """A page at some time after its first frame, and when that was. Nobody asks the page anything while it starts."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.set_default_timeout(600_000)
-    session = context.new_cdp_session(page)
+    try:
+        page.goto(address, wait_until="commit")
+        first = None
+        while first is None:
+            page.wait_for_timeout(QUIET)
+            first = page.evaluate(FIRST)
+        yield page, float(first)
+    finally:
+        context.close()
+
+
+def clock(page: Any) -> Callable[[], float]:
+    """How to ask for the milliseconds that the page's main thread has been running."""
+    session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
 
     def running() -> float:
         listed = session.send("Performance.getMetrics")["metrics"]
         return 1000 * float(next(one["value"] for one in listed if one["name"] == "ThreadTime"))
 
-    before = running()
-    try:
-        page.goto(address)
-        page.wait_for_function(FIRST)
-        took = running() - before
-        yield page, running, float(page.evaluate(FIRST)), took
-    finally:
-        context.close()
+    return running
 
 
 def first_frames(browser: Any, address: str, rounds: int) -> None:
-    walls, runs = [], []
+    times = []
     for _ in range(rounds):
-        with opened(browser, address) as (_, _, wall, run):
-            walls.append(wall)
-            runs.append(run)
-    print(f"  first frame: {shown(walls)}; main thread {shown(runs)}", flush=True)
+        with opened(browser, address) as (_, first):
+            times.append(first)
+    print(f"  first frame: {shown(times)}", flush=True)
 
 
 def jumps(browser: Any, address: str, count: int) -> None:
     """To far ticks and their pictures, when the engine has played all of the file."""
     walls, runs = [], []
-    with opened(browser, address) as (page, running, _, _):
+    with opened(browser, address) as (page, _):
+        running = clock(page)
         before = running()
         page.wait_for_selector("#badge.verified, #badge.differs")
         print(f"  {page.inner_text('#badge')} after {(running() - before) / 1000:.1f} s of the main thread")

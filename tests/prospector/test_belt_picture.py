@@ -7,7 +7,10 @@ import pytest
 
 import gridmill
 from gridmill.adapters import GridmillEnv
-from gridmill.prospector.render import GROUND, SHIP, _places
+from gridmill.env.picture import text_width
+from gridmill.prospector.actions import COMMODITIES
+from gridmill.prospector.config import ProspectorConfig
+from gridmill.prospector.render import GROUND, INK, LONGEST, SHIP, TANKS, TRACK, _places, ascii_of
 
 
 def test_what_is_shown_is_what_is_observed() -> None:
@@ -46,6 +49,28 @@ def test_the_picture_moves_with_the_ship_and_repeats() -> None:
         assert max(map(len, text.splitlines())) <= 80
         with pytest.raises(ValueError, match="scale must be 1 to 256"):
             env.picture(0, 0)
+
+
+@pytest.mark.parametrize("scale", [6, 8, 12, 16])
+def test_names_are_whole_and_touch_no_bar(scale: int) -> None:
+    with gridmill.make("prospector", num_worlds=1, seed=4) as env:
+        env.reset()
+        panel = env.picture(0, scale)[:, 64 * scale :]
+        names, bars = (np.argwhere((panel == colour).all(-1))[:, 1] for colour in (INK, TRACK))
+        assert len("rare_isotopes") == LONGEST
+        assert names.max() + 1 >= text_width("x" * LONGEST, scale // 6) - 2 * (scale // 6)
+        assert names.max() + 2 * (scale // 6) < bars.min()
+
+
+def test_one_tick_is_one() -> None:
+    view = {
+        "tick": 0, "episode": 0, "seed": 1, "action": 0, "invalid": False, "links": [(0, 1, 1), (0, 2, 3)],
+        "ship": {"sector": 0, "credits": 0, "time_remaining": 9, **dict.fromkeys(TANKS, 0.0)},
+        "sectors": [{"kind": kind, "asteroids": 0} for kind in ("station", "cluster", "hazard")],
+        "cargo": dict.fromkeys(COMMODITIES, 0.0), "price": dict.fromkeys(COMMODITIES, 1.0),
+        "previous_price": dict.fromkeys(COMMODITIES, 1.0),
+    }  # fmt: skip
+    assert "ways: 1 (cluster, 1 tick), 2 (hazard, 3 ticks)" in ascii_of(view, ProspectorConfig())
 
 
 def test_sectors_lie_apart() -> None:

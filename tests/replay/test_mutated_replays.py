@@ -22,7 +22,7 @@ from gridmill.replay.reader import decode
 pytestmark = pytest.mark.F3
 
 OLD = Path(__file__).resolve().parents[1] / "data" / "4590d82" / "prospector.replay"
-SLOWEST = 1.0  # seconds of CPU for one file; honest ones take a hundredth of it
+SLOWEST = 0.1  # seconds of CPU for one file; honest ones take a hundredth of it
 CLAIMS: tuple[Any, ...] = (
     -1, 0, 1, 2, 255, 65_536, 1 << 31, 1 << 53, 1 << 64, 10**30, -(1 << 63), 0.5, 1e308, "", "0", "x" * 70_000,
     "<script>alert(1)</script>", "\ud800", "\u202e", None, True, [], {}, [[]], {"at": 0, "size": 0, "raw": 0},
@@ -113,7 +113,7 @@ def attack(count: int, seed: int, play_every: int, timed: bool) -> int:
 
 
 def test_mutations_never_crash() -> None:
-    assert attack(5_000, 0, play_every=100, timed=False) > 3_000
+    assert attack(20_000, 0, play_every=100, timed=False) > 12_000
 
 
 @pytest.mark.long

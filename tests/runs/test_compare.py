@@ -50,6 +50,12 @@ def test_seeds_are_a_group(folders: list[Path]) -> None:
     assert line.low[0] == 0.0 > line.ys[0] - half  # no score was below zero, so none is said to lie there
 
 
+def test_the_runs_of_one_command_are_named_after_it(tmp_path: Path) -> None:
+    """`seeds=1,2` calls them easy-seed-1 and easy-seed-2."""
+    runs = [trained(tmp_path / f"easy-seed-{seed}", RUN.replace("seed", seed), [1.0]) for seed in (1, 2)]
+    assert [group.name for group in compare.groups([read(run) for run in runs])] == ["easy (2 seeds)"]
+
+
 def test_a_score_of_one_seed_has_no_interval(tmp_path: Path) -> None:
     runs = [trained(tmp_path / "a-0", RUN, [1.0, 2.0]), trained(tmp_path / "a-1", RUN.replace("seed", 1), [None])]
     text = compare.write(runs, tmp_path / "compare.html").read_text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,6 +108,27 @@ def open_bytes(page: Any, data: bytes, name: str = "x.replay") -> None:
         }""",
         [base64.b64encode(data).decode(), name],
     )
+
+
+def dropped(page: Any, tapes: Sequence[replay.Replay]) -> list[bool]:
+    """Drag replays over a page and drop them; whether it showed that it takes them, before and after."""
+    files = [[f"{number}.replay", base64.b64encode(replay.encode(tape)).decode()] for number, tape in enumerate(tapes)]
+    found: list[bool] = page.evaluate(
+        """(files) => {
+          const dataTransfer = new DataTransfer();
+          for (const [name, text] of files) {
+            dataTransfer.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
+          }
+          const shown = [];
+          for (const kind of ["dragenter", "drop"]) {
+            document.body.dispatchEvent(new DragEvent(kind, {dataTransfer, bubbles: true, cancelable: true}));
+            shown.push(document.body.classList.contains("dropping"));
+          }
+          return shown;
+        }""",
+        files,
+    )
+    return found
 
 
 def seek(page: Any, tick: int) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import chromium
+import numpy as np
 import pytest
 import viewed
 from typer.testing import CliRunner
@@ -15,7 +18,7 @@ from typer.testing import CliRunner
 from gridmill import cli, games, replay
 from gridmill.viewer import start
 
-GRIDS = ("toy", "arena", "navigation", "cogsguard_arena", "extractor_hub")
+GRIDS = games.names("grid")
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +88,10 @@ def expect_inventory(page: Any, world: dict[str, Any], agent: int) -> None:
         " return JSON.stringify(Object.entries(found).sort()) === want; }",
         arg=json.dumps(sorted([name, amount] for name, amount in held.items()), separators=(",", ":")),
     )
+
+
+def test_every_game_is_opened_here() -> None:
+    assert sorted([*GRIDS, "corridor", "prospector"]) == sorted(games.names())
 
 
 @pytest.mark.long
@@ -230,11 +237,12 @@ def test_fingers_pan_pinch_and_choose(running: Any, arena: replay.Replay, tmp_pa
 
 
 @pytest.mark.long
-def test_the_first_picture_waits_for_no_saved_states(running: Any, tmp_path: Path) -> None:
-    """What the file brought is read behind it, and then makes far ticks near."""
+def test_the_first_picture_waits_for_no_saved_states_and_no_panels(running: Any, tmp_path: Path) -> None:
+    """What the file brought is read behind it, and then makes far ticks near; panels are filled behind it."""
     look = """const mark = performance.mark.bind(performance);
       performance.mark = (name) => {
         window.brought = window.states();
+        window.filled = document.querySelectorAll("#legend li").length;
         gridmill.playAhead = () => {}; // the engine goes nowhere by itself
         return mark(name);
       };
@@ -249,7 +257,8 @@ def test_the_first_picture_waits_for_no_saved_states(running: Any, tmp_path: Pat
         with viewed.served(begin, {"a.replay": replay.encode(tape)}, tmp_path) as url:
             page.goto(url)
             page.wait_for_function("() => window.brought !== undefined")
-            assert page.evaluate("() => window.brought") == 0
+            assert page.evaluate("() => [window.brought, window.filled]") == [0, 0]
+            page.wait_for_selector("#legend li")
             page.wait_for_function("() => window.states() === 3")
     finally:
         context.close()
@@ -363,9 +372,88 @@ def test_forks_of_both_panes_are_saved(running: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_policy_of_a_file_plays_on(running: Any, tmp_path: Path) -> None:
-    from dataclasses import replace
+def test_files_are_dropped_and_two_are_shown_side_by_side(running: Any, tmp_path: Path) -> None:
+    """On one clock, each as the native engine plays it."""
+    tapes = [viewed.tape_of(games.arena(num_agents=6), 60, seed) for seed in (3, 4)]
+    with viewed.served({"files": []}, {}, tmp_path) as url, chromium.page_of(running, url) as (page, faults):
+        assert viewed.dropped(page, tapes[:1]) == [True, False]  # while it is held over the page, and then
+        page.wait_for_function("() => gridmill.panes.length === 1")
+        viewed.verified(page)
+        viewed.dropped(page, tapes)
+        page.wait_for_function("() => gridmill.panes.length === 2")
+        viewed.seek(page, 40)
+        places = """() => gridmill.panes.map((pane) => [pane.drawnTick,
+          ...[...pane.scene.byAgent.values()].map(({agent, row, col}) => [agent, row, col])])"""
+        page.wait_for_function("() => gridmill.panes.every((pane) => pane.track.check.state === 'verified')")
+        for tape, (tick, *found) in zip(tapes, page.evaluate(places), strict=True):
+            there = [t for t in viewed.truth(tape, 40)["objects"] if t["agent"] is not None]
+            assert tick == 40
+            assert sorted(found) == sorted([t["agent"], t["row"], t["column"]] for t in there)
+        chromium.picture(page, "two-files")
+        assert not faults
 
+
+@pytest.mark.long
+def test_branches_are_compared_by_reward_and_score(running: Any, tmp_path: Path) -> None:
+    game = games.arena().replace("max_steps", 400)
+    tape = replay.record(game, 5, np.zeros((400, 24), np.int32), {"*": "noop"}, name="recorded")
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        viewed.verified(page)
+        page.evaluate("() => { gridmill.seek(0); gridmill.commands.tab(4); }")
+        page.evaluate("() => gridmill.takeOver('*', 'script:arena')")
+        page.evaluate("() => { for (let i = 0; i < 400; i++) gridmill.playOn(); }")
+        page.wait_for_function("() => document.querySelectorAll('#branches .figures b').length === 4")
+        played = saved(page, tmp_path / "score.replay")
+        hearts = replay.record(game, 5, played.branches[1].actions, {"*": "script:arena"}).branches[0].result["score"]
+        assert hearts > 0
+        shown = page.inner_text("#parting")
+        assert f"heart.get {hearts:.3f} here, 0 in recorded" in shown
+        chromium.picture(page, "compare-scores")
+        assert not faults
+
+
+@pytest.mark.long
+def test_what_if_shows_rollouts_and_the_critics_error(running: Any, tmp_path: Path) -> None:
+    """Quantiles as numpy computes them; value and discounted returns as `gridmill whatif` defines them."""
+    record = replace(viewed.new_policy(), gamma=0.9, reward_scale=2.0)
+    tape = replace(viewed.tape_of(games.arena(num_agents=6), 120), played_by=record)
+    with viewed.shown(running, tape, tmp_path) as (page, faults):
+        viewed.seek(page, 80)
+        page.evaluate("() => gridmill.select(2)")
+        page.select_option("#whatif-by", "policy")
+        page.select_option("#whatif-ticks", "10")
+        page.evaluate(
+            """() => { const panel = gridmill.commands.sidebar.panel.whatIf; const stop = panel.stop.bind(panel);
+            panel.stop = () => { window.job = panel.job ?? window.job; stop(); }; }"""
+        )
+        page.click("#whatif")
+        page.wait_for_function("() => window.job && window.job.queue.length === 0")
+        rows = page.evaluate(
+            "() => Object.fromEntries([...document.querySelectorAll('.whatif li[data-action]')].map((li) =>"
+            " [li.dataset.action, [...li.querySelectorAll('b')].map((b) => "
+            " Number(b.textContent.replace('\u2212', '-')))]))"
+        )
+        runs = page.evaluate(
+            "() => [...job.rollouts].map(([action, runs]) => [action, runs.map((run) => run.sum),"
+            " runs.map((run) => run.discounted), job.thought.probs[action]])"
+        )
+        assert len(runs) > 2
+        for action, paid, _, _ in runs:
+            assert len(paid) == 6
+            wanted = [np.mean(paid), *np.quantile(paid, (0.05, 0.5, 0.95))]
+            assert rows[str(action)] == pytest.approx(wanted, abs=6e-4)
+        value = 2.0 * page.evaluate("() => job.thought.value")
+        expected = sum(share * np.mean(discounted) for _, _, discounted, share in runs)
+        assert sum(share for *_, share in runs) == pytest.approx(1, abs=1e-4)
+        said = page.inner_text("p:has-text('The critic says')").replace("\u2212", "-")
+        figures = [float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", said.partition("critic")[2])]
+        assert figures == pytest.approx([value, expected, 0.9, value - expected], abs=6e-4)
+        chromium.picture(page, "what-if")
+        assert not faults
+
+
+@pytest.mark.long
+def test_the_policy_of_a_file_plays_on(running: Any, tmp_path: Path) -> None:
     with viewed.shown(running, replace(viewed.tape_of(games.arena(), 60), played_by=viewed.new_policy()), tmp_path) as (
         page,
         faults,
@@ -389,8 +477,6 @@ def test_the_policy_of_a_file_plays_on(running: Any, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_changed_action_is_named_by_its_tick(running: Any, arena: replay.Replay, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     changed = arena.branches[0].actions.copy()
     changed[137, 5] = (changed[137, 5] + 1) % 4
     tape = replace(arena, branches=(replace(arena.branches[0], actions=changed),))

@@ -1,4 +1,6 @@
-"""The engine in Chromium plays every game as the native core does: hashes, and every byte of the arrays (long tier)."""
+"""The engine in Chromium plays every game as the native core does: hashes, and every byte of the arrays. A policy acts
+there as the portable path does (long tier).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 import viewed
 from engine_node import opening
+from policy_cases import case, traces
 from random_games import scripted_actions
 
 import gridmill
@@ -80,3 +83,37 @@ def native(game: GameConfig, seed: int) -> dict[str, Any]:
 def test_a_thousand_ticks_in_chromium_equal_the_native_ones(name: str, seed: int, page: Any) -> None:
     game = gridmill.games.build(name)
     assert page.evaluate(PLAY, [opening(game, seed), TICKS]) == native(game, seed)
+
+
+# A policy of tests/support/policy_trace.py in the page: what all agents did.
+ACT = """async ([open, head, weights, steps]) => {
+  const world = gridmill.engine.open(open);
+  const {buffer} = Uint8Array.from(atob(weights), (c) => c.charCodeAt(0));
+  const tensors = {};
+  let at = 0;
+  for (const [name, shape] of head.tensors) {
+    const size = shape.reduce((product, side) => product * side, 1);
+    tensors[name] = {shape, data: new Float32Array(buffer, at, size)};
+    at += 4 * size;
+  }
+  const policy = gridmill.engine.policy({...head, tensors});
+  policy.begin(world);
+  const done = [];
+  for (let step = 0; step < steps; step += 1) {
+    const row = Array.from({length: world.info.numAgents}, (_, agent) => policy.act(agent, {seed: open.seed, step}));
+    done.push(row);
+    world.step(Int32Array.from(row));
+  }
+  policy.close();
+  world.close();
+  return done;
+}"""
+
+
+def test_a_policy_acts_in_chromium_as_the_portable_path_does(page: Any) -> None:
+    """Over an episode of the arena, to the bit."""
+    given = case("arena", "bag", "scan", steps=TICKS, max_steps=TICKS, every=TICKS)
+    [trace] = traces([given])
+    opened = trace["game"] | {"seed": str(given["seed"])}
+    actions = page.evaluate(ACT, [opened, trace["head"], trace["weights"], TICKS])
+    assert actions == trace["actions"]

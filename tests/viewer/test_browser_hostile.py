@@ -28,8 +28,14 @@ PAYLOADS = (
     "../../etc/passwd", "<b>bold</b>",
     "<style>*{display:none}</style>", "<base href=//example.com>",
     "constructor", "valueOf", "toString", "hasOwnProperty", "__proto__",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>", "<svg><animate onbegin=alert(1)>",
+    "<details open ontoggle=alert(1)>", "<meta http-equiv=refresh content=0;url=//example.com>",
+    "<link rel=stylesheet href=//example.com/x.css>", "<object data=data:text/html,x>", "<form action=//example.com>",
+    "data:text/html,<script>alert(1)</script>", "<!--", "]]><script>alert(1)</script>", "\u2028alert(1)\u2029",
+    "\r\nSet-Cookie: a=b", "%3Cscript%3Ealert(1)%3C/script%3E", "\U0001f1ee\u0301\u0301\u0301" * 40, "",
 )  # fmt: skip
 
+assert len(set(PAYLOADS)) == 40
 LARGE = {"kind": "scatter", "height": 1000, "width": 1000, "border": 0, "objects": {}, "groups": 1}
 # From the question to the picture.
 JUMP = """(tick) => { const began = performance.now(); gridmill.pause(); gridmill.seek(tick);
@@ -108,7 +114,8 @@ def test_hostile_names_are_text(running: Any, small: replay.Replay, tmp_path: Pa
                     page.evaluate("(tab) => gridmill.commands.tab(tab)", tab)
                     page.wait_for_timeout(20)
         added = page.evaluate(
-            "() => [...document.querySelectorAll('img, iframe, base, style, object, embed, a, script')]"
+            "() => [...document.querySelectorAll("
+            "'img, iframe, base, style, object, embed, a, script, meta[http-equiv], form, math')]"
             ".filter((node) => !(node.tagName === 'SCRIPT' && node.src.endsWith('/main.js')))"
             ".map((node) => node.tagName)"
         )

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import base64
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from engine_node import ask, node
+from policy_cases import case, traces
 
 import gridmill
-
-TRACE = Path(__file__).parents[1] / "support" / "policy_trace.py"
-OWN = {"bag", "mlp", "none", "scan", "lstm"}  # parts that are kernels of ours; others are torch's in Python
-STEPS, EVERY = 24, 6
-
-
-def case(game: str, encoder: str, core: str, **more: Any) -> dict[str, Any]:
-    given = {"game": game, "seed": 4, "steps": STEPS, "every": EVERY, "masks": True, "greedy": False, "max_steps": 15}
-    config = {"encoder": encoder, "core": core, "hidden": 32, "actor_gain": 1.0, "latents": 3, "heads": 2}
-    given |= {"config": config, "exact": {encoder, core} <= OWN} | more
-    if game == "prospector":
-        del given["max_steps"]
-    return given
-
 
 CASES = {
     "bag scan": case("toy", "bag", "scan"),
@@ -42,16 +24,6 @@ CASES = {
     "mlp lstm": case("corridor", "mlp", "lstm"),
     "attend none, greedy": case("toy", "attend", "none", greedy=True),
 }
-
-
-def traces(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    node()  # skips first
-    environment = os.environ | {"GRIDMILL_ISA": "portable"}
-    done = subprocess.run(
-        [sys.executable, str(TRACE)], input=json.dumps(cases), capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
 def jobs_for(cases: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -72,6 +44,7 @@ def jobs_for(cases: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[d
 @pytest.fixture(scope="module")
 def both() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """What Python and the page say, of all cases at once."""
+    node()  # skips first
     native = traces(list(CASES.values()))
     page = ask(*jobs_for(list(CASES.values()), native))
     return dict(zip(CASES, zip(native, page, strict=True), strict=True))
@@ -105,6 +78,7 @@ def test_actions_and_logits_equal_pythons(name: str, both: dict[str, tuple[dict[
 @pytest.mark.parametrize("core", ["none", "scan", "lstm", "gru"])
 @pytest.mark.parametrize("encoder", ["bag", "cnn", "attend"])
 def test_a_whole_episode_of_the_arena(encoder: str, core: str) -> None:
+    node()  # skips first
     given = case("arena", encoder, core, steps=1_000, max_steps=1_000, every=100)
     [native] = traces([given])
     [page] = ask(*jobs_for([given], [native]))

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gridmill.viewer import bundle, export
+from gridmill import games
+from gridmill.evaluate import evaluate
+from gridmill.viewer import bundle, engine, export
 
 MODULES = sorted(export.PAGE.glob("*.js"))
 MARKUP = re.compile(
@@ -42,7 +44,7 @@ def test_all_modules_become_one_script() -> None:
     script = bundle.bundle({path.name: path.read_text("utf-8") for path in MODULES}, "main.js")
     assert not re.search(r"^\s*(import|export)\s*[\w{*]", script, re.MULTILINE)
     for path in MODULES:
-        assert f"const module_{path.stem} = " in script
+        assert (f"const module_{path.stem} = " in script) == (path.name != "early.js")  # a script of its own
 
 
 def test_a_bundle_keeps_the_order_and_the_names() -> None:
@@ -71,6 +73,26 @@ def test_a_bundle_keeps_the_order_and_the_names() -> None:
 def test_what_a_bundle_does_not_know_is_refused(modules: dict[str, str], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         bundle.bundle(modules, "main.js")
+
+
+def test_a_bundle_has_no_comments_and_no_indentation() -> None:
+    text = """// What it is for.
+export function f(x) {
+  /** Why. */
+  // more
+  return `a // b ${x}`; // stays
+}
+"""
+    script = bundle.bundle({"main.js": text}, "main.js")
+    assert "function f(x) {\nreturn `a // b ${x}`; // stays\n}\n" in script
+    assert "What" not in script
+    assert "Why" not in script
+
+
+@pytest.mark.parametrize("text", ["const a = `\n  // text\n`;\n", '"a\\\n  b";\n', "/* a\n  b */\n"])
+def test_a_string_of_several_lines_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="of several lines"):
+        bundle.bundle({"main.js": text}, "main.js")
 
 
 class Elements(HTMLParser):
@@ -113,8 +135,9 @@ def test_an_exported_page_allows_exactly_its_own_scripts(page: Elements) -> None
     packed = next(text for _, attrs, text in page.found if attrs.get("id") == "data-script")
     script = gzip.decompress(base64.b64decode(packed)).decode()
     sources = dict(part.strip().split(" ", 1) for part in page.policy.split(";"))
-    assert run == [export.UNPACK]
-    assert sources["script-src"] == f"{digest(export.UNPACK)} {digest(script)} 'wasm-unsafe-eval'"
+    early = bundle.bundle({path.name: path.read_text("utf-8") for path in MODULES}, "early.js")
+    assert run == [export.UNPACK, early]
+    assert sources["script-src"] == f"{digest(export.UNPACK)} {digest(early)} {digest(script)} 'wasm-unsafe-eval'"
     assert sources["style-src"] == digest(next(text for tag, _, text in page.found if tag == "style"))
     assert sources["default-src"] == "'none'"
     assert [attrs.get("src") or attrs["href"] for _, attrs, _ in page.found if {"src", "href"} & set(attrs)] == [
@@ -146,6 +169,17 @@ def test_an_exported_page_holds_engine_and_files_as_data(page: Elements) -> None
     assert {kind for kind, _ in data.values()} == {"application/json", "application/octet-stream"}
     assert "alert(1)" in data["data-start"][1]
     assert "<" not in data["data-start"][1]
+
+
+def test_an_arena_episode_is_one_file_of_600_kilobytes(tmp_path: Path) -> None:
+    """Engine, page and a thousand ticks of 24 agents."""
+    try:
+        module = engine.read()
+    except engine.EngineMissing as missing:
+        pytest.skip(str(missing))
+    evaluate(games.arena(), "script:arena", 1, 0, replay=tmp_path / "a.replay")
+    text = export.exported({}, module, [("a.replay", (tmp_path / "a.replay").read_bytes())])
+    assert len(text.encode()) <= 600_000
 
 
 def test_three_files_do_not_fit_in_a_page() -> None:

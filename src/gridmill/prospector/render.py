@@ -34,6 +34,7 @@ GOODS: Mapping[str, Colour] = {
 TANKS = {"fuel": 1000.0, "hull": 100.0, "heat": 100.0, "tool": 100.0, "alert": 100.0}
 HOLD = 200.0  # units of cargo that a ship takes
 BAD_WHEN_FULL = ("heat", "alert")
+LONGEST = max(map(len, (*TANKS, *COMMODITIES)))  # letters of a name beside a bar
 ROUNDS = 300  # of pushing and pulling until a belt lies well
 Links = tuple[tuple[int, int, int], ...]
 
@@ -48,7 +49,11 @@ def ascii_of(view: Mapping[str, Any], config: ProspectorConfig, world: int = 0) 
     """A belt in a few lines: where the ship is, what leads where, tanks, cargo and prices."""
     ship = view["ship"]
     here = ship["sector"]
-    ways = [f"{to} ({view['sectors'][to]['kind']}, {time} ticks)" for start, to, time in view["links"] if start == here]
+    ways = [
+        f"{to} ({view['sectors'][to]['kind']}, {time} tick{'s' * (time != 1)})"
+        for start, to, time in view["links"]
+        if start == here
+    ]
     sector = view["sectors"][here]
     lines = [
         f"world {world}, tick {view['tick']}, episode {view['episode']}, seed {view['seed']}",
@@ -176,38 +181,30 @@ def _draw_panel(canvas: Canvas, view: Mapping[str, Any], config: ProspectorConfi
     for name, most in TANKS.items():
         share = min(1.0, max(0.0, ship[name] / most))
         good = 1 - share if name in BAD_WHEN_FULL else share
-        _gauge(canvas, int(row), left, scale, size, name, share, mixed(KINDS["hazard"], GOODS["volatiles"], good))
+        colour = mixed(KINDS["hazard"], GOODS["volatiles"], good)
+        _gauge(canvas, int(row), left, size, name, share, colour, int(26.5 * scale))
         row += step
     row += 0.6 * scale
     total = sum(view["cargo"].values())
-    canvas.text(int(row), left + int(20.5 * scale), "price", SOFT, size)
+    canvas.text(int(row), left + 21 * scale, "price", SOFT, size)
     line(f"cargo {total:.0f} of {HOLD:.0f}", SOFT)
     for name in COMMODITIES:
         base = getattr(config.commodities, name).base
-        _gauge(canvas, int(row), left, scale, size, name[:9], min(1.0, view["cargo"][name] / HOLD), GOODS[name], 8.5)
+        _gauge(canvas, int(row), left, size, name, min(1.0, view["cargo"][name] / HOLD), GOODS[name], 20 * scale)
         price, before = view["price"][name], view["previous_price"][name]
         colour = GOODS["volatiles"] if price >= base else KINDS["hazard"]
         sign = "+" if price > before else "-" if price < before else "="
-        canvas.text(int(row), left + int(20.5 * scale), f"{price:.0f}{sign}", colour, size)
+        canvas.text(int(row), left + 21 * scale, f"{price:.0f}{sign}", colour, size)
         row += step
 
 
-def _gauge(
-    canvas: Canvas,
-    top: int,
-    left: int,
-    scale: int,
-    size: int,
-    name: str,
-    share: float,
-    colour: Colour,
-    length: float = 18.0,
-) -> None:
-    """A name and a bar that is full at 1."""
+def _gauge(canvas: Canvas, top: int, left: int, size: int, name: str, share: float, colour: Colour, end: int) -> None:
+    """A name and a bar that is full at 1 and ends so many pixels from the left."""
     canvas.text(top, left, name, INK, size)
-    start = left + max(int(8.5 * scale), text_width("x" * 9, size))
-    canvas.box(top, start, 7 * size, int(length * scale), TRACK)
-    canvas.box(top, start, 7 * size, round(length * scale * share), colour)
+    start = text_width("x" * (LONGEST + 1), size)
+    length = max(0, end - start)
+    canvas.box(top, left + start, 7 * size, length, TRACK)
+    canvas.box(top, left + start, 7 * size, round(length * share), colour)
 
 
 def _last(view: Mapping[str, Any]) -> str:

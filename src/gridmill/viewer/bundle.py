@@ -1,7 +1,8 @@
 """The page's modules as one script, for a page that is one file.
 
 Each module becomes a function that returns what it exports, in the order in which they need each other; imports become
-constants. Only the forms that the page uses are known, and anything else is refused, so nothing is lost in silence.
+constants. Lines that are only comments and the indentation are left out. Only the forms that the page uses are known,
+and anything else is refused, so nothing is lost in silence.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from graphlib import CycleError, TopologicalSorter
 IMPORT = re.compile(r'^import\s*\{([^}]*)\}\s*from\s*"\./([\w.]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export\s+(?=(?:async\s+)?function\b|class\b|const\b|let\b)", re.MULTILINE)
 NAMED = re.compile(r"^export\s+(?:async\s+)?(?:function\*?|class|const|let)\s+([\w$]+)", re.MULTILINE)
-LEFT = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
+LEFT = re.compile(r"^(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
+COMMENT = re.compile(r"//.*|/\*(?:(?!\*/).)*\*/")
 
 
 def bundle(modules: Mapping[str, str], first: str) -> str:
@@ -42,8 +44,8 @@ def _reached(needs: Mapping[str, set[str]], first: str) -> set[str]:
 
 def _wrapped(name: str, text: str) -> str:
     exported = NAMED.findall(text)
-    body = EXPORT.sub("", IMPORT.sub(_constants, text))
-    if LEFT.search(_without_comments(body)):
+    body = _shortened(name, EXPORT.sub("", IMPORT.sub(_constants, text)))
+    if LEFT.search(body):
         raise ValueError(f"viewer: {name} imports or exports in a form that the bundle does not know")
     return f"const {_module(name)} = (() => {{\n{body}\nreturn {{{', '.join(exported)}}};\n}})();"
 
@@ -57,5 +59,10 @@ def _module(name: str) -> str:
     return "module_" + re.sub(r"\W", "_", name.removesuffix(".js"))
 
 
-def _without_comments(text: str) -> str:
-    return re.sub(r"^\s*(?://|\*|/\*).*$", "", text, flags=re.MULTILINE)
+def _shortened(name: str, text: str) -> str:
+    """Without whole-line comments and indentation, which are text only within a string that goes on in another line."""
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not COMMENT.fullmatch(line)]
+    if any(line.count("`") % 2 or line.startswith("/*") or line.endswith("\\") for line in lines):
+        raise ValueError(f"viewer: {name} has a string or a comment of several lines, which the bundle does not know")
+    return "\n".join(lines)

@@ -45,21 +45,23 @@ def exported(start: Mapping[str, Any], engine: bytes, files: Sequence[tuple[str,
     """The page as one file. `start` may name a game to play; `files` are replays by name, two at most."""
     if len(files) > MOST_FILES:
         raise ValueError(f"expected at most {MOST_FILES} replays in one page, got {len(files)}")
-    script = bundle({path.name: path.read_text("utf-8") for path in PAGE.glob("*.js")}, "main.js")
+    modules = {path.name: path.read_text("utf-8") for path in PAGE.glob("*.js")}
+    script, early = bundle(modules, "main.js"), bundle(modules, "early.js")
     style = "\n".join((PAGE / name).read_text("utf-8") for name in SHEETS)
     named = [{"name": name, "inside": f"data-file-{number}"} for number, (name, _) in enumerate(files)]
     islands = [
         _island("data-script", "application/octet-stream", base64.b64encode(_packed(script.encode())).decode()),
         f"<script>{UNPACK}</script>",
         _island("data-start", "application/json", _json(dict(start) | {"files": named})),
-        _island("data-engine", "application/octet-stream", _seven_bits(_packed(engine)), len(engine)),
+        _island("data-engine", "application/octet-stream", _seven_bits(_packed(engine))),
+        f"<script>{early}</script>",
         *(
             _island(f"data-file-{number}", "application/octet-stream", _seven_bits(data))
             for number, (_, data) in enumerate(files)
         ),
     ]
     policy = (
-        f"default-src 'none'; script-src '{_hash(UNPACK)}' '{_hash(script)}' 'wasm-unsafe-eval'; "
+        f"default-src 'none'; script-src '{_hash(UNPACK)}' '{_hash(early)}' '{_hash(script)}' 'wasm-unsafe-eval'; "
         f"style-src '{_hash(style)}'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     text = (PAGE / "index.html").read_text("utf-8")
@@ -69,9 +71,9 @@ def exported(start: Mapping[str, Any], engine: bytes, files: Sequence[tuple[str,
     return text.replace('<script type="module" src="main.js"></script>', "\n".join(islands))
 
 
-def _island(name: str, kind: str, text: str, size: int = 0) -> str:
+def _island(name: str, kind: str, text: str) -> str:
     """Data that no browser runs: its type is no script's."""
-    return f'<script type="{kind}" id="{name}" data-size="{size}">{text}</script>'
+    return f'<script type="{kind}" id="{name}">{text}</script>'
 
 
 def _json(value: Any) -> str:
@@ -88,7 +90,7 @@ MOVED = {code: 256 + code for code in (0, ord("\n"), ord("\r"), ord("<"))}
 
 
 def _seven_bits(data: bytes) -> str:
-    """Seven bits a character, as page/bytes.js reads them: a sixth longer than the bytes, where base64 is a third."""
+    """Seven bits a character, as page/seven_bits.js reads them: a seventh longer than the bytes (base64: a third)."""
     bits = np.unpackbits(np.frombuffer(data, np.uint8))
     whole = np.concatenate((bits, np.zeros(-len(bits) % 7, np.uint8))).reshape(-1, 7)
     return (np.packbits(whole, axis=1) >> 1).tobytes().decode("ascii").translate(MOVED)

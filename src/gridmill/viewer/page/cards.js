@@ -42,7 +42,7 @@ export class Cards {
 
 const KEYS = [
   ["Space", "play, pause"], ["← →", "one tick back, forward (Shift: ten)"], ["Home End", "first, last tick"], ["[ ]", "slower, faster"],
-  [", .", "previous, next event"], ["click", "choose an agent"], ["N P", "next, previous agent"], ["F", "follow the agent"], ["Esc", "let go of the agent"],
+  [", .", "previous, next event"], ["click", "choose an agent"], ["N P", "next, previous agent"], ["F", "follow the agent"], ["Esc", "deselect the agent"],
   ["T", "take over the agent by keyboard"], ["W", "its window"], ["R", "its trail"], ["H", "visits"], ["A", "areas and territory"],
   ["+ − 0", "zoom in, out, show all"], ["I J K L", "move the map"], ["1 … 5", "panels"], ["O S C", "open, save, compare"], ["D ?", "dark or light, this card"],
 ];

@@ -1,6 +1,6 @@
 // The engine in a page: gridmill's native core, compiled to WebAssembly (native/wasm/), behind plain objects.
 //
-//   const engine = await loadEngine(bytes);                    // bytes of engine.wasm
+//   const engine = await loadEngine(bytes);                    // bytes of engine.wasm, or its WebAssembly.Module
 //   const world = engine.open({kind, tree, seed: "7"});        // tree: GameConfig.core_tree(), as an object or JSON text
 //   world.step(new Int32Array(world.info.numAgents));
 //   world.hash();                                              // as Python's f"{int(env.state_hash()[0]):016x}"
@@ -13,10 +13,11 @@ import { Policy } from "./policy.js";
 import { Host, NOT_SUPPORTED } from "./wasi.js";
 import { World } from "./world.js";
 
-export async function loadEngine(bytes) {
+export async function loadEngine(source) {
   let module;
   try {
-    module = await WebAssembly.compile(bytes);
+    module = await source;
+    if (!(module instanceof WebAssembly.Module)) module = await WebAssembly.compile(module);
   } catch (reason) {
     throw new EngineError(`expected the bytes of engine.wasm, got something else: ${oneLine(reason)}`);
   }
@@ -31,7 +32,7 @@ export async function loadEngine(bytes) {
     host.memory = instance.exports.memory;
     instance.exports._initialize?.();
   } catch (reason) {
-    throw new EngineError(`expected an engine that starts, got one that does not: ${oneLine(reason)}`);
+    throw new EngineError(`the engine does not start: ${oneLine(reason)}`);
   }
   if (!instance.exports.gridmill_open) throw new EngineError("expected the bytes of engine.wasm, got another module");
   return new Engine(new Calls(instance.exports));

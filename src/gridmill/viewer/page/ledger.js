@@ -15,6 +15,10 @@ export class Ledger {
     this.start = start;
     this.rewards = new Column(Float32Array, info.numAgents, room);
     this.total = new Column(Float64Array, 1); // reward of all agents up to and with a tick
+    this.scores = new Column(Float64Array, 1); // the game's score, a mean over agents, at the last look
+    const {stat} = game?.score ?? {};
+    this.scoreName = stat !== "reward" && info.statNames?.includes(stat) ? stat : null;
+    this.score = parent ? parent.scoreAt(start - 1) : 0;
     const Cell = info.width * info.height > 0xffff ? Uint32Array : Uint16Array;
     this.cells = info.width ? new Column(Cell, info.numAgents, room) : null;
     this.series = new Map(); // of vector games: name -> numbers by tick
@@ -44,6 +48,7 @@ export class Ledger {
     if (this.cells) this.cells.push(world.cells());
     else this.addSeries(world);
     if ((tick + 1) % this.sampling === 0) this.look(world, tick);
+    this.scores.push(this.score);
     if (world.ended) this.mark(tick + 1, "end", -1, "episode ends");
   }
 
@@ -67,6 +72,8 @@ export class Ledger {
       if (!this.isRestless(name)) this.compare(column, before, tick, kind, title, name);
     }
     this.before = now;
+    const column = now.get(this.scoreName);
+    if (column) this.score = column.reduce((sum, value) => sum + value, 0) / column.length;
   }
 
   /** Whether a statistic changes nearly all the time: then its marks are gone, and no more come. */
@@ -102,10 +109,17 @@ export class Ledger {
   // ---- asking
 
   totalAt(tick) {
-    if (tick < 0) return 0;
-    if (tick < this.start) return this.parent ? this.parent.totalAt(tick) : 0;
-    const at = Math.min(tick - this.start, this.total.length - 1);
-    return at < 0 ? (this.parent ? this.parent.totalAt(this.start - 1) : 0) : this.total.data[at];
+    return this.upTo("total", tick);
+  }
+
+  scoreAt(tick) {
+    return this.upTo("scores", tick);
+  }
+
+  upTo(column, tick) {
+    const at = Math.min(tick - this.start, this[column].length - 1);
+    if (at >= 0) return this[column].data[at];
+    return this.parent && tick >= 0 ? this.parent.upTo(column, Math.min(tick, this.start - 1)) : 0;
   }
 
   reward(tick, agent) {

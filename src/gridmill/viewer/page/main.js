@@ -10,7 +10,7 @@ import {Keys} from "./keys.js";
 import {follow, keepLink, readLink} from "./link.js";
 import {Pad} from "./pad.js";
 import {Sidebar} from "./sidebar.js";
-import {engineBytes, onDrop, startOf} from "./sources.js";
+import {engineSource, onDrop, startOf} from "./sources.js";
 import {Timeline} from "./timeline.js";
 import {TopBar} from "./topbar.js";
 import {Transport} from "./transport.js";
@@ -31,7 +31,7 @@ async function begin() {
   const link = readLink();
   const app = new App();
   window.gridmill = app; // for people who look inside, and for tests
-  const loading = engineBytes().then(loadEngine).then((engine) => (app.engine = engine));
+  const loading = loadEngine(engineSource()).then((engine) => (app.engine = engine));
   loading.catch(() => {}); // said below
   const start = await startOf();
   const commands = new Commands(app, cards, loading);
@@ -58,7 +58,7 @@ function build(app, commands, cards) {
   const stage = el("main", {class: "stage", id: "stage"});
   const banner = el("div", {class: "banner", role: "status", id: "banner", hidden: true});
   const zoom = el("div", {class: "zoom"},
-    button(ZOOM.in, "Closer (+)", () => app.pane?.camera.zoom(1.3)), button(ZOOM.out, "Farther (−)", () => app.pane?.camera.zoom(1 / 1.3)), button(ZOOM.fit, "All of it (0)", () => app.panes.length && commands.fit()));
+    button(ZOOM.in, "Zoom in (+)", () => app.pane?.camera.zoom(1.3)), button(ZOOM.out, "Zoom out (−)", () => app.pane?.camera.zoom(1 / 1.3)), button(ZOOM.fit, "Show all (0)", () => app.panes.length && commands.fit()));
   const sidebar = new Sidebar(app, commands);
   commands.sidebar = sidebar;
   const top = new TopBar(app, commands);

@@ -7,7 +7,7 @@ import {Overlays} from "./overlays.js";
 import {colouring, faded, resourceColour, shade, typeColour} from "./palette.js";
 import {sprite} from "./symbols.js";
 
-const AROUND = [[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]];
+const [OPEN, WALL, FRAME] = [0, 1, 2];
 const GLIDE_MOST = 2.3; // cells: a longer way is a jump
 
 export class GridMap {
@@ -170,25 +170,27 @@ export class GridMap {
   }
 
   paintWalls(t, size) {
-    const there = new Set(this.walls.map((wall) => wall.row * this.info.width + wall.col));
-    const has = (row, col) => row >= 0 && col >= 0 && row < this.info.height && col < this.info.width && there.has(row * this.info.width + col);
+    const wide = this.info.width + 2; // with a frame around the map, which is neither open nor wall
+    const cells = new Uint8Array(wide * (this.info.height + 2)).fill(FRAME);
+    for (let row = 1; row <= this.info.height; row += 1) cells.fill(OPEN, row * wide + 1, (row + 1) * wide - 1);
+    for (const {row, col} of this.walls) cells[(row + 1) * wide + col + 1] = WALL;
     const lift = size >= 6 ? size * 0.13 : 0;
     const seen = this.walls.filter((wall) => this.inSight(wall));
     const mass = new Path2D();
     const rock = new Path2D();
-    const open = (row, col) => row >= 0 && col >= 0 && row < this.info.height && col < this.info.width && !has(row, col);
-    const near = (row, col) => AROUND.some(([dr, dc]) => open(row + dr, col + dc));
+    const around = [-wide - 1, -wide, -wide + 1, -1, 1, wide - 1, wide, wide + 1];
     const tops = new Path2D();
     const round = size >= 8 ? size * 0.26 : 0;
     for (const {row, col} of seen) {
       const at = this.camera.toScreen(col, row);
-      const [n, s, w, e] = [has(row - 1, col), has(row + 1, col), has(row, col - 1), has(row, col + 1)];
+      const here = (row + 1) * wide + col + 1;
+      const [n, s, w, e] = [-wide, wide, -1, 1].map((by) => cells[here + by] === WALL);
       const corners = [n || w ? 0 : round, n || e ? 0 : round, s || e ? 0 : round, s || w ? 0 : round];
       const x = Math.floor(at.x);
       const y = Math.floor(at.y);
       const right = Math.floor(at.x + size);
       const low = Math.floor(at.y + size);
-      if (!near(row, col)) {
+      if (!around.some((by) => cells[here + by] === OPEN)) {
         rock.rect(x, y - lift, right - x, low - y + lift);
         continue;
       }

@@ -20,7 +20,7 @@ export class BranchPanel {
     this.node = el("div", {},
       el("p", {class: "soft"}, "Stop at any tick, choose an agent and take it over: this starts a fork. The recorded branch does not change."),
       this.list, el("h3", {}, "Reward so far"), this.chart, this.said,
-      el("h3", {}, "Give everybody to"), el("div", {class: "row"}, this.all, el("button", {type: "button", class: "tool", id: "give-all", onclick: () => commands.giveAll(this.all.value)}, "Fork here")),
+      el("h3", {}, "Give all agents to"), el("div", {class: "row"}, this.all, el("button", {type: "button", class: "tool", id: "give-all", onclick: () => commands.giveAll(this.all.value)}, "Fork here")),
       el("p", {}, this.save));
   }
 
@@ -47,6 +47,12 @@ export class BranchPanel {
     this.draw();
   }
 
+  /** The score of the game by its title; a statistic is a mean over agents. */
+  get scoreTitle() {
+    const {title, stat} = this.app.recording.game.score;
+    return plain(title || stat, 20);
+  }
+
   row(branch, i) {
     const {app, commands} = this;
     const track = app.pane.tracks.get(branch);
@@ -55,14 +61,16 @@ export class BranchPanel {
     let depth = 0;
     for (let up = branch.parent; up; up = up.parent) depth += 1;
     const who = Object.entries(branch.who).slice(0, 12).map(([agent, name]) => `${agent === "*" ? "all" : agent}: ${titleOf(name)}`).join(", ");
-    const reward = track ? figure(track.ledger.totalAt(branch.ticks - 1)) : branch.result?.reward !== undefined ? figure(branch.result.reward * branch.agents) : "–";
+    const {reward, score} = branch.result ?? {};
+    const figures = [["reward", track ? track.ledger.totalAt(branch.ticks - 1) : reward * branch.agents]];
+    if (app.track.ledger.scoreName) figures.push([this.scoreTitle, track ? track.ledger.scoreAt(branch.ticks - 1) : score]);
     const shown = app.track.branch === branch;
     const row = el("li", {class: shown ? "shown" : ""}, chip,
       el("button", {type: "button", class: "grow name", "aria-pressed": String(shown), onclick: () => app.showBranch(branch)},
         el("b", {}, plain(branch.name, 30)), el("span", {class: "soft"}, [branch.parent ? ` from ${figure(branch.forkTick)}` : "", ` to ${figure(branch.ticks)}`, branch.tags?.length ? ` · ${plain(branch.tags.join(", "), 30)}` : ""].join("")),
         who && el("p", {class: "soft"}, plain(who, 90))),
-      el("span", {class: "figure"}, reward),
-      el("button", {type: "button", class: "tool", title: "Show it beside", "aria-label": `Show ${plain(branch.name, 30)} beside`, onclick: () => commands.beside(branch)}, "◫"));
+      el("div", {class: "figures"}, figures.map(([name, value]) => el("p", {}, el("span", {class: "soft"}, `${name} `), el("b", {}, figure(value))))),
+      el("button", {type: "button", class: "tool", title: "Show side by side", "aria-label": `Show ${plain(branch.name, 30)} side by side`, onclick: () => commands.beside(branch)}, "◫"));
     row.style.marginLeft = `${Math.min(5, depth) * 14}px`;
     return row;
   }
@@ -76,9 +84,12 @@ export class BranchPanel {
     const tick = partingTick(mine, other);
     const end = Math.min(mine.ticks, other.ticks);
     const theirs = app.panes.length > 1 ? app.panes[1 - app.active].track : app.pane.trackOf(other);
-    const [a, b] = [app.track.ledger.totalAt(end - 1), theirs.ledger.totalAt(end - 1)];
+    const [ours, others] = [app.track.ledger, theirs.ledger];
+    const lines = [["reward", ours.totalAt(end - 1), others.totalAt(end - 1)]];
+    if (ours.scoreName && others.scoreName === ours.scoreName) lines.push([this.scoreTitle, ours.scoreAt(end - 1), others.scoreAt(end - 1)]);
+    const said = lines.map(([name, a, b]) => `${name} ${figure(a)} here, ${figure(b)} in ${plain(other.name, 30)} (${a >= b ? "+" : "−"}${figure(Math.abs(a - b))})`);
     return el("p", {}, tick === null ? "The actions are the same as far as both branches go. " : ["The branches diverge at tick ", el("button", {type: "button", class: "tool", onclick: () => app.seek(tick)}, figure(tick)), ". "],
-      `At tick ${figure(end)}: ${figure(a)} here, ${figure(b)} in ${plain(other.name, 30)} (${a >= b ? "+" : "−"}${figure(Math.abs(a - b))}).`);
+      `At tick ${figure(end)}: ${said.join("; ")}.`);
   }
 
   draw() {

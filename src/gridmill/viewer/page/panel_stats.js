@@ -10,7 +10,7 @@ export class StatsPanel {
     this.zeros = el("input", {type: "checkbox", onchange: () => this.update()});
     this.mine = el("th", {}, "agent");
     this.body = el("tbody", {id: "stats"});
-    this.node = el("div", {}, this.filter, el("label", {class: "switch"}, this.zeros, el("span", {}, "Zeros too")),
+    this.node = el("div", {}, this.filter, el("label", {class: "switch"}, this.zeros, el("span", {}, "Show zeros")),
       el("table", {class: "stats"}, el("thead", {}, el("tr", {}, el("th", {}, "statistic"), this.mine, el("th", {}, "mean"), el("th", {}, "sum"))), this.body));
   }
 

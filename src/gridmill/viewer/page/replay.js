@@ -113,7 +113,7 @@ async function readBranch(entry, i, before, {agents, width, actions, blocks}) {
   const values = entry.values ? await blocks.read(entry.values, ticks * agents * 4, `${where}.values`) : null;
   const checks = entry.checks ? await blocks.read(entry.checks, ticks * 4, `${where}.checks`) : null;
   const branch = new Branch({
-    name: text(entry.name, i === 0 ? "recorded" : `fork ${i}`),
+    name: text(entry.name) || (i === 0 ? "recorded" : `fork ${i}`),
     agents, parent, forkTick,
     actions: width === 1 ? raw : new Uint16Array(raw.buffer),
     who: whoOf(entry.who),
@@ -163,6 +163,7 @@ function policyOf(policy, blocks) {
   return {
     name: text(policy.name, "policy"), hash: text(policy.hash), masks: policy.masks === true, config: policy.config, spec: policy.spec,
     gamma: typeof policy.gamma === "number" ? policy.gamma : null,
+    rewardScale: typeof policy.reward_scale === "number" ? policy.reward_scale : null,
     canPlay: Boolean(policy.weights && policy.config && policy.spec && Array.isArray(policy.tensors)),
     tensors: () => tensorsOf(policy, blocks),
   };

@@ -36,7 +36,7 @@ export function pack(bytes, base = null) {
 function literal(words, from, end, to) {
   if (end === from) return to;
   room[to] = end - from;
-  for (let i = from; i < end; i += 1) room[to + 1 + i - from] = words[i];
+  room.set(words.subarray(from, end), to + 1);
   return to + 1 + end - from;
 }
 

@@ -1,4 +1,5 @@
-// The side of the page: five panels under tabs. Only the one that is open is kept up to date, some times a second.
+// The side of the page: five panels under tabs. A panel is made when it is first opened, and only the one that is open
+// is kept up to date, some times a second.
 
 import {AgentPanel} from "./panel_agent.js";
 import {BranchPanel} from "./panel_branches.js";
@@ -7,21 +8,20 @@ import {StatsPanel} from "./panel_stats.js";
 import {WorldPanel} from "./panel_world.js";
 import {el} from "./dom.js";
 
+const PANELS = [["Agent", AgentPanel], ["Sees", SeesPanel], ["World", WorldPanel], ["Stats", StatsPanel], ["Branches", BranchPanel]];
 const FAST = 33; // ms between two updates of a panel
 const SLOW = 150; // of one that costs more
 
 export class Sidebar {
   constructor(app, commands) {
     this.app = app;
-    this.panels = [
-      {name: "Agent", panel: new AgentPanel(app, commands)}, {name: "Sees", panel: new SeesPanel(app)}, {name: "World", panel: new WorldPanel(app, commands)},
-      {name: "Stats", panel: new StatsPanel(app)}, {name: "Branches", panel: new BranchPanel(app, commands)},
-    ];
-    this.tabs = this.panels.map(({name}, i) => el("button", {
+    this.commands = commands;
+    this.panels = []; // by tab
+    this.tabs = PANELS.map(([name], i) => el("button", {
       type: "button", role: "tab", id: `tab-${i}`, "aria-controls": `panel-${i}`, onclick: () => this.open(i),
       onkeydown: (event) => this.arrows(event, i),
     }, name));
-    this.bodies = this.panels.map(({panel}, i) => el("div", {role: "tabpanel", class: "panel", id: `panel-${i}`, "aria-labelledby": `tab-${i}`, tabindex: 0}, panel.node));
+    this.bodies = PANELS.map((_, i) => el("div", {role: "tabpanel", class: "panel", id: `panel-${i}`, "aria-labelledby": `tab-${i}`, tabindex: 0}));
     this.node = el("aside", {class: "side", "aria-label": "Panels"}, el("div", {class: "tabs", role: "tablist"}, this.tabs), this.bodies);
     this.built = new Set(); // panels that know what is open
     app.on("change", () => this.rebuild());
@@ -37,9 +37,20 @@ export class Sidebar {
       tab.tabIndex = i === index ? 0 : -1;
     });
     this.bodies.forEach((body, i) => (body.hidden = i !== index));
-    if (this.app.track) this.build(this.panels[index].panel);
+    if (this.app.track) this.build(this.panel);
     this.stale = true;
     this.updated = 0;
+  }
+
+  /** The one that is open. */
+  get panel() {
+    const {shown, panels} = this;
+    if (!panels[shown]) {
+      const [, Panel] = PANELS[shown];
+      panels[shown] = new Panel(this.app, this.commands);
+      this.bodies[shown].append(panels[shown].node);
+    }
+    return panels[shown];
   }
 
   arrows(event, i) {
@@ -66,7 +77,7 @@ export class Sidebar {
   frame(now) {
     const {track, pane} = this.app;
     if (!track || !pane.seen || (!this.stale && track.done)) return;
-    const {panel} = this.panels[this.shown];
+    const {panel} = this;
     this.build(panel);
     const wait = panel.slow ? SLOW : FAST;
     if (now - (this.updated ?? 0) < (this.stale ? wait : 400)) return;

@@ -1,7 +1,8 @@
 // Where the engine and the files come from: inside the page (an exported file), from the server that `gridmill view`
 // started, or from the reader's hands (a dialog, a drop).
 
-import {FileError, fromSevenBits, inflate} from "./bytes.js";
+import {FileError} from "./bytes.js";
+import {fromSevenBits} from "./seven_bits.js";
 
 const MOST_FILE = 64 << 20;
 
@@ -9,10 +10,9 @@ function island(id) {
   return document.getElementById(id);
 }
 
-/** The bytes of engine.wasm. */
-export async function engineBytes() {
-  const inside = island("data-engine");
-  if (inside) return inflate(fromSevenBits(inside.textContent), Number(inside.dataset.size), "gzip");
+/** The bytes of engine.wasm; of an exported page the module, which early.js compiles. */
+export async function engineSource() {
+  if (window.gridmillModule) return window.gridmillModule;
   const answer = await fetch("engine.wasm");
   if (!answer.ok) throw new FileError(`the engine is missing: ${answer.status}; build it with \`make viewer\``);
   return new Uint8Array(await answer.arrayBuffer());

@@ -6,7 +6,7 @@ import {agentColour, faded} from "./palette.js";
 
 export const KINDS = {
   score: {title: "score", colour: "#e0457b", lane: 0},
-  beside: {title: "on the way", colour: "#2fa58c", lane: 1},
+  beside: {title: "towards the score", colour: "#2fa58c", lane: 1},
   team: {title: "teams", colour: "#e0a52a", lane: 2},
   attack: {title: "attacks", colour: "#e5484d", lane: 3},
   harm: {title: "hits", colour: "#4aa8d8", lane: 4},

@@ -49,7 +49,6 @@ export class Track {
       world.close();
       throw new FileError(`replay: ${wrong}`);
     }
-    world.reset();
     world.holdEnded();
     return world;
   }

@@ -28,7 +28,7 @@ export class Transport {
       button(PATHS.first, "To the beginning (Home)", () => app.seek(0)),
       button(PATHS.back, "One tick back (left)", () => app.step(-1)),
       this.play,
-      button(PATHS.ahead, "One tick on (right)", () => app.step(1), {id: "ahead"}),
+      button(PATHS.ahead, "One tick forward (right)", () => app.step(1), {id: "ahead"}),
       button(PATHS.last, "To the end (End)", () => app.seek(app.end)),
       el("span", {class: "ticks"}, this.tick, this.end), this.speed, this.state);
     app.on("play", () => this.refresh());

@@ -51,6 +51,6 @@ export class Host {
     return BAD_DESCRIPTOR;
   }
   proc_exit(code) {
-    throw new Error(`it left with ${code}`);
+    throw new Error(`it exited with code ${code}`);
   }
 }

@@ -1,5 +1,6 @@
 // What if: from the tick that is shown, the selected agent tries every action it could take, and everybody plays on for a
-// while. Bars say what each was worth. It runs beside the picture, in a world of its own, a few milliseconds per frame.
+// while. A table says what the rollouts of each brought, and what a policy's critic expected. It runs beside the picture,
+// in a world of its own, a few milliseconds per frame.
 
 import {el, figure, fill, plain, show} from "./dom.js";
 import {Players, titleOf} from "./players.js";
@@ -10,7 +11,7 @@ export class WhatIf {
   constructor(app, commands) {
     this.app = app;
     this.commands = commands;
-    this.by = el("select", {"aria-label": "Who plays on", id: "whatif-by"});
+    this.by = el("select", {"aria-label": "Who continues", id: "whatif-by"});
     this.ticks = el("select", {"aria-label": "For how many ticks", id: "whatif-ticks"}, [10, 25, 50, 100, 200].map((n) => el("option", {value: n, selected: n === 50}, `${n} ticks`)));
     this.button = el("button", {type: "button", class: "tool", id: "whatif", onclick: () => this.toggle()}, "Try every action");
     this.list = el("ol", {class: "whatif"});
@@ -46,11 +47,14 @@ export class WhatIf {
     const actions = [...masks.keys()].filter((action) => masks[action]);
     const tries = name.startsWith("script:") ? 1 : 6; // a script does the same again
     this.job = {
-      world, agent, name, policy, tick: track.shownTick, from: world.save(), ticks: Number(this.ticks.value), tries, actions, sums: new Map(actions.map((action) => [action, []])),
+      world, agent, name, policy, tick: track.shownTick, from: world.save(), ticks: Number(this.ticks.value), tries, actions, rollouts: new Map(actions.map((action) => [action, []])),
       queue: actions.flatMap((action) => Array.from({length: tries}, (_, i) => ({action, i}))), run: null, track,
       players: new Players({branch: track.branch, world, info: track.info, recording: track.recording}),
     };
-    if (policy) this.job.players.usePolicy(policy);
+    if (policy) {
+      this.job.players.usePolicy(policy);
+      this.job.thought = policy.think(agent);
+    }
     fill(this.button, "Stop");
     this.show();
   }
@@ -84,7 +88,7 @@ export class WhatIf {
     if (!next) return false;
     job.world.restore(job.from);
     job.players.forget();
-    job.run = {...next, left: job.ticks, sum: 0, tick: job.tick};
+    job.run = {...next, left: job.ticks, sum: 0, discounted: 0, tick: job.tick};
     return true;
   }
 
@@ -99,32 +103,67 @@ export class WhatIf {
     }
     if (first) row[agent] = run.action;
     world.step(row);
-    run.sum += world.rewards[agent];
+    const reward = world.rewards[agent];
+    const {gamma, rewardScale} = track.recording.policy ?? {};
+    run.sum += reward;
+    run.discounted += gamma ** (run.tick - job.tick) * reward;
     run.tick += 1;
     run.left -= 1;
     if (run.left > 0 && !world.ended) return;
-    job.sums.get(run.action).push(run.sum);
+    if (job.policy && !world.ended) run.discounted += gamma ** (run.tick - job.tick) * rewardScale * job.policy.think(agent).value;
+    job.rollouts.get(run.action).push(run);
     job.run = null;
   }
 
   show() {
     const {job} = this;
-    const rows = job.actions.map((action) => {
-      const sums = job.sums.get(action);
-      return {action, count: sums.length, mean: sums.reduce((a, b) => a + b, 0) / Math.max(1, sums.length)};
-    });
+    const rows = job.actions.map((action) => ({action, ...summary(job.rollouts.get(action).map((run) => run.sum))}));
     rows.sort((a, b) => b.mean - a.mean);
-    const [low, high] = [Math.min(0, ...rows.map((row) => row.mean)), Math.max(1e-9, ...rows.map((row) => row.mean))];
+    const known = rows.filter((row) => row.count);
+    const [low, high] = [Math.min(0, ...known.map((row) => row.low)), Math.max(1e-9, ...known.map((row) => row.high))];
     const did = job.track.branch.action(job.tick, job.agent);
-    fill(this.list, rows.slice(0, 24).map((row) => {
-      const bar = el("i");
-      bar.style.width = `${(100 * (row.mean - low)) / (high - low)}%`;
-      return el("li", {class: row.action === did ? "next" : ""}, el("span", {}, plain(job.track.info.actionNames[row.action], 28)), el("span", {class: "bar"}, bar), el("b", {}, row.count ? figure(row.mean) : "…"));
+    const head = el("li", {class: "soft"}, ["action", "mean", "5 %", "median", "95 %"].map((title) => el("span", {}, title)));
+    fill(this.list, head, rows.slice(0, 24).map((row) => {
+      const range = el("i");
+      range.style.marginLeft = `${(100 * (row.low - low)) / (high - low)}%`;
+      range.style.width = `${(100 * (row.high - row.low)) / (high - low)}%`;
+      const numbers = [row.mean, row.low, row.middle, row.high].map((value) => el("b", {}, row.count ? figure(value) : "…"));
+      return el("li", {class: row.action === did ? "next" : "", "data-action": row.action}, el("span", {}, plain(job.track.info.actionNames[row.action], 28)), numbers, el("span", {class: "bar"}, range));
     }));
-    const best = rows[0];
-    const own = rows.find((row) => row.action === did);
     const open = job.queue.length + (job.run ? 1 : 0);
-    fill(this.said, open ? `${open} rollouts to go` : own ? `Reward of agent ${job.agent} in ${job.ticks} ticks. What it did is ${figure(Math.max(0, best.mean - own.mean))} below the best.` : `Reward of agent ${job.agent} in ${job.ticks} ticks.`);
+    fill(this.said, open ? `${open} rollouts to go` : [result(job, rows, did), critic(job)].filter(Boolean).join(" "));
     show(this.said, true);
   }
+}
+
+/** What was paid, and how much below the best the action was that the agent took. */
+function result(job, rows, did) {
+  const own = rows.find((row) => row.action === did);
+  const paid = `Reward of agent ${job.agent} in ${job.ticks} ticks, ${job.tries === 1 ? "one rollout" : `${job.tries} rollouts`} of each action.`;
+  return own ? `${paid} What it did is ${figure(Math.max(0, rows[0].mean - own.mean))} below the best.` : paid;
+}
+
+/** The policy's value against the discounted mean of the rollouts, actions weighed as the policy takes them. */
+function critic({policy, thought, rollouts, track}) {
+  const {gamma, rewardScale} = track.recording.policy ?? {};
+  if (!policy || gamma === null || rewardScale === null) return "";
+  let [expected, weight] = [0, 0];
+  for (const [action, runs] of rollouts) {
+    expected += thought.probs[action] * summary(runs.map((run) => run.discounted)).mean;
+    weight += thought.probs[action];
+  }
+  const value = rewardScale * thought.value;
+  const error = value - expected / weight;
+  return `The critic says ${figure(value)}, the mean discounted return is ${figure(expected / weight)} (gamma ${gamma}): error ${error > 0 ? "+" : ""}${figure(error)}.`;
+}
+
+/** Of some numbers: how many, their mean, and quantiles as numpy computes them. */
+function summary(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const at = (share) => {
+    const place = share * (sorted.length - 1);
+    const below = Math.floor(place);
+    return sorted[below] + (place - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
+  };
+  return {count: sorted.length, mean: sorted.reduce((a, b) => a + b, 0) / Math.max(1, sorted.length), low: at(0.05), middle: at(0.5), high: at(0.95)};
 }
