@@ -10,7 +10,7 @@ from torch import nn
 
 from gridmill import recipes
 from gridmill.config.schedule import Number, Progress
-from gridmill.losses import Column, Loss, Minibatch, Result
+from gridmill.losses import Column, Loss, LossResult, Minibatch
 from gridmill.policy import PolicyConfig, Spec
 
 
@@ -26,7 +26,7 @@ class Forecast(Loss):
     def heads(self, spec: Spec, config: PolicyConfig) -> nn.Module:
         return nn.Linear(config.hidden, 1)  # trained and saved with the policy
 
-    def __call__(self, batch: Minibatch, out: Any, now: Progress, heads: Any = None) -> Result:
+    def __call__(self, batch: Minibatch, out: Any, now: Progress, heads: Any = None) -> LossResult:
         error = (heads(out.hidden).squeeze(-1) - now.at(self.scale) * batch.rewards).square().mean()
         return error, {"loss/forecast": error, "forecast/moved": (out.hidden - batch.hidden_then).abs().mean()}
 

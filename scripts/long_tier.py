@@ -28,7 +28,7 @@ TIMEOUT = 7_200  # seconds for one test, unless it says otherwise
 
 
 @dataclass(frozen=True)
-class Result:
+class TestResult:
     """How one test function ended last: all its cases together."""
 
     date: str
@@ -55,7 +55,7 @@ def commit() -> str:
     return subprocess.run(asked, capture_output=True, text=True).stdout.strip() or "unknown"
 
 
-def run(name: str, at: str) -> Result:
+def run(name: str, at: str) -> TestResult:
     """One test function; what its cases said is read from pytest's own report."""
     JUNIT.parent.mkdir(exist_ok=True)
     JUNIT.unlink(missing_ok=True)
@@ -78,32 +78,32 @@ def run(name: str, at: str) -> Result:
     seconds = round(time.monotonic() - began, 1)
     date = datetime.now(UTC).strftime("%Y-%m-%d")
     if not JUNIT.exists():  # pytest itself was killed
-        return Result(date, at, seconds, failed=1, figures=[f"pytest ended with {done.returncode}"])
+        return TestResult(date, at, seconds, failed=1, figures=[f"pytest ended with {done.returncode}"])
     return read(JUNIT, date, at, seconds)
 
 
-def read(report: Path, date: str, at: str, seconds: float) -> Result:
+def read(report: Path, date: str, at: str, seconds: float) -> TestResult:
     cases = ElementTree.parse(report).getroot().findall(".//testcase")
     failed = sum(case.find("failure") is not None or case.find("error") is not None for case in cases)
     skipped = sum(case.find("skipped") is not None for case in cases)
     found = [one for case in cases for one in case.iter("property") if one.get("name") == "figure"]
     figures = [str(one.get("value")) for one in found]
-    return Result(date, at, seconds, len(cases) - failed - skipped, failed, skipped, figures)
+    return TestResult(date, at, seconds, len(cases) - failed - skipped, failed, skipped, figures)
 
 
-def load() -> dict[str, Result]:
+def load() -> dict[str, TestResult]:
     if not RECORD.exists():
         return {}
-    return {name: Result(**values) for name, values in json.loads(RECORD.read_text()).items()}
+    return {name: TestResult(**values) for name, values in json.loads(RECORD.read_text()).items()}
 
 
-def save(record: dict[str, Result]) -> None:
+def save(record: dict[str, TestResult]) -> None:
     written = {name: asdict(record[name]) for name in sorted(record)}
     RECORD.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
     PAGE.write_text(page(record))
 
 
-def page(record: dict[str, Result]) -> str:
+def page(record: dict[str, TestResult]) -> str:
     lines = [
         "# The long tests and when each last ran",
         "",

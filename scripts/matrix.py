@@ -104,7 +104,7 @@ def quick_text(one: dict[str, Any] | None) -> str:
     return f"{', '.join(counts)} ({one['date']}, {one['commit']})"
 
 
-def long_text(results: list[tuple[str, long_tier.Result | None]]) -> str:
+def long_text(results: list[tuple[str, long_tier.TestResult | None]]) -> str:
     if not results:
         return "none"
     known = [one for _, one in results if one is not None]

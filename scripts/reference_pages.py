@@ -105,7 +105,7 @@ PUBLIC = {
     "gridmill.policy": ("load", "info", "export"),
     "gridmill.policy.player": ("Player",),
     "gridmill.losses": ("Loss", "Column", "Minibatch"),
-    "gridmill.evaluate": ("evaluate", "Result", "Mean"),
+    "gridmill.evaluate": ("evaluate", "EvaluationResult", "Mean"),
     "gridmill.replay": ("read", "write", "Recorder", "check"),
     "gridmill.whatif": ("what_if",),
     "gridmill.env.checks": ("check_determinism",),

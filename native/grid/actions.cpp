@@ -124,7 +124,7 @@ bool act_specially(const ActionContext& t, std::uint32_t agent, const ActionEntr
   return false;
 }
 
-// The same question without the deed; what a move or a use costs is paid before anything is handed over.
+// The same question without acting; what a move or a use costs is paid before anything is handed over.
 bool would_succeed(const ActionContext& t, std::uint32_t agent, const ActionEntry& entry, Mode mode) {
   if (entry.kind == ActionKind::move && !t.p.actions.move_cost.empty())
     t.trials.start_paid(t.p, t.w, agent, t.p.actions.move_cost);

@@ -52,7 +52,7 @@ class Ahead {
   }
 
   void ask_around(std::uint32_t agent) const {
-    const Layout& l = p_.layout;
+    const StateLayout& l = p_.layout;
     const std::uint32_t row = l.row.in(next_)[agent], column = l.column.in(next_)[agent];
     ask_for_visits(agent);
     if (p_.areas.reach_words != 0) {

@@ -224,7 +224,7 @@ class StateCheck {
   }
 
   const Program& p_;
-  const Layout& l_;
+  const StateLayout& l_;
   const WorldHeader& header_;
   World w_;
   const Rows<std::uint8_t>& rows_;

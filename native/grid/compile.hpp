@@ -50,7 +50,7 @@ void write_plain_tokens(Program& p);                            // into the wind
 TokenCache compile_token_cache(const Program& p);
 
 // compile_layout.cpp
-Layout compile_layout(const Program& p);
+StateLayout compile_layout(const Program& p);
 Prefetch compile_prefetch(const Program& p);
 
 }  // namespace gridmill::grid

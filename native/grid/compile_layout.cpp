@@ -6,7 +6,7 @@
 
 namespace gridmill::grid {
 
-Layout compile_layout(const Program& p) {
+StateLayout compile_layout(const Program& p) {
   const Vocabulary& vocabulary = *p.vocabulary;
   StateSizes n;
   n.num_agents = p.num_agents;
@@ -40,7 +40,7 @@ Layout compile_layout(const Program& p) {
   n.can_spawn = p.rules.can_spawn;
   n.remembers_areas = p.areas.remembers;
   n.has_plain = p.codes.plain != 0;
-  return Layout(n);
+  return StateLayout(n);
 }
 
 namespace {
@@ -64,7 +64,7 @@ std::vector<std::uint16_t> busy_resources(const Program& p) {
 // What ahead.hpp asks for without looking at the world.
 Prefetch compile_prefetch(const Program& p) {
   Prefetch prefetch;
-  const Layout& l = p.layout;
+  const StateLayout& l = p.layout;
   const std::size_t n = p.num_agents, small_bytes = std::max<std::size_t>(16 * 1024, 640 * n);
   std::set<std::uint32_t> lines;
   const auto add = [&](std::size_t from, std::size_t bytes) {

@@ -1,4 +1,4 @@
-// Checks of one game on its own, at the door, each with its path.
+// Checks of one game on its own, where it enters the core, each with its path.
 #include "grid/config.hpp"
 
 #include <algorithm>

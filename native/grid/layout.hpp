@@ -1,5 +1,5 @@
-// Where everything of a world's state lies. Layout is the table of its arrays: element, name, how many; their order is
-// the order in memory, so a change to what lies before `saved` makes states saved earlier unreadable.
+// Where everything of a world's state lies. StateLayout is the table of its arrays: element, name, how many; their
+// order is the order in memory, so a change to what lies before `saved` makes states saved earlier unreadable.
 #pragma once
 
 #include <cstddef>
@@ -49,14 +49,14 @@ struct StateSizes {
   bool remembers_areas = false, has_plain = false;
 };
 
-struct Layout : StateSizes {
-  Layout() = default;
-  explicit Layout(const StateSizes& sizes) : StateSizes(sizes) {}
+struct StateLayout : StateSizes {
+  StateLayout() = default;
+  explicit StateLayout(const StateSizes& sizes) : StateSizes(sizes) {}
 
  private:
   // The next array; its element is that of whatever it is assigned to. Aligned to the size of an element.
   struct Next {
-    Layout& layout;
+    StateLayout& layout;
     std::uint64_t count;
     template <class T>
     operator StateArray<T>() const {

@@ -297,7 +297,7 @@ struct Program {
   Window window;
   Features features;
   Rewards rewards;
-  Layout layout;
+  StateLayout layout;
   Prefetch prefetch;
 };
 

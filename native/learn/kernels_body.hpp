@@ -28,13 +28,14 @@ inline void add_to(float* to, const Register& from, float weight) {
 }
 
 // A row of the embedding table that a token names, and what it counts.
-struct Named {
+struct WeightedRow {
   std::size_t row;
   float weight;
 };
 
 // All of them for one observation; `found` has room for two a token.
-inline std::size_t named_rows(const BagLayout& l, const std::uint8_t* token, std::size_t tokens, Named* found) {
+inline std::size_t weighted_rows(const BagLayout& l, const std::uint8_t* token, std::size_t tokens,
+                                 WeightedRow* found) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < tokens && token[0] != kNoToken; ++i, token += kTokenBytes) {
     const std::int32_t place = l.place[token[0]];
@@ -50,7 +51,7 @@ inline std::size_t named_rows(const BagLayout& l, const std::uint8_t* token, std
 
 // Adds the rows' columns to those of `out`, and leaves what is above 0.
 template <std::size_t Count>
-void gather(const float* table, std::size_t hidden, const Named* rows, std::size_t count, float* out) {
+void gather(const float* table, std::size_t hidden, const WeightedRow* rows, std::size_t count, float* out) {
   std::array<Register, Count> sum;
   for (std::size_t k = 0; k < Count; ++k) std::memcpy(&sum[k], out + k * kFloats, sizeof(Register));
   for (std::size_t i = 0; i < count; ++i)
@@ -63,7 +64,7 @@ void gather(const float* table, std::size_t hidden, const Named* rows, std::size
 
 // The way back: adds columns of `d` to those of the rows.
 template <std::size_t Count>
-void scatter(const float* d, std::size_t hidden, const Named* rows, std::size_t count, float* d_table) {
+void scatter(const float* d, std::size_t hidden, const WeightedRow* rows, std::size_t count, float* d_table) {
   std::array<Register, Count> part;
   for (std::size_t k = 0; k < Count; ++k) std::memcpy(&part[k], d + k * kFloats, sizeof(Register));
   for (std::size_t i = 0; i < count; ++i)
@@ -76,9 +77,10 @@ void scatter(const float* d, std::size_t hidden, const Named* rows, std::size_t 
 constexpr std::size_t kBlock = 8;
 
 void bag_forward(const BagJob& job, const float* table, const float* bias, float* out) {
-  std::vector<Named> rows(2 * job.tokens);
+  std::vector<WeightedRow> rows(2 * job.tokens);
   for (std::size_t n = 0; n < job.rows; ++n, out += job.hidden) {
-    const std::size_t count = named_rows(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, rows.data());
+    const std::size_t count =
+        weighted_rows(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, rows.data());
     std::copy_n(bias, job.hidden, out);
     std::size_t column = 0;
     for (; column + kBlock * kFloats <= job.hidden; column += kBlock * kFloats)
@@ -97,10 +99,11 @@ GRIDMILL_ROW passed(std::size_t hidden, const float* __restrict out, const float
 }
 
 void bag_backward(const BagJob& job, const float* out, const float* d_out, float* d_table, float* d_bias) {
-  std::vector<Named> rows(2 * job.tokens);
+  std::vector<WeightedRow> rows(2 * job.tokens);
   std::vector<float> d(job.hidden), sum(job.hidden);
   for (std::size_t n = 0; n < job.rows; ++n, out += job.hidden, d_out += job.hidden) {
-    const std::size_t count = named_rows(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, rows.data());
+    const std::size_t count =
+        weighted_rows(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, rows.data());
     passed(job.hidden, out, d_out, d.data(), sum.data());
     std::size_t column = 0;
     for (; column + kBlock * kFloats <= job.hidden; column += kBlock * kFloats)

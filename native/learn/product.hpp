@@ -22,20 +22,20 @@ struct Factor {
 };
 
 // Rows of a result: they begin with what `start` holds (null: 0), and negative sums become 0 with `relu`.
-struct Result {
+struct ResultRows {
   const float* start;
   std::size_t start_row;
   float* out;
   std::size_t out_row;
   bool relu;
-  Result at(std::size_t r, std::size_t column) const {
+  ResultRows at(std::size_t r, std::size_t column) const {
     return {start ? start + r * start_row + column : nullptr, start_row, out + r * out_row + column, out_row, relu};
   }
 };
 
 // Sums are named by constants alone, which keeps them in registers.
 template <std::size_t Rows, std::size_t Lanes>
-inline void tile(const Factor& a, const float* panel, std::size_t inner, const Result& result, std::size_t there) {
+inline void tile(const Factor& a, const float* panel, std::size_t inner, const ResultRows& result, std::size_t there) {
   constexpr std::size_t kColumns = Lanes * kWidth / kFloats;  // registers of a row
   const bool whole = there == Lanes * kWidth;
   const auto bytes = [&](std::size_t j) {
@@ -92,8 +92,8 @@ inline void tile(const Factor& a, const float* panel, std::size_t inner, const R
 
 // The rows that are left when no whole tile fits.
 template <std::size_t Rows, std::size_t Lanes>
-inline void last_tile(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
-                      std::size_t there) {
+inline void last_tile(std::size_t rows, const Factor& a, const float* panel, std::size_t inner,
+                      const ResultRows& result, std::size_t there) {
   if constexpr (Rows > 0) {
     if (rows == Rows) tile<Rows, Lanes>(a, panel, inner, result, there);
     else last_tile<Rows - 1, Lanes>(rows, a, panel, inner, result, there);
@@ -102,7 +102,7 @@ inline void last_tile(std::size_t rows, const Factor& a, const float* panel, std
 
 // One panel that has `there` columns in whole lanes: as many as a tile has, or fewer.
 template <std::size_t Lanes = kTileLanes>
-void times_panel(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const Result& result,
+void times_panel(std::size_t rows, const Factor& a, const float* panel, std::size_t inner, const ResultRows& result,
                  std::size_t there) {
   if constexpr (Lanes > 1) {
     if (there <= (Lanes - 1) * kWidth) return times_panel<Lanes - 1>(rows, a, panel, inner, result, there);
@@ -117,16 +117,16 @@ void times_panel(std::size_t rows, const Factor& a, const float* panel, std::siz
 constexpr std::size_t kTogether = 192, kDeep = 160;
 
 inline void times_panels(std::size_t rows, const Factor& a, const float* packed, std::size_t inner, std::size_t columns,
-                         const Result& result) {
+                         const ResultRows& result) {
   const std::size_t parts = std::max((inner + kDeep - 1) / kDeep, std::size_t{1});
   for (std::size_t r = 0; r < rows; r += kTogether)
     for (std::size_t first = 0; first < columns; first += kPanel)
       for (std::size_t part = 0; part < parts; ++part) {
         const std::size_t there = std::min(kPanel, columns - first), k = inner * part / parts;
         const std::size_t end = inner * (part + 1) / parts;
-        const Result whole = result.at(r, first);
-        const Result here{part > 0 ? whole.out : whole.start, part > 0 ? whole.out_row : whole.start_row, whole.out,
-                          whole.out_row, result.relu && part + 1 == parts};
+        const ResultRows whole = result.at(r, first);
+        const ResultRows here{part > 0 ? whole.out : whole.start, part > 0 ? whole.out_row : whole.start_row, whole.out,
+                              whole.out_row, result.relu && part + 1 == parts};
         times_panel(std::min(kTogether, rows - r), {a.from(r).at + k * a.step, a.row, a.step},
                     packed + first * inner + k * padded(there), end - k, here, there);
       }

@@ -1,5 +1,5 @@
-// Prospector and Corridor: names of actions, and a world as a tree of numbers. Python has the names of Prospector's
-// actions too (src/gridmill/prospector/actions.py); tests/viewer/test_engine.py holds the two equal.
+// Prospector: names of actions, and a world as a tree of numbers. Python has the names of the actions too
+// (src/gridmill/prospector/actions.py); tests/viewer/test_engine.py holds the two equal.
 #include "wasm/show.hpp"
 
 namespace gridmill::wasm {
@@ -147,20 +147,6 @@ void inspect(ProspectorBatch& batch, Value::Dict& out) {
                                 {"ticks", number(s.dt)},
                                 {"invalid", {s.invalid != 0}},
                                 {"reward", number(s.reward)}}}});
-  });
-}
-
-std::vector<std::string> action_names(const CorridorBatch&) { return {"stay", "left", "right"}; }
-
-void describe(const CorridorBatch& batch, Value::Dict& info) {
-  info.push_back({"length", number(batch.worlds().program(0).length)});
-}
-
-void inspect(CorridorBatch& batch, Value::Dict& out) {
-  batch.look(0, [&](auto& tick) {
-    const corridor::State& s = corridor::Corridor::state(tick);
-    out.push_back({"cell", number(s.cell)});
-    out.push_back({"reached", {s.reached != 0}});
   });
 }
 

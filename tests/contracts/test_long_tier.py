@@ -53,8 +53,8 @@ def test_those_that_never_ran_come_first_and_then_the_oldest(monkeypatch, tmp_pa
     monkeypatch.setattr(long_tier, "PAGE", tmp_path / "page.md")
     long_tier.save(
         {
-            "tests/a.py::new": long_tier.Result("2026-02-02", "b", 1.0, passed=1),
-            "tests/a.py::old": long_tier.Result("2026-01-01", "a", 1.0, passed=1),
+            "tests/a.py::new": long_tier.TestResult("2026-02-02", "b", 1.0, passed=1),
+            "tests/a.py::old": long_tier.TestResult("2026-01-01", "a", 1.0, passed=1),
         }
     )
     monkeypatch.setattr(sys, "argv", ["long_tier.py", "--list"])

@@ -55,7 +55,7 @@ def test_a_report_is_counted_by_promise(tmp_path: Path) -> None:
 def test_what_never_ran_is_said() -> None:
     """And of what ran, the oldest date."""
     matrix = script()
-    old, new = (matrix.long_tier.Result(date, "abc1234", 1.0, passed=2) for date in ("2026-01-01", "2026-02-02"))
+    old, new = (matrix.long_tier.TestResult(date, "abc1234", 1.0, passed=2) for date in ("2026-01-01", "2026-02-02"))
     assert matrix.long_text([]) == "none"
     assert matrix.long_text([("t.py::a", old), ("t.py::b", new)]) == "4 passed (2026-01-01, abc1234)"
     assert matrix.long_text([("t.py::a", new), ("t.py::b", None)]) == "2 passed (2026-02-02, abc1234); no record: `b`"

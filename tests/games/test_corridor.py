@@ -20,7 +20,22 @@ from gridmill.replay import read
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
 from gridmill.runs import resume, train
 
-PACKAGE = Path(gridmill.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
+# What makes it a game, with a test; and what the viewer's page takes to draw it.
+GAME = {
+    "native/corridor/corridor.hpp",
+    "native/corridor/corridor.cpp",
+    "native/bind/module.cpp",
+    "src/gridmill/games/corridor.py",
+    "src/gridmill/games/kinds.py",
+}
+PICTURE = {
+    "native/wasm/show_corridor.cpp",
+    "native/wasm/show.hpp",
+    "native/wasm/world.cpp",
+    "src/gridmill/viewer/page/corridor.js",
+    "src/gridmill/viewer/page/pane.js",
+}
 EPOCH = 64  # agent-steps: 4 worlds x 16 ticks
 
 
@@ -120,9 +135,23 @@ def test_a_snapshot_goes_on_as_it_did() -> None:
 
 
 def test_nothing_else_names_it() -> None:
-    """A kind of game is its own file and a line in the table of kinds; the stub of the extension is generated."""
-    word = re.compile(r"games[./]corridor|Corridor(?:Batch|Env)?\b|[\"']corridor[\"']")
-    files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".pyi")]
-    named = {path.relative_to(PACKAGE).as_posix() for path in files if word.search(path.read_text())}
-    assert named == {"games/corridor.py", "games/kinds.py", "_native.pyi"}
-    assert sum(bool(word.search(line)) for line in (PACKAGE / "games" / "kinds.py").read_text().splitlines()) == 1
+    """Five files and a test make a kind of game (docs/add-a-game.md); the stub of the extension is generated."""
+    word = re.compile(r"games[./]corridor|\bCorridor(?:Batch|Env|Map)?\b|\bcorridor(?:::|/|\.js)")
+    quoted = re.compile(r"[\"']corridor[\"']")  # in C++ mazes have a setting of this name
+    files = [path for folder in ("src/gridmill", "native") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    found = set()
+    for path in files:
+        if path.suffix in (".py", ".pyi", ".js", ".hpp", ".cpp", ".html", ".css"):
+            text = path.read_text()
+            if word.search(text) or (path.suffix in (".py", ".js") and quoted.search(text)):
+                found.add(path.relative_to(ROOT).as_posix())
+    assert found == GAME | PICTURE | {"src/gridmill/_native.pyi"}
+    lines = (ROOT / "src/gridmill/games/kinds.py").read_text().splitlines()
+    assert sum(bool(word.search(line)) for line in lines) == 1
+
+
+def test_the_page_says_what_a_picture_costs() -> None:
+    """The viewer's files are no part of the six: a game is trained, evaluated and replayed without them."""
+    page = (ROOT / "docs" / "add-a-game.md").read_text()
+    section = page.partition("### A picture in the viewer")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE)) == PICTURE

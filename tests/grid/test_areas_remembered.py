@@ -79,13 +79,13 @@ class Maker:
         if self.dice.random() < 0.3:
             fields |= {"enter": {"silver": self.one(-2, 3)}, "exit": {"silver": self.one(-1, 5)}}
         if self.lively and self.dice.random() < 0.5:
-            fields[self.one("rules", "on_enter", "on_exit")] = (Rule(then=(self.deed("actor"),)),)
+            fields[self.one("rules", "on_enter", "on_exit")] = (Rule(then=(self.effect("actor"),)),)
         return Area(**fields)
 
     def areas(self) -> tuple[Area, ...]:
         return tuple(self.area() for _ in range(self.one(1, 1, 2)))
 
-    def deed(self, who: Any) -> Effect:
+    def effect(self, who: Any) -> Effect:
         """Something that moves somebody, makes it come or go, or changes its side."""
         return self.one(
             Relocate(who=who),
@@ -104,7 +104,7 @@ class Maker:
             SwapPlaces(),
             Align(),
             Transfer(source="target", to="actor", amounts={"ore": 1}, remove_empty=True),
-            self.deed("target"),
+            self.effect("target"),
         )
         return Rule(then=(first,))
 
@@ -112,14 +112,14 @@ class Maker:
         return {
             f"event {i}": Event(
                 at=(self.dice.randint(0, 3),), every=self.one(0, 2, 3, 5), targets=self.one(*tags),
-                max_targets=self.one(0, 1, 1), then=(self.deed("target"),),
+                max_targets=self.one(0, 1, 1), then=(self.effect("target"),),
             )
             for i in range(self.dice.randint(0, 4))
         }  # fmt: skip
 
     def kind(self) -> ObjectType:
         """With a side and ore of its own or not, and with its own ways of getting about."""
-        rules = [Rule(when=(Periodic(every=self.one(1, 2, 3)),), then=(self.deed("actor"),))]
+        rules = [Rule(when=(Periodic(every=self.one(1, 2, 3)),), then=(self.effect("actor"),))]
         return ObjectType(
             inventory=self.one({}, {"ore": 1}, {"ore": 2}),
             collective=self.one("", "blue", "red"),

@@ -1,4 +1,4 @@
-"""Rules of every tick that only change an agent's own amounts take a short way, without a scene or a trial.
+"""Rules of every tick that only change an agent's own amounts take a short way, without a rule context or a trial.
 
 The same rules with a condition that always holds take the long one. Both must leave the same amounts, rewards, rows,
 records and states, whatever the limits are.

@@ -71,7 +71,7 @@ class Maker:
     def amounts(self) -> dict[str, int]:
         return {name: self.one(*STEPS) for name in self.some()}
 
-    def deed(self, who: Any) -> Any:
+    def effect(self, who: Any) -> Any:
         return self.one(
             Give(who=who, amounts=self.amounts()),
             Give(who=who, amounts={self.one(*self.some()): self.one(*STEPS)}),
@@ -88,7 +88,7 @@ class Maker:
 
     def rule(self) -> Rule:
         when = self.one((), (Periodic(every=self.one(2, 3)),), (HasVibe(vibe=self.one(*VIBES)),))
-        return Rule(when=when, then=(self.deed("actor"),))
+        return Rule(when=when, then=(self.effect("actor"),))
 
     def game(self) -> Game:
         spread = self.dice.random() < 0.5
@@ -101,13 +101,13 @@ class Maker:
                 inventory={name: self.one(*EDGES) for name in (self.names if spread else self.some())}, limits=pairs,
                 collectives=("blue", "red"), vibe=self.one("", *VIBES), tags=("hero",),
                 on_tick=tuple(self.rule() for _ in range(self.dice.randint(0, 4))),
-                on_use=tuple(Rule(then=(self.deed("target"),)) for _ in range(self.dice.randint(0, 2))),
+                on_use=tuple(Rule(then=(self.effect("target"),)) for _ in range(self.dice.randint(0, 2))),
                 areas=(Area(radius=2, changes={self.names[-1]: self.one(-255, -1, 1, 256)}),) if spread else (),
             ),
             collectives={"blue": Collective(), "red": Collective()},
             objects={"wall": ObjectType(), "shrine": ObjectType(
-                vibe="glad", on_use=tuple(Rule(then=(self.deed("actor"),)) for _ in range(2)), use="all")},
-            events={f"event {i}": Event(every=self.one(1, 2, 3), targets="type:agent", then=(self.deed("target"),),
+                vibe="glad", on_use=tuple(Rule(then=(self.effect("actor"),)) for _ in range(2)), use="all")},
+            events={f"event {i}": Event(every=self.one(1, 2, 3), targets="type:agent", then=(self.effect("target"),),
                                         max_targets=self.one(0, 1)) for i in range(self.dice.randint(0, 3))}
             | {"marks": Event(at=(3,), targets="type:agent", then=(SetTag(tag="lit"),))},
             map=Ascii(text="0.S.\n.@.1\nS.#@", legend={"S": "shrine"}),

@@ -7,7 +7,7 @@ import pytest
 
 import gridmill
 from gridmill.env.episodes import Episodes
-from gridmill.env.windows import Ticks, Window, Windows, last_step
+from gridmill.env.windows import MetricsWindow, Ticks, Windows, last_step
 from gridmill.prospector import ProspectorEnv
 
 WORLDS, STEPS = 5, 300
@@ -17,11 +17,11 @@ def actions() -> np.ndarray:
     return np.random.default_rng(1).integers(-2, 71, (STEPS, WORLDS), dtype=np.int32)
 
 
-def counted_one_by_one(size: int) -> list[Window]:
+def counted_one_by_one(size: int) -> list[MetricsWindow]:
     """Single envs, one step call after the other in the order of rows."""
     envs = [ProspectorEnv(seed=30 + world) for world in range(WORLDS)]
     returns, lengths = [0.0] * WORLDS, [0] * WORLDS
-    windows, current = [], Window(0)
+    windows, current = [], MetricsWindow(0)
     for step in actions():
         for world, action in enumerate(step):
             _, reward, terminated, truncated, info = envs[world].step(int(action))
@@ -45,7 +45,7 @@ def counted_one_by_one(size: int) -> list[Window]:
                 returns[world], lengths[world] = 0.0, 0
             if current.env_steps == size:
                 windows.append(current)
-                current = Window(current.index + 1)
+                current = MetricsWindow(current.index + 1)
     return windows
 
 

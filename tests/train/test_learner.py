@@ -13,7 +13,7 @@ from tiny import epochs_of, tiny
 from torch import nn
 
 from gridmill.config.schedule import Progress
-from gridmill.losses import Loss, Minibatch, Result
+from gridmill.losses import Loss, LossResult, Minibatch
 from gridmill.policy.network import Output
 from gridmill.policy.spec import Spec
 from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, Value
@@ -62,7 +62,7 @@ class Aside(Loss):
         frozen = nn.Linear(config.hidden, 1).requires_grad_(False)
         return nn.ModuleDict({"unused": nn.Linear(config.hidden, 1), "frozen": frozen, "own": nn.Linear(3, 1)})
 
-    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> Result:
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> LossResult:
         loss = torch.zeros(()) if self.constant else heads["own"].weight.square().mean()
         return loss + self.reach * heads["frozen"](out.hidden).mean(), {"loss/aside": loss.detach()}
 

@@ -11,7 +11,7 @@ import pytest
 
 import gridmill
 from gridmill import recipes
-from gridmill.env.windows import Window
+from gridmill.env.windows import MetricsWindow
 from gridmill.run import Run
 from gridmill.runs import overrides, resume, train
 from gridmill.runs.lines import read_records
@@ -40,9 +40,9 @@ def trainer(run: Run) -> Iterator[Trainer]:
         made.close()
 
 
-def counted_one_by_one(run: Run, actions: np.ndarray, size: int) -> list[Window]:
+def counted_one_by_one(run: Run, actions: np.ndarray, size: int) -> list[MetricsWindow]:
     """The same actions in an env of its own, world by world and agent by agent."""
-    t, full, current = run.trainer, [], Window(0)
+    t, full, current = run.trainer, [], MetricsWindow(0)
     with gridmill.make(run.game, num_worlds=t.num_worlds, seed=run.seed, desync_episodes=True, signal=t.signal) as env:
         brought = {"reward": env.rewards} | ({} if env.signal is None else {"signal": env.signal})
         env.reset()
@@ -61,7 +61,7 @@ def counted_one_by_one(run: Run, actions: np.ndarray, size: int) -> list[Window]
                         current.sums[name] = current.sums.get(name, 0.0) + float(episodes[name][record])
                 if current.env_steps == size:
                     full.append(current)
-                    current = Window(current.index + 1)
+                    current = MetricsWindow(current.index + 1)
     return full
 
 

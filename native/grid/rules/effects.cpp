@@ -1,4 +1,4 @@
-// The deeds of effects.hpp that share functions, and all of them compiled.
+// The functions that effects of effects.hpp share, and all of them compiled.
 #include "grid/rules/effects.hpp"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Effects: what a rule does. Each is declared by fields(), compiles itself to one Op, and says what it does in `apply`:
 // true if it could deliver, and where `s.dry()` nothing may happen. What it refers to and gives it says too (see
-// references.hpp). Deeds that share functions are in effects.cpp; there `compile` names the function itself.
+// references.hpp). Those that share functions are in effects.cpp; there `compile` names the function itself.
 #pragma once
 
 #include "grid/directions.hpp"

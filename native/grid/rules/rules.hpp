@@ -1,5 +1,5 @@
 // Running rules. A RuleContext says who takes part and how earnestly: with Mode::apply effects happen; otherwise they
-// are only tried, on copies of the inventories involved. Masks, "could not deliver" and the deed itself so ask one
+// are only tried, on copies of the inventories involved. Masks, "could not deliver" and the rule itself so ask one
 // question.
 #pragma once
 

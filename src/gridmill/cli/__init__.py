@@ -25,7 +25,7 @@ from gridmill.cli.judging import in_one_line
 USER_ERROR = 2
 
 
-class Door(Listed):
+class RootGroup(Listed):
     """The group of all commands; where errors of the caller become one line."""
 
     owns_process = False  # whether `main` was called, not a program that uses the commands
@@ -51,7 +51,7 @@ class Door(Listed):
 
 
 app = typer.Typer(
-    cls=Door,
+    cls=RootGroup,
     name="gridmill",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -99,7 +99,7 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; ends the process with the command's exit code."""
-    Door.owns_process = True
+    RootGroup.owns_process = True
     # A warning is for the caller too: one line, without the place in our source.
     warnings.formatwarning = lambda message, *_, **__: f"gridmill: warning: {message}\n"
     app(args=None if arguments is None else list(arguments), prog_name="gridmill")

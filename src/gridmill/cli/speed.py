@@ -36,7 +36,7 @@ bench = typer.Typer(cls=Listed, no_args_is_help=True, rich_markup_mode=None, hel
 Resume = Annotated[Path | None, typer.Option(metavar="FILE", help="Continue a measurement that was stopped.")]
 
 
-class Window(StrEnum):
+class WindowShape(StrEnum):
     """Shapes of what an agent sees."""
 
     square = "square"
@@ -70,7 +70,9 @@ def bench_step(
     warmup: Annotated[int, typer.Option(help="Steps before measuring.")] = 150_000,
     seed: Annotated[int, typer.Option(help="Seed of worlds and actions.")] = 42,
     game: Annotated[str, typer.Option(help="A game's or recipe's name, or path/to/file.py[:function].")] = "toy",
-    window: Annotated[Window | None, typer.Option(help="Shape of the view.", show_default="the game's own")] = None,
+    window: Annotated[
+        WindowShape | None, typer.Option(help="Shape of the view.", show_default="the game's own")
+    ] = None,
     worlds: Annotated[int, typer.Option(help="Worlds in the batch.")] = 1,
     threads: Annotated[int, typer.Option(help="Threads of the core.")] = 1,
     lanes: Annotated[int, typer.Option(help="Lanes; with more than 1, uses send and recv.")] = 1,
@@ -147,7 +149,7 @@ Changes = Annotated[
     typer.Argument(metavar="KEY=VALUE...", help="Settings to change.", autocompletion=complete.setting),
 ]
 Measured = Annotated[str | None, typer.Option("--game", help="A game's name or file.", show_default="prospector")]
-Recipe = Annotated[str | None, typer.Option(help="A recipe instead of the benchmark's own run.")]
+RecipeOption = Annotated[str | None, typer.Option(help="A recipe instead of the benchmark's own run.")]
 ThreadCounts = Annotated[str, typer.Option(metavar="N,N", help="Numbers of threads to measure.")]
 Rounds = Annotated[int, typer.Option(help="Measured rounds.")]
 Epochs = Annotated[int, typer.Option(help="Epochs per round.")]
@@ -160,7 +162,7 @@ Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Save the run 
 def bench_rollout(
     changes: Changes = None,
     game: Measured = None,
-    recipe: Recipe = None,
+    recipe: RecipeOption = None,
     threads: ThreadCounts = "1",
     rounds: Rounds = 10,
     epochs: Epochs = 1,
@@ -183,7 +185,7 @@ def bench_rollout(
 def bench_train(
     changes: Changes = None,
     game: Measured = None,
-    recipe: Recipe = None,
+    recipe: RecipeOption = None,
     threads: ThreadCounts = "1",
     rounds: Rounds = 10,
     epochs: Epochs = 1,

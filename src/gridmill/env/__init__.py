@@ -2,6 +2,6 @@
 
 from gridmill.env.env import Env
 from gridmill.env.episodes import Episodes
-from gridmill.env.kind import GameConfig, Player, Score
+from gridmill.env.kind import GameConfig, PlayerLike, Score
 
-__all__ = ["Env", "Episodes", "GameConfig", "Player", "Score"]
+__all__ = ["Env", "Episodes", "GameConfig", "PlayerLike", "Score"]

@@ -36,7 +36,7 @@ class Score(Config):
     title: str = ""  # what tables call it; empty = the statistic
 
 
-class Player(Protocol):
+class PlayerLike(Protocol):
     """Who plays: rows of observations in, actions out; what `gridmill.policy.load` returns, or a script."""
 
     masks: bool  # whether it wants to be told which actions would succeed
@@ -48,7 +48,7 @@ class Player(Protocol):
         """The state with the rows forgotten whose episode has ended."""
 
 
-MakePlayer = Callable[[Any, int], Player]  # of an env of the game and a seed
+MakePlayer = Callable[[Any, int], PlayerLike]  # of an env of the game and a seed
 
 
 class GameConfig(Config):

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from gridmill.config import user_code
 from gridmill.env.env import Env
-from gridmill.env.kind import Player
+from gridmill.env.kind import PlayerLike
 
 
-def from_file(text: str, env: Env, seed: int, greedy: bool = False) -> Player:
+def from_file(text: str, env: Env, seed: int, greedy: bool = False) -> PlayerLike:
     """What the function of a file or package returns for (env, seed), as a player."""
     make = user_code.function(text, "player")
     with user_code.one_line(text):
         return as_player(make(env, seed), env, text, greedy)
 
 
-def as_player(found: Any, env: Env, name: str, greedy: bool = False) -> Player:
+def as_player(found: Any, env: Env, name: str, greedy: bool = False) -> PlayerLike:
     """An object of the user's own as a player; `greedy` is for models that can take their likeliest action."""
     if callable(getattr(found, "act", None)):
         return _Acts(found, name)

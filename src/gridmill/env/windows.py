@@ -19,7 +19,7 @@ from gridmill.env.episodes import Episodes
 
 
 @dataclass
-class Window:
+class MetricsWindow:
     """Sums over one window: of what every step brought, and of the statistics of the episodes that ended in it.
 
     Statistics come one per agent; `records` is how many there are: episodes x agents, unless the env dropped some.
@@ -53,15 +53,15 @@ class Ticks(NamedTuple):
 class Windows:
     """Give `add` every tick in order; it returns the windows that became full."""
 
-    def __init__(self, size: int, current: Window | None = None) -> None:
+    def __init__(self, size: int, current: MetricsWindow | None = None) -> None:
         if size < 1:
             raise ValueError(f"size: expected env steps >= 1, got {size}")
         self.size = size
-        self.current = Window(0) if current is None else current
+        self.current = MetricsWindow(0) if current is None else current
 
-    def add(self, ticks: Ticks) -> list[Window]:
+    def add(self, ticks: Ticks) -> list[MetricsWindow]:
         """Count some ticks."""
-        full: list[Window] = []
+        full: list[MetricsWindow] = []
         ends, at, episodes = _in_order(ticks)
         steps = {name: np.asarray(values, np.float64).reshape(-1) for name, values in ticks.steps.items()}
         first, total = 0, ticks.ended.size
@@ -78,7 +78,7 @@ class Windows:
                 _add_sums(window.sums, episodes, a, b)
             if window.env_steps == self.size:
                 full.append(window)
-                self.current = Window(window.index + 1)
+                self.current = MetricsWindow(window.index + 1)
             first = last
         return full
 

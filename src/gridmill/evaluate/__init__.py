@@ -31,9 +31,9 @@ from gridmill.replay import Recorder
 from gridmill.run import Run
 
 __all__ = [
+    "EvaluationResult",
     "Mean",
     "ReplayOptions",
-    "Result",
     "as_record",
     "baselines",
     "evaluate",
@@ -51,7 +51,7 @@ Columns = dict[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Result:
+class EvaluationResult:
     """One policy on one game."""
 
     game: str
@@ -76,7 +76,7 @@ def evaluate(
     greedy: bool = False,
     temperature: float = 1.0,
     on_tick: Callable[[int, int], None] | None = None,
-) -> Result:
+) -> EvaluationResult:
     """Play `episodes` episodes of a shipped game by name, a game, or the game of a run with the run's score.
 
     `policy` is random, script:NAME, a run's or checkpoint's folder, FILE.py:function (called with the env and a seed);
@@ -100,7 +100,7 @@ def evaluate(
         save(kept, episodes_of, every, played, choice.name, title, choice.trained)
     scores = mean_of(every)
     stats = {name: mean_of(np.concatenate([part.columns[name] for part in parts])) for name in parts[0].columns}
-    return Result(
+    return EvaluationResult(
         game=label or (game if isinstance(game, str) else played.name),
         policy=choice.name,
         episodes=episodes,
@@ -245,7 +245,7 @@ def _play(
 # ---- figures
 
 
-def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
+def rows_of(results: Sequence[EvaluationResult]) -> list[tuple[str, ...]]:
     """Results of one game, a line per statistic and policy: statistic, policy, mean, standard error, median."""
     lines = [(f"{results[0].score_name} (score)", [result.score for result in results])]
     if results[0].score_name != "reward":
@@ -260,7 +260,9 @@ def rows_of(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return rows
 
 
-def as_record(results: Sequence[Result], seed: int, players: Mapping[str, Part] | None = None) -> dict[str, Any]:
+def as_record(
+    results: Sequence[EvaluationResult], seed: int, players: Mapping[str, Part] | None = None
+) -> dict[str, Any]:
     """Plain data for --json; every statistic is in it, and who played beside the policies, if anybody did."""
 
     def plain(found: Mean) -> dict[str, float]:

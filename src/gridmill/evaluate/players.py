@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from gridmill.config import user_code
 from gridmill.config.install import pip_install
 from gridmill.config.text import clipped
-from gridmill.env import Env, Player
+from gridmill.env import Env, PlayerLike
 from gridmill.env.own_players import as_player, from_file
 from gridmill.policy import which
 
 
-class Trained(Player, Protocol):
+class Trained(PlayerLike, Protocol):
     """A player from a file: it may have learned in another game, so it is shown where it plays."""
 
     def bind(self, env: Env, seed: int) -> None:
@@ -49,7 +49,7 @@ class Choice:
     """Who was asked to play: what tables call it, and how it is made for an env."""
 
     name: str
-    make: Callable[[Env, int], Player]
+    make: Callable[[Env, int], PlayerLike]
     trained: Trained | None = None  # one that knows values
     masks: bool = False  # whether it wants to be told which actions would succeed
 
@@ -72,7 +72,7 @@ def chosen(policy: Any, greedy: bool = False, temperature: float = 1.0) -> Choic
 
 
 def _of_trained(trained: Trained, name: str) -> Choice:
-    def ready(env: Env, seed: int) -> Player:
+    def ready(env: Env, seed: int) -> PlayerLike:
         trained.bind(env, seed)
         return trained
 
@@ -94,7 +94,7 @@ def load_trained(policy: str, greedy: bool = False, temperature: float = 1.0) ->
         ) from None
 
 
-def named(policy: str, env: Env, seed: int) -> Player:
+def named(policy: str, env: Env, seed: int) -> PlayerLike:
     """A player that needs no file."""
     kind, _, name = policy.partition(":")
     if kind == "random":

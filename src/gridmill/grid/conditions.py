@@ -76,7 +76,7 @@ class Holds(ConditionBase):
         return f"{who[self.who]} has no {next(iter(self.amounts))}" if one else super().text_of_not(who)
 
     def ask(self, draft: Draft) -> bool:
-        place = draft.scene[self.who]
+        place = draft.context[self.who]
         for r, n in self.amounts.items():
             if n > 0 and place is not None:
                 draft.need(held(place, r), n)
@@ -94,7 +94,7 @@ class HasVibe(ConditionBase):
         return f"{who[self.who]} shows {self.vibe}"
 
     def ask(self, draft: Draft) -> bool:
-        if draft.scene[self.who] == AGENT:
+        if draft.context[self.who] == AGENT:
             draft.need(("vibe", "", self.vibe))
         return True
 

@@ -61,7 +61,7 @@ class EffectBase(Config):
 
     def happen(self, draft: Draft) -> bool:
         """Adds what it needs and brings; False if it is about somebody who is never there."""
-        place = draft.scene[getattr(self, "who", "target")]
+        place = draft.context[getattr(self, "who", "target")]
         if place is not None:
             self.bring(place, draft)
         return place is not None
@@ -127,7 +127,7 @@ class Transfer(InnerEffect):
 
     def happen(self, draft: Draft) -> bool:
         """Each resource comes if the source holds it; where only one can move, the whole rule waits for it."""
-        source, to = draft.scene[self.source], draft.scene[self.to]
+        source, to = draft.context[self.source], draft.context[self.to]
         if source is None or to is None:
             return False
         given = {gain.fact for gain in draft.gains}
@@ -223,7 +223,7 @@ class Align(InnerEffect):
 
     def bring(self, place: str, draft: Draft) -> None:
         draft.gain(("aligned", place, ""))
-        if draft.scene["actor"] == AGENT:
+        if draft.context["actor"] == AGENT:
             draft.gain(("aligned_by_agent", place, ""))
 
 
@@ -238,7 +238,7 @@ class Unalign(InnerEffect):
 
     def bring(self, place: str, draft: Draft) -> None:
         draft.gain(("unaligned", place, ""))
-        if draft.scene["actor"] == AGENT:
+        if draft.context["actor"] == AGENT:
             draft.gain(("scrambled_by_agent", place, ""))
 
 
@@ -335,7 +335,7 @@ class Spawn(EffectBase):
 
     def happen(self, draft: Draft) -> bool:
         draft.gain(("there", self.object, ""))
-        return draft.scene[self.near] is not None
+        return draft.context[self.near] is not None
 
 
 class Remove(EffectBase):
@@ -368,7 +368,7 @@ class Strike(EffectBase):
 
     def happen(self, draft: Draft) -> bool:
         draft.gains += loot(draft.resources)
-        return draft.scene["actor"] == AGENT == draft.scene["target"]
+        return draft.context["actor"] == AGENT == draft.context["target"]
 
 
 class AddStat(InnerEffect):
@@ -388,7 +388,7 @@ class AddStat(InnerEffect):
     def happen(self, draft: Draft) -> bool:
         draft.gain(("stat", "agent" if self.of in ("actor", "target") else self.of, self.name))
         who = {"collective": "actor_collective"}.get(self.of, self.of)
-        return self.of == "game" or draft.scene[who] is not None
+        return self.of == "game" or draft.context[who] is not None
 
 
 Effect = Annotated[

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Fact = tuple[str, str, str]  # ("held", place, resource), ("vibe", "", name), ("aligned", type, ""), ...
-Scene = Mapping[str, str | None]  # who stands for actor, target and their collectives: a place, or nobody
+RuleContext = Mapping[str, str | None]  # who stands for actor, target and their collectives: a place, or nobody
 AGENT = "agent"  # all agents are one place: a bound need not tell them apart
 MOST = 65535  # units an inventory can hold
 
@@ -33,7 +33,7 @@ class Gain:
 class Draft:
     """What a rule needs, brings and uses up, as far as its conditions and effects have said."""
 
-    scene: Scene
+    context: RuleContext
     resources: Sequence[str]  # all of the game
     needs: Counter[Fact] = field(default_factory=Counter)
     gains: list[Gain] = field(default_factory=list)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gridmill.policy.spec import Spec
     from gridmill.run import Run
 
-Result: TypeAlias = "tuple[Tensor, dict[str, Tensor]]"  # the loss, and metrics by name
+LossResult: TypeAlias = "tuple[Tensor, dict[str, Tensor]]"  # the loss, and metrics by name
 
 
 TEACHER = "teacher_actions"  # the array of the env with what its teacher would do
@@ -101,11 +101,13 @@ class Loss(Config):
         """Its own modules, created before the optimizer and passed to `__call__`."""
         return None
 
-    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: nn.Module | None = None) -> Result:
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: nn.Module | None = None) -> LossResult:
         """The mean over the batch, without the weight, and metrics: numbers by name. `now.at` reads a Number."""
         raise NotImplementedError
 
-    def weighted(self, batch: Minibatch, out: Output, now: Progress, share: float, heads: nn.Module | None) -> Result:
+    def weighted(
+        self, batch: Minibatch, out: Output, now: Progress, share: float, heads: nn.Module | None
+    ) -> LossResult:
         """What the learner adds up: the weighted loss of a batch that is this share of a minibatch."""
         loss, metrics = self(batch, out, now, heads)
         return share * now.at(self.weight) * loss, metrics
@@ -123,7 +125,7 @@ class Loss(Config):
         """The share of rows, from 0 to 1, in which the env's teacher should act instead of the policy."""
         return 0.0
 
-    def term(self, rest: dict[str, Loss]) -> Callable[..., Result]:
+    def term(self, rest: dict[str, Loss]) -> Callable[..., LossResult]:
         """What the learner calls, with the arguments of `weighted`.
 
         `rest` are the active losses that come later; one that is computed in the same pass is taken out of it.
@@ -195,7 +197,7 @@ def read(losses: Any) -> Any:
     return found
 
 
-def terms(losses: Mapping[str, Loss]) -> list[tuple[str, Callable[..., Result]]]:
+def terms(losses: Mapping[str, Loss]) -> list[tuple[str, Callable[..., LossResult]]]:
     """What to call for some losses, in their order; several that are computed in one pass are one call."""
     rest, found = dict(losses), []
     while rest:

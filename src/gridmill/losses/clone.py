@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridmill.config import ConfigError
 from gridmill.config.schedule import NotNegativeNumber, Progress, ShareNumber
-from gridmill.losses import TEACHER, Column, Loss, Minibatch, Recorded, Result
+from gridmill.losses import TEACHER, Column, Loss, LossResult, Minibatch, Recorded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,7 +63,7 @@ class Clone(Loss):
         """Without a weight it does not ask the teacher either."""
         return super().active(now) and now.at(self.weight) > 0
 
-    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> Result:
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> LossResult:
         """Where a mask forbids what the teacher would do, there is nothing to imitate: the step counts 0."""
         wanted = batch.teacher_actions.long().unsqueeze(-1)
         log_prob = out.logits.log_softmax(-1).gather(-1, wanted).squeeze(-1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gridmill.config import ConfigError
 from gridmill.config.schedule import Count, NotNegativeNumber, PositiveNumber, Progress
-from gridmill.losses import Loss, Minibatch, Result
+from gridmill.losses import Loss, LossResult, Minibatch
 
 if TYPE_CHECKING:
     from torch import nn
@@ -45,7 +45,7 @@ class Contrastive(Loss):
 
         return nn.ModuleDict({name: nn.Linear(config.hidden, self.size) for name in ("now", "later")})
 
-    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: nn.Module | None = None) -> Result:
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: nn.Module | None = None) -> LossResult:
         """A step whose episode ends before the later one has nothing to find, and counts 0."""
         import torch
         from torch.nn.functional import normalize

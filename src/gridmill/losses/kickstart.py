@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridmill.config import ConfigError
 from gridmill.config.schedule import NotNegativeNumber, Progress
-from gridmill.losses import Column, Loss, Minibatch, Result
+from gridmill.losses import Column, Loss, LossResult, Minibatch
 
 if TYPE_CHECKING:
     from gridmill.policy.network import Output
@@ -41,7 +41,7 @@ class Kickstart(Loss):
         """Without a weight it does not run the teacher either."""
         return super().active(now) and now.at(self.weight) > 0
 
-    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> Result:
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> LossResult:
         theirs, ours = batch.kickstart_log_probs, out.logits.log_softmax(-1)
         apart = (theirs.exp() * (theirs - ours)).sum(-1)
         kl = (apart * batch.weights).mean()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gridmill.config.schedule import Number, Progress
-from gridmill.losses import Loss, Minibatch, Result
+from gridmill.losses import Loss, LossResult, Minibatch
 from gridmill.losses.value import Value
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ class PPO(Loss):
 
     reads: ClassVar[tuple[str, ...]] = ("actions", "log_probs", "advantages", "values", "returns", "acted")
 
-    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> Result:
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> LossResult:
         """The surrogate and the bonus. Beside its numbers it gives `ratios` [T, N], which V-trace reads."""
         surrogate, entropy, metrics = self._parts(batch, out, now)
         return surrogate - now.at(self.entropy_weight) * entropy, metrics
 
-    def weighted(self, batch: Minibatch, out: Output, now: Progress, share: float, heads: Any) -> Result:
+    def weighted(self, batch: Minibatch, out: Output, now: Progress, share: float, heads: Any) -> LossResult:
         surrogate, entropy, metrics = self._parts(batch, out, now)
         return share * now.at(self.weight) * surrogate - share * now.at(self.entropy_weight) * entropy, metrics
 
@@ -60,7 +60,7 @@ class PPO(Loss):
         }
         return policy_loss, entropy, metrics
 
-    def term(self, rest: dict[str, Loss]) -> Callable[..., Result]:
+    def term(self, rest: dict[str, Loss]) -> Callable[..., LossResult]:
         value = rest.get("value")
         if not isinstance(value, Value):
             return functools.partial(_both, self, None)
@@ -70,7 +70,7 @@ class PPO(Loss):
 
 def _both(
     ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Progress, share: float, heads: Any = None
-) -> Result:
+) -> LossResult:
     """PPO and the critic's loss, weighted: natively where that fits."""
     from gridmill.policy.kernels import native_fits
 
@@ -79,7 +79,7 @@ def _both(
     return plain(ppo, value, batch, out, now, share)
 
 
-def plain(ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Progress, share: float) -> Result:
+def plain(ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Progress, share: float) -> LossResult:
     """One after the other."""
     loss, metrics = ppo.weighted(batch, out, now, share, None)
     if value is not None:
@@ -88,7 +88,7 @@ def plain(ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Pro
     return loss, metrics
 
 
-def native(ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Progress, share: float) -> Result:
+def native(ppo: PPO, value: Value | None, batch: Minibatch, out: Output, now: Progress, share: float) -> LossResult:
     """Both in one pass over the rows."""
     weights = [
         share * now.at(ppo.weight),

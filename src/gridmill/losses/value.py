@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gridmill.config.schedule import NotNegativeNumber, Number, Progress
-from gridmill.losses import Loss, Minibatch, Result
+from gridmill.losses import Loss, LossResult, Minibatch
 
 if TYPE_CHECKING:
     from gridmill.policy.network import Output
@@ -20,7 +20,7 @@ class Value(Loss):
 
     reads: ClassVar[tuple[str, ...]] = ("values", "returns")
 
-    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> Result:
+    def __call__(self, batch: Minibatch, out: Output, now: Progress, heads: Any = None) -> LossResult:
         clip = now.at(self.clip)
         error = (out.values - batch.returns).square()
         if clip > 0:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gridmill.config.schedule import Progress
-from gridmill.losses import Loss, Minibatch, Result, terms
+from gridmill.losses import Loss, LossResult, Minibatch, terms
 from gridmill.policy.device import sent
 from gridmill.policy.network import Output, Policy
 from gridmill.policy.sequences import starts_known
@@ -72,12 +72,12 @@ class Objective:
         own = [p for name in active if name in heads for p in heads[name].parameters()]
         self.parameters = [p for p in (*policy, *own) if p.requires_grad]
 
-    def __call__(self, batch: Minibatch, out: Output, share: float) -> Result:
+    def __call__(self, batch: Minibatch, out: Output, share: float) -> LossResult:
         """Of a batch of the rollout that is this share of a minibatch; with all metrics."""
         return _sum(term(batch, out, self.now, share, heads) for term, heads in self.terms)
 
 
-def _sum(results: Iterable[Result]) -> Result:
+def _sum(results: Iterable[LossResult]) -> LossResult:
     """Losses added up in their order, with the metrics of all."""
     loss, metrics = None, dict[str, Tensor]()
     for found, more in results:
@@ -245,7 +245,7 @@ class Learner:
         ) -> tuple[list[Tensor], dict[str, Tensor], Tensor, Tensor | None]:
             chosen, importance, places = microbatch
             marks = [time.perf_counter()]
-            share, found = len(chosen) / whole, list[Result]()
+            share, found = len(chosen) / whole, list[LossResult]()
             if objective.terms:
                 batch = x.minibatch(chosen, objective.columns, given, importance, self.device)
                 with self.autocast(), starts_known(x.starts_of(on_host[places - first])):
@@ -326,7 +326,7 @@ class Learner:
             for name, begin, end in zip(names, marks, [*marks[1:], time.perf_counter()], strict=True):
                 self.watch.span(name, begin, end)
 
-    def _of_replays(self, objective: Objective, name: str, shown: Shown, places: Tensor, share: float) -> Result:
+    def _of_replays(self, objective: Objective, name: str, shown: Shown, places: Tensor, share: float) -> LossResult:
         """A loss on steps of replays. A segment goes on from the one before it, which gives the state."""
         batch, before = shown.segments.minibatch(shown.chosen[places], self.device)
         state = torch.zeros(len(places), self.policy.state_size, device=self.device)

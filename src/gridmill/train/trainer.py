@@ -24,7 +24,7 @@ from gridmill.config import ConfigError, user_code
 from gridmill.config.schedule import Progress
 from gridmill.curriculum import Curriculum
 from gridmill.env import Env, Episodes
-from gridmill.env.windows import Window
+from gridmill.env.windows import MetricsWindow
 from gridmill.games.make import make
 from gridmill.losses import TEACHER
 from gridmill.policy import onednn, which
@@ -108,7 +108,7 @@ class Trainer:
         self.learned: Learned | None = None  # of the newest epoch
         self.last: dict[str, float] = {}  # each metric as it was last seen, for schedules that follow one
         self.windows = RunWindows(t.window_env_steps, self.env, self.sizes.learners) if t.window_env_steps else None
-        self.full_windows: list[Window] = []  # of the newest epoch
+        self.full_windows: list[MetricsWindow] = []  # of the newest epoch
         self.clock: dict[str, int] = {}  # of the core's threads, after the newest rollout
         self.teaching = bool(run.teacher)  # an env begins with its teacher on
         self._teach(False)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gridmill.env import Env, Episodes
 from gridmill.env.episodes import is_figure
-from gridmill.env.windows import Ticks, Window, Windows
+from gridmill.env.windows import MetricsWindow, Ticks, Windows
 from gridmill.train.experience import Experience
 
 
@@ -34,7 +34,7 @@ class RunWindows:
 
     def add(
         self, steps: Mapping[str, NDArray[np.float64]], ended: NDArray[np.bool_], episodes: Episodes
-    ) -> list[Window]:
+    ) -> list[MetricsWindow]:
         """The windows that a rollout made full: what its steps brought, which of them ended episodes, and those."""
         ours = np.isin(episodes["agent"], self.learners)
         return self.windows.add(Ticks(steps, ended, episodes.where(ours)))
@@ -55,11 +55,11 @@ class RunWindows:
             return
         size, index, env_steps, episodes, records = (int(count) for count in tensors["window.counts"])
         if size != self.windows.size:
-            self.windows.current = Window(index + 1)
+            self.windows.current = MetricsWindow(index + 1)
             return
         reward, *sums = tensors["window.sums"].tolist()
         statistics = dict(zip(self.names, sums, strict=True)) if records else {}
         steps = {"reward": reward} if env_steps else {}
         if env_steps and self.signal:  # a signal that is new begins with nothing
             steps["signal"] = float(tensors["window.signal"][0]) if "window.signal" in tensors else 0.0
-        self.windows.current = Window(index, env_steps, episodes, records, steps, statistics)
+        self.windows.current = MetricsWindow(index, env_steps, episodes, records, steps, statistics)

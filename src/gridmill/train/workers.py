@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
 class WorkerPool:
@@ -23,11 +23,11 @@ class WorkerPool:
         self.count = count
         self._pool = ThreadPoolExecutor(count - 1, "worker") if count > 1 else None
 
-    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    def map(self, work: Callable[[Item], Returned], items: Sequence[Item]) -> list[Returned]:
         """`work` on every item, in any order; the results in theirs. The first failure is raised when all are done."""
         if self._pool is None or len(items) == 1:
             return [work(item) for item in items]
-        results: list[Result | None] = [None] * len(items)
+        results: list[Returned | None] = [None] * len(items)
         turn = itertools.count()
 
         def take_turns() -> None:

@@ -137,7 +137,7 @@ def _either(a: Moment, b: Moment) -> Moment:
 
 
 def ruled_resources(game: Game, productions: Iterable[Production]) -> set[str]:
-    """Resources that more than converters can bring: for them there are bounds, not timelines. Loot is not counted.
+    """Resources that more than converters can bring: for them there are bounds, not schedules. Loot is not counted.
 
     A converter that can get an input in another way, or does other things when bumped into, counts as more.
     """

@@ -22,7 +22,7 @@ MOST_RUNS, MOST_LOOKS = 5_000, 250_000
 
 
 @dataclass(frozen=True)
-class Schedule:
+class ConverterSchedule:
     """The tick the product lies in a machine, the tick an agent takes it, and the bumps (tick, machine) on the way."""
 
     ready: int
@@ -71,7 +71,9 @@ class Clock:
         return max(0, store - self.held[resource])
 
 
-def one_of_each(converters: Converters, product: str, amount: int = 1, horizon: int = 10_000) -> Schedule | None:
+def one_of_each(
+    converters: Converters, product: str, amount: int = 1, horizon: int = 10_000
+) -> ConverterSchedule | None:
     """A scripted agent among one machine of each kind, one bump a tick, that hands over at once.
 
     It knows the plan: it fetches what is still wanted and brings each machine what its conversions still lack, the
@@ -81,11 +83,11 @@ def one_of_each(converters: Converters, product: str, amount: int = 1, horizon: 
     key = ("one", product, amount, horizon)
     if key not in converters.schedules:
         converters.schedules[key] = _one_of_each(converters, product, amount, horizon)
-    found: Schedule | None = converters.schedules[key]
+    found: ConverterSchedule | None = converters.schedules[key]
     return found
 
 
-def _one_of_each(converters: Converters, product: str, amount: int, horizon: int) -> Schedule | None:
+def _one_of_each(converters: Converters, product: str, amount: int, horizon: int) -> ConverterSchedule | None:
     plan = converters.plan(product, amount)
     if plan is None or _is_long(plan):
         return None
@@ -112,7 +114,7 @@ class _Script:
         for lacks in self.lacks.values():
             self.wanted.update({r: n for r, n in lacks.items() if n > 0})
 
-    def play(self, horizon: int) -> Schedule | None:
+    def play(self, horizon: int) -> ConverterSchedule | None:
         bumps: list[tuple[int, str]] = []
         ready = None
         for clock in self.clocks.values():
@@ -127,7 +129,7 @@ class _Script:
                 bumps.append((tick, name))
                 self._bump(name, tick)
                 if self.taken >= self.plan.amount:
-                    return Schedule(tick - 1 if ready is None else ready, tick, tuple(bumps))
+                    return ConverterSchedule(tick - 1 if ready is None else ready, tick, tuple(bumps))
             else:
                 ends = [clock.done_at for clock in self.clocks.values() if clock.done_at is not None]
                 if not ends:
@@ -179,7 +181,9 @@ class _Script:
             self.held[r] -= min(n, self.held[r])
 
 
-def all_buildings(converters: Converters, product: str, amount: int = 1, horizon: int = 10_000) -> Schedule | None:
+def all_buildings(
+    converters: Converters, product: str, amount: int = 1, horizon: int = 10_000
+) -> ConverterSchedule | None:
     """All machines of the map and an agent for every hand-over, each bringing exactly what is wanted.
 
     No more machines of a kind are looked at than the plan has conversions and units to fetch.
@@ -188,11 +192,11 @@ def all_buildings(converters: Converters, product: str, amount: int = 1, horizon
     key = ("all", product, amount, longest)
     if key not in converters.schedules:
         converters.schedules[key] = _all_buildings(converters, product, amount, longest)
-    found: Schedule | None = converters.schedules[key]
+    found: ConverterSchedule | None = converters.schedules[key]
     return found if found is not None and found.ready <= horizon else None
 
 
-def _all_buildings(converters: Converters, product: str, amount: int, horizon: int) -> Schedule | None:
+def _all_buildings(converters: Converters, product: str, amount: int, horizon: int) -> ConverterSchedule | None:
     plan = converters.plan(product, amount, all_buildings=True)
     if plan is None or _is_long(plan) or sum(plan.uses.values()) > MOST_RUNS:
         return None
@@ -209,7 +213,7 @@ def _all_buildings(converters: Converters, product: str, amount: int, horizon: i
     tick = taken = 0
     while tick <= horizon:
         if taken + sum(clock.waiting(product) for clock in everyone) >= amount:
-            return Schedule(tick, tick + 1)
+            return ConverterSchedule(tick, tick + 1)
         tick += 1
         fetched = _fetch(everyone, pool, lacks, product, tick)
         given = sum(_bring(clocks[name], pool, lacks[name], tick) for name in order)

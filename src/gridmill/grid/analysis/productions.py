@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gridmill.grid.analysis.converters import counts_on
 from gridmill.grid.effects import Effect
-from gridmill.grid.facts import AGENT, MOST, Draft, Fact, Gain, Scene, held, loot
+from gridmill.grid.facts import AGENT, MOST, Draft, Fact, Gain, RuleContext, held, loot
 from gridmill.grid.parts import AgentType, ObjectType
 from gridmill.grid.rules import Area, Rule
 
@@ -94,9 +94,9 @@ def productions_of(game: Game) -> list[Production]:
     everyone = [AGENT, *(name for name in game.objects if counts[name] > 0 or name in spawned)]
     for rules in (*game.on_tag_added.values(), *game.on_tag_removed.values()):
         for name in everyone:
-            found += _ruled(game, rules, "tag", name, _scene(game, name, name))
+            found += _ruled(game, rules, "tag", name, _context(game, name, name))
     for rule in game.on_tick:
-        found += _ruled(game, (rule,), "tick", "game", _scene(game, None, None))
+        found += _ruled(game, (rule,), "tick", "game", _context(game, None, None))
     return found
 
 
@@ -116,7 +116,7 @@ def _also(production: Production, needs: Mapping[Fact, int]) -> Production:
 # ---- rules
 
 
-def _scene(game: Game, actor: str | None, target: str | None) -> Scene:
+def _context(game: Game, actor: str | None, target: str | None) -> RuleContext:
     def team(who: str | None) -> str | None:
         return TEAM if who is not None and game.collectives else None
 
@@ -126,7 +126,7 @@ def _scene(game: Game, actor: str | None, target: str | None) -> Scene:
 def _of_kind(game: Game, name: str, kind: ObjectType | AgentType, bumps: bool) -> Iterator[Production]:
     place = shown_as(game, name)
     if bumps:
-        bumped = _ruled(game, kind.on_use, "bump", place, _scene(game, AGENT, place))
+        bumped = _ruled(game, kind.on_use, "bump", place, _context(game, AGENT, place))
         given = {gain.fact for production in bumped for gain in production.gains}
         for production in bumped:
             # With "all" one bump runs several rules, and a later one may use what an earlier one brought.
@@ -136,7 +136,7 @@ def _of_kind(game: Game, name: str, kind: ObjectType | AgentType, bumps: bool) -
             yield Production(
                 production.where, production.name, "bump", needs, gains, production.losses, production.first
             )
-    yield from _ruled(game, kind.on_tick, "tick", place, _scene(game, place, place))
+    yield from _ruled(game, kind.on_tick, "tick", place, _context(game, place, place))
     for area in kind.areas:
         yield from _area(game, place, area)
 
@@ -145,13 +145,17 @@ def _without_source(gain: Gain) -> Gain:
     return Gain(gain.fact, gain.amount, None, gain.to_actor)
 
 
-def _ruled(game: Game, rules: Sequence[Rule], how: How, where: str, scene: Scene, first: int = 1) -> list[Production]:
-    return [production for rule in rules if (production := _deed(game, rule, how, where, scene, first)) is not None]
+def _ruled(
+    game: Game, rules: Sequence[Rule], how: How, where: str, context: RuleContext, first: int = 1
+) -> list[Production]:
+    return [
+        production for rule in rules if (production := _production(game, rule, how, where, context, first)) is not None
+    ]
 
 
-def _deed(game: Game, rule: Rule, how: How, where: str, scene: Scene, first: int) -> Production | None:
+def _production(game: Game, rule: Rule, how: How, where: str, context: RuleContext, first: int) -> Production | None:
     """A rule as a production; None where somebody it speaks of is never there."""
-    draft = Draft(scene, game.resources, first=first)
+    draft = Draft(context, game.resources, first=first)
     if not all(condition.ask(draft) for condition in rule.when):
         return None
     if not all(effect.happen(draft) for effect in rule.then):
@@ -172,14 +176,14 @@ def _to_actor(gain: Gain) -> Gain:
 def _area(game: Game, name: str, area: Area) -> Iterator[Production]:
     if area.affects == "self" and name != AGENT:
         return
-    scene = _scene(game, name, AGENT)
-    draft = Draft(scene, game.resources)
+    context = _context(game, name, AGENT)
+    draft = Draft(context, game.resources)
     if not all(condition.ask(draft) for condition in area.when):
         return
     steps = [(r, n) for changes in (area.changes, area.enter, area.exit) for r, n in changes.items()]
     rises = tuple(Gain(held(AGENT, r), n) for r, n in steps if n > 0)
     yield Production(name, "", "area", dict(draft.needs), rises, frozenset(held(AGENT, r) for r, n in steps if n < 0))
-    for production in _ruled(game, (*area.rules, *area.on_enter, *area.on_exit), "area", name, scene):
+    for production in _ruled(game, (*area.rules, *area.on_enter, *area.on_exit), "area", name, context):
         yield _also(production, draft.needs)
 
 
@@ -219,7 +223,7 @@ def _events(game: Game) -> Iterator[Production]:
         targets: list[str | None] = [*targets_of[event.targets]] if event.targets else [None]
         for target in targets:
             place = None if target is None else shown_as(game, target)
-            yield from _ruled(game, (rule,), "event", name, _scene(game, None, place), first)
+            yield from _ruled(game, (rule,), "event", name, _context(game, None, place), first)
 
 
 def _machine(game: Game, name: str, kind: ObjectType, bumps: bool) -> Iterator[Production]:

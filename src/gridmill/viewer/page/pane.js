@@ -67,7 +67,7 @@ export class Pane {
     const fresh = !this.scene;
     if (fresh) {
       const {info} = this.track;
-      this.scene = new (SCENES[info.kind] ?? CorridorMap)(this.canvas, this.camera, info, this.recording.game);
+      this.scene = new SCENES[info.kind](this.canvas, this.camera, info, this.recording.game);
     }
     this.drawnTick = -1;
     this.heatTick = -1;

@@ -137,8 +137,8 @@ export class World {
 
   // What is there, by name, as Python's Env.inspect. Grids: {objects: [{id, type, row, col, vibe, tags, inventory,
   // collective?, converting?, uses?, and of agents agent, group, facing, frozen}], collectives: {name: {inventory}}}. An id
-  // stays with its object; that of terrain is negative and stays with its cell. Prospector: {ship, cargo, market, sectors,
-  // links, lastStep}. Corridor: {cell, reached}.
+  // stays with its object; that of terrain is negative and stays with its cell. Other kinds: what
+  // `inspect` writes in their native/wasm/show_*.cpp.
   inspect() {
     this._ask("inspect");
     const shown = this._calls.json();
