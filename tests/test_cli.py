@@ -15,6 +15,7 @@ from warm import warm
 
 import gridmill
 from gridmill import cli, games
+from gridmill.config import install
 from gridmill.workshop import machine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -263,7 +264,7 @@ def test_what_is_no_game_may_have_been_meant_as_a_run_or_a_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "first" / "checkpoints").mkdir(parents=True)
-    listed = f"games: {', '.join(games.names())}; `gridmill runs` lists the runs"
+    listed = f"games: {', '.join(games.names())}; `{install.command('runs')}` lists the runs"
     expected = {
         ("watch", "nosuch"): f"unknown game or run `nosuch` - {listed}",
         ("watch", "frist"): f"unknown game or run `frist`; did you mean `first`? - {listed}",

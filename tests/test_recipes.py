@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from gridmill import cli, games, recipes, sizing
 from gridmill.config import Config, flatten
-from gridmill.config.install import pip_install
+from gridmill.config.install import command, pip_install
 from gridmill.env import GameConfig
 from gridmill.grid import Game
 from gridmill.run import PolicyConfig, Run, Schedule, TrainerConfig
@@ -217,7 +217,10 @@ def test_what_is_wrong_in_a_file_is_one_line(source: str, said: str, tmp_path: P
     ("arguments", "said"),
     [
         (["train", "areno"], "unknown recipe `areno`; did you mean `arena`?"),
-        (["train", "arena_basic"], "unknown recipe `arena_basic`, but a game: `gridmill train arena game=arena_basic`"),
+        (
+            ["train", "arena_basic"],
+            f"unknown recipe `arena_basic`, but a game: `{command('train', 'arena', 'game=arena_basic')}`",
+        ),
         (["train", "nowhere.py"], "no recipe file `nowhere.py`"),
         (["train", "ci", "total_timesteps=1"], "did you mean `trainer.total_timesteps`?"),
         (

@@ -114,7 +114,7 @@ def test_what_cannot_be_asked() -> None:
         ({"policy": "script:none"}, "no script `none`"),
         ({"policy": ""}, "no script `x`"),
         ({"branch": 3}, "expected a branch in"),
-        ({"policy": "/none"}, "which is not here and not in the file"),
+        ({"policy": "/none"}, "which is neither on this machine nor in the file"),
     ):
         asked: dict[str, Any] = {"tick": 5, "agent": 0, "policy": "random"} | changes
         with pytest.raises(ValueError, match=said):
@@ -169,8 +169,11 @@ def test_a_policy_of_a_stranger(trained: Path, tmp_path: Path) -> None:
         ({"config": {**record.config, "encoder": "evil.py:Thing"}}, "may not name custom code"),
         ({"config": {**record.config, "core": "os:system"}}, "may not name custom code"),
         ({"config": {**record.config, "hidden": 4096}}, "weights for its settings"),
-        ({"spec": {**record.spec, "window": [10**6, 10**6]}}, "more than any game has"),
-        ({"spec": {**record.spec, "normalizers": [1e30] * len(record.spec["normalizers"])}}, "more than any game has"),
+        ({"spec": {**record.spec, "window": [10**6, 10**6]}}, "it has more words than any game"),
+        (
+            {"spec": {**record.spec, "normalizers": [1e30] * len(record.spec["normalizers"])}},
+            "it has more words than any game",
+        ),
         ({"spec": {"kind": "tokens"}}, "cannot be made"),
         ({"tensors": record.tensors[::-1][1:]}, "expected the tensors"),
         ({"weights": replay.pack(bytes(data))}, "finite weights"),

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from gridmill import cli
 from gridmill.cli import named
 from gridmill.cli.inspect import _apart, _Ticks
+from gridmill.config import install
 from gridmill.env import Env
 from gridmill.runs import ending, train
 
@@ -174,7 +175,16 @@ def test_a_run_that_is_not_there(place: Path) -> None:
     )
     assert (result.exit_code, result.stderr) == (2, expected)
     said = call("resume", "zzz", "--runs-dir", "nowhere").stderr
-    assert said.endswith("got `zzz`; `gridmill runs` lists the existing runs\n")
+    assert said.endswith(f"got `zzz`; `{install.command('runs')}` lists the existing runs\n")
+    expected = "gridmill: policy: expected a run's name, random, script:NAME or FILE.py:function, got `onee@best`"
+    for words in (["eval", "toy", "--policy", "onee@best"], ["policy", "info", "onee@best"]):
+        result = call(*words)
+        assert (result.exit_code, result.stderr) == (2, f"{expected}; did you mean `one`?\n")
+    result = call("report", "onee")
+    assert (result.exit_code, result.stderr.endswith("got `onee`; did you mean `one`?\n")) == (2, True)
+    (place / "empty").mkdir()
+    said = call("report", "empty").stderr
+    assert said == "gridmill: expected the folder of a run, got `empty`, which has no metrics.jsonl\n"
 
 
 def test_a_game_is_meant_where_a_run_has_its_name(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

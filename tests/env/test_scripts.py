@@ -293,7 +293,7 @@ def test_every_world_has_its_share_of_players() -> None:
         (
             "prospector",
             {"teacher": "shuttle", "implementation": "reference"},
-            "teacher, players: scripts run in the core, implementation = 'reference' has none",
+            "teacher, players: scripts need implementation='native', got 'reference'",
         ),
     ],
 )
@@ -312,9 +312,7 @@ def test_wrong_types_are_refused() -> None:
         gridmill.make("arena", players=["a"])  # type: ignore[call-overload]
     with make(EASY) as env:
         for call in (lambda: env.teach(True), lambda: env.teacher_actions):
-            with pytest.raises(
-                ValueError, match=r"^this env has no teacher: make\(\.\.\., teacher=NAME\) gives it one$"
-            ):
+            with pytest.raises(ValueError, match=r"^this env has no teacher: create it with teacher=NAME$"):
                 call()
         assert env.teacher_calls == 0
 

@@ -238,7 +238,7 @@ def manifest_changed(path: Path, **fields: Any) -> None:
 def test_the_words_of_refused_manifests(tmp_path: Path) -> None:
     path = save_epoch(tmp_path, 1)
     text = (path / "manifest.json").read_bytes()
-    broken_seal = "expected a manifest that matches its own sha256, got another: the file was changed"
+    broken_seal = "the manifest does not match its own sha256: the file was changed"
     cases: list[tuple[dict[str, Any], str]] = [
         ({"epoch": 2}, broken_seal),
         ({"sha256": None}, broken_seal),

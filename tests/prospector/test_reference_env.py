@@ -88,7 +88,7 @@ def test_worlds_of_one_kind_do_not_go_on_in_the_other() -> None:
         with pytest.raises(ValueError, match=r"not a saved state"):
             fast.env.restore(slow.env.save())
     with trainer(small("reference")) as six, trainer(small("reference", "trainer.num_worlds=12")) as twelve:
-        with pytest.raises(ValueError, match=r"^expected worlds of the reference of the same number and version"):
+        with pytest.raises(ValueError, match=r"the number of worlds or the version differs$"):
             six.env.restore(twelve.env.save())
         with pytest.raises(ValueError, match=r"^the reference saves all its worlds or none$"):
             six.env.save([0])

@@ -324,7 +324,7 @@ def test_a_module_as_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("nothing_taken")
 def test_other_code_is_not_taken_for_it(own: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^no file of code `nowhere\.py`$"):
+    with pytest.raises(ValueError, match=r"^no code file `nowhere\.py`$"):
         load(own, code=["nowhere.py"])
     other = tmp_path / "others.py"
     other.write_text(OWN)
@@ -402,7 +402,7 @@ def test_code_that_is_not_there_is_not_taken(code: str) -> None:
     """It was, with an empty hash; or refused without saying what was meant."""
     with pytest.raises(ValueError) as refused:
         user_code.take([code])
-    assert str(refused.value) == f"expected code as FILE.py or package.module that can be found, got `{code}`"
+    assert str(refused.value) == f"cannot find code `{code}`: expected FILE.py or package.module"
 
 
 @pytest.mark.parametrize("network", [":x", "a..b:C", ".x:C", "/etc/passwd:C"])

@@ -117,8 +117,8 @@ def test_mismatches_are_named(name: str) -> None:
     with pytest.raises(CheckpointError) as caught:
         usable.refuse_mismatch(RECORD, run, shapes)
     assert str(caught.value) == (
-        f"expected the settings it was saved with, got others: {'; '.join(said)}; resume without them, "
-        "or start a new run - in `run.json`"
+        f"these settings cannot change at a resume: {'; '.join(said)}; leave them out, or start a new run "
+        "- in `run.json`"
     )
 
 
@@ -136,9 +136,7 @@ def test_what_may_change_is_not_refused() -> None:
 
 @pytest.mark.parametrize("record", [{}, {"run": None, "spec": 3}, {"run": [], "spec": {}}, {"spec": {"x": {}}}])
 def test_a_record_that_says_something_else_entirely(record: dict[str, Any]) -> None:
-    with pytest.raises(
-        CheckpointError, match=r"^expected the settings it was saved with, got others: .*; and \d+ more"
-    ):
+    with pytest.raises(CheckpointError, match=r"^these settings cannot change at a resume: .*; and \d+ more"):
         usable.refuse_mismatch(record, RUN, Shapes())
 
 

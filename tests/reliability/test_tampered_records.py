@@ -150,7 +150,7 @@ def test_what_is_said_of_a_record(run: Path, tmp_path: Path, path: Path_, value:
         ("optimizer.0.0.step", "larger", "optimizer.0.0.step: expected the shape (), got (100, 100)"),
         ("worlds", "taken away", "worlds: expected a tensor of this name, got none"),
         ("state", "another type", "state: expected torch.float32, got torch.int16"),
-        ("counters", "empty", "counters: expected six or seven numbers, none below 0, got others"),
+        ("counters", "empty", "counters: expected six or seven numbers, each at least 0"),
         ("reward.sums", "taken away", "reward.sums: expected a tensor of this name, got none"),
         ("recent", "larger", "recent: expected a list of numbers, got the shape (100, 100)"),
         ("reward.sums", "not finite", "reward.sums: expected finite numbers, got NaN or infinity"),

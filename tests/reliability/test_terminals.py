@@ -2,7 +2,7 @@
 
 Six cases: no terminal, 80 columns, NO_COLOR, a pipe whose reader leaves, UTF-8 off, errors in a pipe. Each
 starts the real command in a process of its own, on a real pseudo-terminal where the case is about one. The three that
-look at many commands give them to one process after the other, for most of each would be imports; long: a process each.
+look at many commands give them to one forked process, one after the other; long: each has an interpreter of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
+import warm
 
 pytestmark = pytest.mark.U3
 
 COMMAND = [sys.executable, "-m", "gridmill"]
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+TINY = "tiny.py:tiny"  # in the folder: its path would make lines long that are not ours
 QUICK_BENCH = ["bench", "step", "--rounds", "2", "--iterations", "2", "--warmup", "0"]
 ALL = [
     ["--help"],
@@ -31,8 +36,22 @@ ALL = [
     ["doctor"],
     QUICK_BENCH,
     ["profile", "step", "--steps", "2", "--warmup", "0"],
+    ["settings"],
+    ["recipes"],
+    ["explain", "arena"],
+    ["diff", "arena", "arena_basic"],
+    ["runs"],
+    ["report", "one"],
+    ["eval", "one", "--episodes", "1"],
+    ["policy", "info", "one"],
+    ["watch", "one", "--to", "2"],
+    ["sweep", "tries"],
+    ["train", "ci", "--dry-run"],
+    ["train", TINY, "run=two", "--fresh"],
 ]
 
+# On a terminal a run is a panel, which is drawn over itself, and an evaluation has a progress bar.
+ON_TERMINAL = [words for words in ALL if words[0] not in ("train", "eval", "watch", "report")]
 
 # One command after the other, and what each ended with in a line of its own.
 IN_TURN = """
@@ -78,19 +97,36 @@ def environment(**changes: str) -> dict[str, str]:
         "LANG",
         "PAGER",
     )
-    return {**{k: v for k, v in os.environ.items() if k not in dropped}, **changes}
+    # Hints name the command as it can be typed: with `gridmill` on the path that is short.
+    found = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return {**{k: v for k, v in os.environ.items() if k not in dropped}, **found, **changes}
 
 
-def piped(program: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(program, capture_output=True, env=dict(env), timeout=600)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run and a sweep."""
+    place = tmp_path_factory.mktemp("terminal")
+    (place / "tiny.py").write_text((SUPPORT / "tiny.py").read_text())
+    sweep = ["sweep", TINY, "run=tries", "trainer.gamma=range(0.9,0.99)", "--trials", "1"]
+    for words in (["train", TINY, "run=one"], sweep):
+        done = warm.warm(["gridmill", *words], place)
+        assert done.returncode == 0, done.stderr
+    return place
 
 
-def on_terminal(program: Sequence[str], env: Mapping[str, str], columns: int) -> str:
+def piped(program: Sequence[str], env: Mapping[str, str], folder: Path, alone: bool = True) -> warm.Done:
+    if not alone:
+        return warm.warm(program, folder, env)
+    return subprocess.run(program, capture_output=True, env=dict(env), cwd=folder, encoding="utf-8", timeout=600)
+
+
+def on_terminal(program: Sequence[str], env: Mapping[str, str], columns: int, folder: Path, alone: bool = True) -> str:
     """Everything a program shows on a pseudo-terminal of that width."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    child = subprocess.Popen(program, stdin=follower, stdout=follower, stderr=follower, env=dict(env))
-    os.close(follower)
+    popen: Any = subprocess.Popen if alone else warm.Popen
+    with os.fdopen(follower, "wb") as end:
+        child = popen(program, stdin=end, stdout=end, stderr=end, env=dict(env), cwd=folder)
     shown = b""
     while True:
         try:
@@ -115,27 +151,27 @@ def lines_fit(text: str, columns: int = 80) -> None:
 
 
 @ALONE
-def test_no_terminal(alone: bool) -> None:
+def test_no_terminal(alone: bool, folder: Path) -> None:
     for commands, program in programs(ALL, alone):
-        done = piped(program, environment(LC_ALL="C.UTF-8"))
+        done = piped(program, environment(LC_ALL="C.UTF-8"), folder, alone)
         assert done.returncode in (0, 1), done.stderr
-        assert done.stderr == b"", commands
-        for said in said_in_turn(done.stdout.decode(), commands, alone):
+        assert done.stderr == "", commands
+        for said in said_in_turn(done.stdout, commands, alone):
             lines_fit(said)
 
 
 @ALONE
-def test_80_columns(alone: bool) -> None:
+def test_80_columns(alone: bool, folder: Path) -> None:
     env = environment(TERM="xterm-256color", LC_ALL="C.UTF-8")
-    for commands, program in programs([["bench", "step", "--help"], ["games"], ["doctor"], QUICK_BENCH], alone):
-        for said in said_in_turn(on_terminal(program, env, 80), commands, alone):
+    for commands, program in programs([["bench", "step", "--help"], *ON_TERMINAL], alone):
+        for said in said_in_turn(on_terminal(program, env, 80, folder, alone), commands, alone):
             lines_fit(said)
 
 
-def test_no_color() -> None:
+def test_no_color(tmp_path: Path) -> None:
     env = environment(TERM="xterm-256color", NO_COLOR="1", LC_ALL="C.UTF-8")
     for arguments in (["--help"], ["show", "toy"]):
-        lines_fit(on_terminal([*COMMAND, *arguments], env, 120))
+        lines_fit(on_terminal([*COMMAND, *arguments], env, 120, tmp_path))
 
 
 def test_a_reader_that_leaves() -> None:
@@ -155,20 +191,22 @@ def test_a_reader_that_leaves() -> None:
 
 
 @ALONE
-def test_utf8_off(alone: bool) -> None:
+def test_utf8_off(alone: bool, folder: Path) -> None:
     env = environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii:strict")
     for commands, program in programs(ALL, alone):
-        done = piped(program, env)
+        done = piped(program, env, folder, alone)
         assert done.returncode in (0, 1), done.stderr
-        for said in said_in_turn(done.stdout.decode("ascii"), commands, alone):
+        assert done.stdout.isascii()
+        for said in said_in_turn(done.stdout, commands, alone):
             lines_fit(said)
 
 
-def test_errors_in_a_pipe() -> None:
+def test_errors_in_a_pipe(tmp_path: Path) -> None:
     env = environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii:strict")
-    done = piped([*COMMAND, "show", "töy"], env)
+    done = piped([*COMMAND, "show", "töy"], env, tmp_path)
     assert done.returncode == 2
-    assert done.stdout == b""
-    (line,) = done.stderr.decode("ascii").strip().splitlines()
+    assert done.stdout == ""
+    assert done.stderr.isascii()
+    (line,) = done.stderr.strip().splitlines()
     assert line.startswith("gridmill: ")
     assert "toy" in line

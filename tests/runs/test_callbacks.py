@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tiny import difference, epochs_of, tiny, without_times
 
+import gridmill.train
 from gridmill.policy import checkpoint
 from gridmill.runs import CallbackFailed, Epoch, epochs, resume, resume_epochs, train
 
@@ -179,3 +180,11 @@ def test_with_several_ranks_no_callback_saves() -> None:
     session: Any = SimpleNamespace(together=True)
     with pytest.raises(RuntimeError, match=r"^with several ranks, checkpoints are agreed on once per epoch; set check"):
         Epoch(session, {"epoch": 1}).save()
+
+
+@pytest.mark.parametrize("name", ["train", "resume", "epochs", "resume_epochs"])
+def test_who_looks_for_it_beside_the_trainer_is_told_where_it_is(name: str) -> None:
+    with pytest.raises(ImportError, match=rf"^gridmill\.train has no `{name}`: use gridmill\.runs\.{name}$"):
+        exec(f"from gridmill.train import {name}")
+    with pytest.raises(AttributeError, match=r"^module 'gridmill\.train' has no attribute 'nothing'$"):
+        _ = gridmill.train.nothing

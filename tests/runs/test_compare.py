@@ -88,7 +88,7 @@ def test_one_run_is_written_anew_with_what_others_get(folders: list[Path]) -> No
 
 def test_refusals(folders: list[Path], tmp_path: Path) -> None:
     for words, said in (
-        ([str(tmp_path / "none")], "which has no metrics.jsonl"),
+        ([str(tmp_path / "none")], "expected a run's name, or the folder of a run or checkpoint"),
         (["--no-baselines", str(folders[0]), str(folders[0])], "got one twice"),
         (["--no-baselines", str(folders[0]), str(trained(tmp_path / "young", RUN, []))], "an epoch has ended"),
     ):

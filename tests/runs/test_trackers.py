@@ -98,7 +98,7 @@ def test_a_hanging_tracker_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> 
     for step in range(1000):
         tracker.put(step, {})
     # Had one of them waited, the tracker would be there and none missed.
-    assert (tracker.missed, tracker.trouble) == (990, "slow: it does not keep up; training continues")
+    assert (tracker.missed, tracker.trouble) == (990, "slow: it cannot keep up; training continues")
     tracker.close(patience=0.05)
     wake.set()
 

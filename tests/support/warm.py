@@ -201,7 +201,8 @@ def _begin(words: list[str], folder: str, environment: dict[str, str], streams: 
 
 def _unbuffered(number: int, errors: str) -> io.TextIOWrapper:
     raw = open(number, "wb", buffering=0, closefd=False)  # noqa: SIM115
-    return io.TextIOWrapper(raw, errors=errors, write_through=True)
+    encoding, _, asked = os.environ.get("PYTHONIOENCODING", "").partition(":")
+    return io.TextIOWrapper(raw, encoding or None, asked if asked and number == 1 else errors, write_through=True)
 
 
 def _become(words: list[str]) -> None:

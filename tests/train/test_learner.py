@@ -140,7 +140,7 @@ def test_a_metric_that_is_not_there_is_told_of(tmp_path: Path) -> None:
     follows = {name: Schedule(start=1.0, end=2.0, over=f"metric:{name}", until=9.0) for name in ("scor", "kl")}
     run = tiny(4, losses__ppo__weight=follows["scor"], losses__value__weight=follows["kl"])
     log = (train(run, tmp_path, panel=False).folder / "log.txt").read_text()
-    warning = "warning: a schedule follows the metric `scor`, which epochs do not have; did you mean `score`?"
+    warning = "warning: a schedule follows the metric `scor`, which no epoch reports; did you mean `score`?"
     assert log.count("a schedule follows") == log.count(warning) == 1
 
 

@@ -130,19 +130,20 @@ BAD = {
     "constructor": ("super().__init__(", "len(3); super().__init__(", "failed in line 6: TypeError: object of type"),
     "closure": ("def step(self):", "def step(self, closure):", "failed"),
     "error": ("0.9 ** state", "1 / 0 ** state", "failed in line 18: ZeroDivisionError: "),
-    "still": ("p -= group", "p + group", "expected step() without arguments to move the weights, got the same ones"),
+    "still": ("p -= group", "p + group",
+              "expected step() without arguments to change the weights, but they did not change"),
     "list": ('state.get("steps", 0) + 1', '[1]', "failed in line 18: TypeError: "),
     "saved": ('state["sum"] / group', 'state.setdefault("all", [0]) and state["sum"] / group',
               "expected a state of tensors and numbers, which can be saved, got list in `all`"),
     "apart": ("self.state[p]", "vars(self).setdefault('kept', {}).setdefault(len(p), {})",
-              "expected the same steps after a resume, got others: it draws random numbers, or remembers something "
+              "steps differ after a resume: it draws random numbers, or remembers something "
               "that is not in its state"),
-    "random": (".float()", ".float() * torch.rand(())", "expected the same steps after a resume, got others: it draws"),
+    "random": (".float()", ".float() * torch.rand(())", "steps differ after a resume: it draws"),
     "by name": ("state = self.state[p]", 'self.state["all"]["n"] = 1; state = self.state[p]',
                 "expected a state for each parameter, got one of `all`"),
     "late": ('state["steps"] = ', 'state["late"] = 1; state["steps"] = ', ""),
     "later": ('state["sum"] = ', 'state.update({"two": 2} if state["steps"] > 1 else {}); state["sum"] = ',
-              "expected a state that is complete after the first step: optimizer.0.0.two: expected no such number"),
+              "expected a state that is complete after the first step: optimizer.0.0.two: this optimizer has no such"),
     "more": ("    @torch", "    def state_dict(self):\n        return super().state_dict() | {'mine': 1}\n\n    @torch",
              "expected state_dict() to have only state and param_groups, got `mine`"),
 }  # fmt: skip
@@ -198,9 +199,9 @@ def test_a_state_of_another_is_refused(own: str) -> None:
         ({"optimizer.0.1.steps": torch.tensor(1.0)},
          "optimizer.0.1.steps: expected torch.int64 of the shape (), got torch.float32 of ()"),
         ({"optimizer.0.7.steps": torch.tensor(1)},
-         "optimizer.0.7.steps: expected no such number of this optimizer, got one"),
+         "optimizer.0.7.steps: this optimizer has no such value"),
         ({"optimizer.0.group.0.other": torch.tensor(1)},
-         "optimizer.0.group.0.other: expected no such number of this optimizer, got one"),
+         "optimizer.0.group.0.other: this optimizer has no such value"),
         ({"optimizer.0.1.sum": None}, "optimizer.0.1.sum: expected a tensor of this name, got none"),
     ):  # fmt: skip
         saved = {name: tensor for name, tensor in {**kept, **change}.items() if tensor is not None}

@@ -12,8 +12,9 @@ import torch
 from small_runs import hash_of, small_run
 from tiny import difference, epochs_of
 
-from gridmill import games
+from gridmill import games, recipes
 from gridmill.config import ConfigError
+from gridmill.evaluate import evaluate
 from gridmill.games.make import make
 from gridmill.policy import load
 from gridmill.run import Run
@@ -315,3 +316,45 @@ def test_a_player_who_is_not_there_is_refused() -> None:
 def test_a_record_keeps_them() -> None:
     run = shared_run({"arena": 0.5}, 3)
     assert Run.load(run.tree()) == run
+
+
+# ---- a game of two teams
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+WALKER = f"{EXAMPLES / 'own_policy.py'}:walker"
+
+
+@pytest.mark.parametrize("team", ["red", "blue"])
+def test_a_team_is_played_and_the_other_learns(team: str) -> None:
+    run = recipes.build(str(EXAMPLES / "teams.py")).replace_all([("players", {WALKER: team}), ("trainer.threads", 1)])
+    teams = run.game.teams()
+    assert sorted(teams) == ["blue", "blue", "red", "red"]
+    assert players_of_agents(run, 4) == [WALKER if each == team else "" for each in teams]
+    trainer = Trainer(run)
+    seen: list[Any] = []
+    send = trainer.env.send
+
+    def spy(lane: int) -> None:
+        seen.append(trainer.env.obs.copy())
+        send(lane)
+
+    trainer.env.send = spy  # type: ignore[method-assign]
+    trainer.epoch()
+    trainer.close()
+    own = [row for row in range(8 * 4) if teams[row % 4] != team]
+    assert np.array_equal(trainer.experience.obs[0, :8], seen[0][own[:8]])  # the first lane: half of the worlds
+    assert trainer.experience.obs.shape[1] == len(own)
+
+
+@pytest.mark.parametrize("team", ["red", "blue"])
+def test_a_team_is_played_in_evaluation(team: str) -> None:
+    game = recipes.build(str(EXAMPLES / "teams.py")).game
+    agents = tuple(agent for agent, each in enumerate(game.teams()) if each == team)
+    by_name, by_number, alone = (
+        evaluate(game, "random", episodes=2, seed=0, players=players)
+        for players in ({WALKER: team}, {WALKER: agents}, {})
+    )
+    assert by_name.stats == by_number.stats
+    assert by_name.stats != alone.stats
+    with pytest.raises(ValueError, match=r"^players: expected a team for `.*` \((red, blue|blue, red)\), got 'green'$"):
+        evaluate(game, "random", episodes=1, seed=0, players={WALKER: "green"})

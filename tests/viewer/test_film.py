@@ -68,8 +68,8 @@ def test_films_are_refused_with_a_reason(tape: Path, tmp_path: Path, monkeypatch
     gif = str(tmp_path / "x.gif")
     for words, said in (
         (["--gif", str(tmp_path / "x.mp4")], "expected a file whose name ends with .gif"),
-        (["--gif", gif, "--from", "9", "--to", "9"], "expected --from below --to and at most 41"),
-        (["--gif", gif, "--to", "42"], "at most 41, the moments there are, got 0 and 42"),
+        (["--gif", gif, "--from", "9", "--to", "9"], "--from must be below --to, --to at most 41, got 9 and 9"),
+        (["--gif", gif, "--to", "42"], "--from must be below --to, --to at most 41, got 0 and 42"),
         (["--gif", gif, "--every", "0"], "--every must be at least 1"),
         (["--png", gif, "--steps", "41"], "--steps must be at most 40"),
     ):

@@ -110,7 +110,7 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
     def action_masks(self) -> NDArray[np.bool_]:
         """[actions]: True where an action would succeed now, in sb3-contrib's format; all True after the end."""
         if self._world.env.masks is None:
-            raise ValueError("this env has no masks: GridmillEnv(..., masks=True) gives it some")
+            raise ValueError("this env has no masks: create it with masks=True")
         masks = self._world.masks()
         return np.ones(self._world.env.num_actions, np.bool_) if masks is None else masks[self._agent] != 0
 

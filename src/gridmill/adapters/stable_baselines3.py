@@ -95,7 +95,7 @@ class GridmillVecEnv(VecEnv):
     def action_masks(self) -> NDArray[np.bool_]:
         """[rows, actions]: True where an action would succeed, in sb3-contrib's format."""
         if self.batch.masks is None:
-            raise ValueError("this env has no masks: vec_env(..., masks=True) gives it some")
+            raise ValueError("this env has no masks: create it with masks=True")
         allowed: NDArray[np.bool_] = self.batch.masks != 0
         return allowed
 
@@ -103,7 +103,7 @@ class GridmillVecEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         if attr_name == "action_masks" and self.batch.masks is None:
-            raise AttributeError("no `action_masks`: vec_env(..., masks=True) gives it some")
+            raise AttributeError("no `action_masks`: create it with masks=True")
         if attr_name not in OWN and attr_name not in vars(self):
             raise AttributeError(f"rows of a batch have no attribute `{attr_name}`")
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))

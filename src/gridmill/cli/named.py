@@ -21,6 +21,11 @@ def run_folder(text: str, runs_dir: Path = RUNS) -> Path | None:
     return None
 
 
+def run_names(runs_dir: Path = RUNS) -> list[str]:
+    """What a misspelled run may have meant."""
+    return [path.name for path in runs_dir.iterdir() if path.is_dir()] if runs_dir.is_dir() else []
+
+
 def has_policy(folder: Path) -> bool:
     """Whether a folder of a run or checkpoint has weights to play with."""
     return (folder / "checkpoints").is_dir() or (folder / "policy.safetensors").is_file()
@@ -29,11 +34,11 @@ def has_policy(folder: Path) -> bool:
 def expect_run(text: str, runs_dir: Path = RUNS) -> Path:
     """The same, or an error with the names that are nearest."""
     from gridmill.config import did_you_mean
+    from gridmill.config.install import command
 
     found = run_folder(text, runs_dir)
     if found is None:
-        known = [path.name for path in runs_dir.iterdir() if path.is_dir()] if runs_dir.is_dir() else []
-        hint = did_you_mean(text, known) or "; `gridmill runs` lists the existing runs"
+        hint = did_you_mean(text, run_names(runs_dir)) or f"; `{command('runs')}` lists the existing runs"
         raise ValueError(f"expected a run's name, or the folder of a run or checkpoint, got `{text}`{hint}")
     return found
 
@@ -46,12 +51,15 @@ def split(text: str) -> tuple[str, str]:
 
 def policy_name(text: str) -> str:
     """A policy as it is typed; the name of a run, with or without @best or #HASH, becomes its folder."""
+    from gridmill.config import did_you_mean, user_code
     from gridmill.evaluate import is_trained
 
     name, which = split(text)
     if not is_trained(text) or Path(name).exists():
         return text
     folder = run_folder(name)
+    if folder is None and not user_code.is_own(text) and (hint := did_you_mean(name, run_names())):
+        raise ValueError(f"policy: expected a run's name, random, script:NAME or FILE.py:function, got `{text}`{hint}")
     return text if folder is None else f"{folder}{which}"
 
 
@@ -120,6 +128,7 @@ def built(text: str) -> GameConfig:
     """A game by name or file, where a run or a replay is taken too: an error says what else could be meant."""
     from gridmill import games
     from gridmill.config import did_you_mean, user_code
+    from gridmill.config.install import command
     from gridmill.config.text import clipped
     from gridmill.replay import SUFFIX
 
@@ -127,6 +136,6 @@ def built(text: str) -> GameConfig:
         return games.build(text)
     if text.endswith(SUFFIX) or "/" in text:
         raise ValueError(f"no file or folder `{clipped(text, 400)}`")
-    runs = [path.name for path in RUNS.iterdir() if path.is_dir()] if RUNS.is_dir() else []
-    listed = f"games: {', '.join(games.names())}; `gridmill runs` lists the runs"
-    raise ValueError(f"unknown game or run `{clipped(text)}`{did_you_mean(text, [*games.names(), *runs])} - {listed}")
+    listed = f"games: {', '.join(games.names())}; `{command('runs')}` lists the runs"
+    hint = did_you_mean(text, [*games.names(), *run_names()])
+    raise ValueError(f"unknown game or run `{clipped(text)}`{hint} - {listed}")

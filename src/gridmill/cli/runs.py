@@ -9,7 +9,7 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.inspect import as_json
-from gridmill.cli.named import run_folder
+from gridmill.cli.named import expect_run, run_folder
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -48,7 +48,10 @@ def report(
     """
     from gridmill.config.files import kind_of
 
-    folders = [run_folder(text) or Path(text) for text in run]
+    folders = []
+    for text in run:
+        is_other = Path(text).is_dir() and run_folder(text) is None  # it is said below what such a folder lacks
+        folders.append(Path(text) if is_other else expect_run(text))
     for folder in folders:
         if kind_of(folder / "metrics.jsonl") != "a plain file":
             raise ValueError(f"expected the folder of a run, got `{folder}`, which has no metrics.jsonl")

@@ -141,9 +141,7 @@ def _end(source: _Source, first: int, to: int | None, every: int, fps: float) ->
     most = source.ticks + 1 if source.ticks is not None else max(FILM_TICKS, to or 0)
     last = most if to is None else to
     if not first < last <= most:
-        raise ValueError(
-            f"expected --from below --to and at most {most}, the moments there are, got {first} and {last}"
-        )
+        raise ValueError(f"--from must be below --to, --to at most {most}, got {first} and {last}")
     return last
 
 

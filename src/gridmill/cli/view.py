@@ -112,6 +112,7 @@ def _at_terminal(game: GameConfig, seed: int, agent: int, others: str, save: Pat
 def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], dict[str, Path], Path | None]:
     """What the page begins with, its files by name, and the folder that a server shows, if any."""
     from gridmill import games, replay
+    from gridmill.config.install import command
     from gridmill.viewer.start import new_game, replays_of
 
     if len(what) > 2:
@@ -124,9 +125,7 @@ def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], di
         if path.is_dir():
             found = replays_of(path)
             if not found:
-                raise ValueError(
-                    f"no replays in `{name}`: `gridmill eval {name} --policy {name} --replay FILE` writes one"
-                )
+                raise ValueError(f"no replays in `{name}`: `{command('eval', name, '--replay', 'FILE')}` writes one")
             path = found[0]
         elif not path.is_file() or (path.suffix == ".py" and not replay.is_replay(path)):
             if len(what) > 1:

@@ -106,12 +106,10 @@ def take(code: Iterable[str]) -> list[str]:
         place = place_of(text)
         if place.endswith(".py"):
             if not os.path.isfile(place):
-                raise ValueError(f"no file of code `{clipped(place, 400)}`")
+                raise ValueError(f"no code file `{clipped(place, 400)}`")
             place = str(Path(place).resolve())
         elif place not in sys.modules and _spec(place) is None:
-            raise ValueError(
-                f"expected code as FILE.py or package.module that can be found, got `{clipped(text, 400)}`"
-            )
+            raise ValueError(f"cannot find code `{clipped(text, 400)}`: expected FILE.py or package.module")
         if place not in _taken:
             _taken.append(place)
         told.append(f"code: {place}, sha256 {sha256(place)[:12]}")

@@ -163,13 +163,13 @@ class Env:
     def teacher_actions(self) -> npt.NDArray[np.int32]:
         """[rows], what the teacher would do given the current `obs`; in rows of players, what they will do."""
         if not self.teacher:
-            raise ValueError("this env has no teacher: make(..., teacher=NAME) gives it one")
+            raise ValueError("this env has no teacher: create it with teacher=NAME")
         return self._arrays["teacher_actions"]  # type: ignore[no-any-return]
 
     def teach(self, on: bool) -> None:
         """Switch the teacher. Off: it does not run and `teacher_actions` does not change; on again: it starts over."""
         if not self.teacher:
-            raise ValueError("this env has no teacher: make(..., teacher=NAME) gives it one")
+            raise ValueError("this env has no teacher: create it with teacher=NAME")
         self._batch.teach(bool(on))
 
     @property

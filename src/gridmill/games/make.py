@@ -159,7 +159,7 @@ def make(
     if implementation != "native" and all_worlds:
         raise ValueError(f"all_worlds: expected 0 with implementation = {implementation!r}, got {all_worlds}")
     if implementation != "native" and (teacher or players):
-        raise ValueError(f"teacher, players: scripts run in the core, implementation = {implementation!r} has none")
+        raise ValueError(f"teacher, players: scripts need implementation='native', got {implementation!r}")
     env_class = built[0].env_class(implementation)
     _refuse_more_than_allowed(env_class, built, options)
     return env_class(built, **options)

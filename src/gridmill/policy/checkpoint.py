@@ -408,9 +408,7 @@ def _manifest(path: Path) -> Manifest:
     except ConfigError as error:
         raise CheckpointError(str(error), file) from None
     if manifest.sealed() != data:
-        raise CheckpointError(
-            "expected a manifest that matches its own sha256, got another: the file was changed", file
-        )
+        raise CheckpointError("the manifest does not match its own sha256: the file was changed", file)
     for name, entry in manifest.files().items():
         size = _size(path / name, MOST_JSON if name == RECORD else None)
         if size != entry.size:

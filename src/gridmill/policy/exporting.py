@@ -155,7 +155,7 @@ def _refuse_other(given: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> 
         apart = (given[name] - tensor).abs() / tensor.abs().clamp(min=1.0)
         far = max(far, float(apart.max()))
     if not far <= CLOSE:
-        raise ValueError(f"policy: expected the export to equal the policy within {CLOSE:g}, got {far:.1e} apart")
+        raise ValueError(f"policy: the exported outputs differ from the policy's by {far:.1e}, more than {CLOSE:g}")
     return far
 
 

@@ -167,7 +167,7 @@ def _refuse_disagreement(policy: OwnPolicy, obs: Tensor, state: Tensor, never: T
     """What two steps of three rows give must not hang on how they are shown."""
     whole = policy(obs, state, never, None)
     if not _alike(policy(obs, state, never, None), whole):
-        raise ConfigError("expected the same outputs for the same inputs, got others (dropout?)", SETTING)
+        raise ConfigError("outputs differ between two calls with the same inputs (dropout?)", SETTING)
     alone = [policy(obs[:, i : i + 1], state[i : i + 1], never[:, :1], None) for i in range(ROWS)]
     logits, values = (torch.cat([row[part] for row in alone], 1) for part in (0, 1))
     if not _alike(Output(logits, values, torch.cat([row.state for row in alone]), whole.hidden), whole):
@@ -176,7 +176,7 @@ def _refuse_disagreement(policy: OwnPolicy, obs: Tensor, state: Tensor, never: T
     second = policy(obs[1:], first.state, never[1:], None)
     logits, values = (torch.cat((first[part], second[part])) for part in (0, 1))
     if not _alike(Output(logits, values, second.state, whole.hidden), whole):
-        raise ConfigError("expected two steps at once to give the same as one after the other", SETTING)
+        raise ConfigError("expected two steps in one call to give the same result as two calls", SETTING)
     begins = torch.ones_like(never[:1])
     if not _alike(policy(obs[:1], state, begins, None), policy(obs[:1], torch.zeros_like(state), begins, None)):
         raise ConfigError("expected the state to be reset where episode_starts is 1", SETTING)

@@ -58,7 +58,7 @@ def from_record(
         policy = Policy(settings, words)
     own = {name: tuple(tensor.shape) for name, tensor in policy.state_dict().items()}
     if own != dict(tensors):
-        raise ValueError("policy: expected the tensors that its settings require, got different ones")
+        raise ValueError("policy: its tensors are not those that its settings require")
     policy.load_state_dict(_split(tensors, data))
     policy.freeze(True)
     return policy

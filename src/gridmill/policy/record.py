@@ -110,4 +110,4 @@ def refuse_large(spec: Spec) -> None:
     sizes = (max(spec.window) <= MOST_WINDOW, words <= MOST_WORDS, max(spec.obs_size, spec.num_tokens) <= MOST_NUMBERS)
     tops = all(0 <= top <= MOST_NUMBERS for top in spec.normalizers)
     if not all(sizes) or not tops or min(*spec.window, spec.obs_size, spec.num_tokens) < 0:
-        raise ValueError("policy: expected the words of a game, got more than any game has")
+        raise ValueError("policy: it has more words than any game")

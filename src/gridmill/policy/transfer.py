@@ -66,7 +66,7 @@ def _known(policy: Policy, other: Spec) -> dict[str, tuple[int, Index]]:
     if policy.config.network:  # it has no words that could be matched by name
         policy.read(other)
         if policy.spec.actions != other.actions:
-            raise ValueError("expected weights for the same actions with your own network, got others")
+            raise ValueError("with your own network, both runs must have the same actions")
         return {}
     own = policy.spec
     actions = _index(own.actions, other.actions)

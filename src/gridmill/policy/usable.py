@@ -72,8 +72,7 @@ def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> Non
         shown = [f"{path} was {_show(saved, path)}, is {_show(wanted, path)}" for path in differing[:10]]
         more = f"; and {len(differing) - 10} more" if len(differing) > 10 else ""
         raise CheckpointError(
-            f"expected the settings it was saved with, got others: {'; '.join(shown)}{more}; resume without them, "
-            "or start a new run",
+            f"these settings cannot change at a resume: {'; '.join(shown)}{more}; leave them out, or start a new run",
             Path(RECORD),
         )
 

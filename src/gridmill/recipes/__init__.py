@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 
 from gridmill import games
 from gridmill.config import did_you_mean, user_code
+from gridmill.config.install import command
 from gridmill.config.text import clipped
 from gridmill.env.kind import GameConfig
 from gridmill.run import Run
@@ -31,7 +32,7 @@ def maker(name: str) -> Callable[[], Run]:
         return recipe
     hint = did_you_mean(name, names())
     if name in games.names():
-        hint = f", but a game: `gridmill train arena game={name}`"
+        hint = f", but a game: `{command('train', 'arena', f'game={name}')}`"
     raise ValueError(f"unknown recipe `{clipped(name)}`{hint} - recipes: {', '.join(names())}")
 
 

@@ -44,7 +44,7 @@ class Packed:
         except zlib.error as reason:
             raise ReplayError(f"replay: a block is damaged: {reason}") from None
         if len(found) != self.raw or not inflater.eof or inflater.unused_data:
-            raise ReplayError(f"replay: expected a block of {self.raw} bytes, got another")
+            raise ReplayError(f"replay: a block does not have {self.raw} bytes")
         return found
 
 

@@ -29,7 +29,7 @@ def decode(data: bytes) -> Replay:
     actions = np.frombuffer(Packed(body, raw).unpack(), "<u2").reshape(ticks, agents)
     hashes = tuple(part.text(16) for part in head["hashes"].items(MOST_TICKS))
     if len(hashes) != -(-ticks // every) or not all(map(HASH.fullmatch, hashes)):
-        raise ReplayError(f"replay: expected a hash every {every} ticks, got others for {ticks}")
+        raise ReplayError(f"replay: the hashes do not match one every {every} ticks, for {ticks} ticks")
     policy = head["policy"].text()
     return Replay(
         kind=head["kind"].text(),

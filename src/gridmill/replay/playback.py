@@ -103,7 +103,7 @@ class Playback:
         """Refuse to go on if the file has a hash of this moment, and it is another."""
         said = self._hashes.get(self.tick)
         if said is not None and state_hash(self.env) != said:
-            raise ReplayError(f"replay: this build plays the game differently from tick {self.tick} or before on")
+            raise ReplayError(f"replay: this build plays the game differently, at tick {self.tick} at the latest")
 
     def close(self) -> None:
         self.env.close()

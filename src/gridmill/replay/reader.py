@@ -66,7 +66,7 @@ def decode(data: bytes) -> Replay:
         return old.decode(data)
     end = data.find(b"\n", len(MAGIC), len(MAGIC) + MOST_HEAD)
     if end < 0:
-        raise ReplayError(f"replay: expected a head of at most {MOST_HEAD} bytes, got no end of it")
+        raise ReplayError(f"replay: the head is longer than {MOST_HEAD} bytes")
     head = Part(plain(data[len(MAGIC) : end]))
     if head["format"].value != 2:
         head["format"].fail("format 2")

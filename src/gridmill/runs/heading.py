@@ -100,5 +100,5 @@ def _short(tree: Any) -> Any:
 
 
 def _value(flat: Mapping[str, Any], path: str) -> str:
-    text = str(flat[path]) if path in flat else "not there"
+    text = str(flat[path]) if path in flat else "none"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -238,7 +238,7 @@ class Session:
         if self.followed and "score" in known:
             for name in sorted(self.followed - known.keys()):
                 hint = did_you_mean(name, list(known))
-                self.log.note(f"warning: a schedule follows the metric `{name}`, which epochs do not have{hint}")
+                self.log.note(f"warning: a schedule follows the metric `{name}`, which no epoch reports{hint}")
             self.followed = set()
 
     def due(self) -> bool:

@@ -41,7 +41,7 @@ class Lock:
                 return
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise RuntimeError(f"expected an idle run, but `{folder}` is being trained") from None
+                    raise RuntimeError(f"`{folder}` is being trained by another process") from None
             time.sleep(0.05)
 
     def close(self) -> None:

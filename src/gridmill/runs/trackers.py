@@ -52,14 +52,14 @@ class Tracker:
         try:
             self._waiting.put_nowait((step, numbers))
         except queue.Full:
-            self._miss("it does not keep up")
+            self._miss("it cannot keep up")
 
     def close(self, patience: float = PATIENCE) -> None:
         """Let it finish, for a while."""
         try:
             self._waiting.put(None, timeout=patience)
         except queue.Full:
-            self._miss("it does not keep up")
+            self._miss("it cannot keep up")
             return
         self._thread.join(patience)
         if self._thread.is_alive():

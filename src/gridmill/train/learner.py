@@ -415,8 +415,8 @@ class Learner:
         if own != saved:
             was, now = (sorted({name.split(".")[1] for name in names}) for names in (saved, own))
             raise ValueError(
-                f"losses: expected the modules that the run was saved with (of {', '.join(was) or 'none'}), "
-                f"got others (of {', '.join(now) or 'none'}); resume with the losses it had, or start a new run"
+                f"losses: the run was saved with the modules of {', '.join(was) or 'no loss'}, this run has those of "
+                f"{', '.join(now) or 'no loss'}; resume with the same losses, or start a new run"
             )
         for name, module in self.heads.items():
             module.load_state_dict({key: tensors[f"heads.{name}.{key}"] for key in module.state_dict()})

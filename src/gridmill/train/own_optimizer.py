@@ -80,7 +80,7 @@ def restore(kind: str, part: torch.optim.Optimizer, saved: Mapping[str, Tensor])
     own = _after_one_step(kind, part)
     unknown = sorted(saved.keys() - own.keys())
     if unknown:
-        raise ValueError(f"optimizer.0.{unknown[0]:.200}: expected no such number of this optimizer, got one")
+        raise ValueError(f"optimizer.0.{unknown[0]:.200}: this optimizer has no such value")
     begun = {name.partition(".")[0] for name in saved}
     for name, value in own.items():
         if name not in saved:
@@ -143,7 +143,9 @@ def refuse_unfit(kind: str) -> None:
         before = [parameter.detach().clone() for parameter in straight]
         _walk(one, straight, 0)
         if all(torch.equal(*pair) for pair in zip(before, straight, strict=True)):
-            raise ConfigError("expected step() without arguments to move the weights, got the same ones", SETTING)
+            raise ConfigError(
+                "expected step() without arguments to change the weights, but they did not change", SETTING
+            )
         _walk(one, straight, 2)
         _walk(other, resumed, 0)
         saved = tensors(other)
@@ -156,8 +158,7 @@ def refuse_unfit(kind: str) -> None:
         _walk(third, again, 2)
         if not all(torch.equal(*pair) for pair in zip(straight, again, strict=True)):
             raise ConfigError(
-                "expected the same steps after a resume, got others: it draws random numbers, or remembers something "
-                "that is not in its state",
+                "steps differ after a resume: it draws random numbers, or remembers something that is not in its state",
                 SETTING,
             )
 

@@ -29,7 +29,7 @@ def refuse_other(saved: Mapping[str, Tensor], own: Mapping[str, Tensor], needed:
     counters = saved["counters"]
     _expect("counters", counters, torch.int64, None)
     if len(counters) not in COUNTERS or bool((counters < 0).any()):
-        raise ValueError("counters: expected six or seven numbers, none below 0, got others")
+        raise ValueError("counters: expected six or seven numbers, each at least 0")
 
 
 def refuse_other_moments(
@@ -46,7 +46,7 @@ def refuse_other_moments(
         if not key.startswith(start) or (place == "group" and tensor.numel() == 1):
             continue
         if not (place.isascii() and place.isdigit() and len(place) < 10 and int(place) < len(parameters)):
-            raise ValueError(f"{key:.200}: expected numbers of one of {len(parameters)} parameters, got others")
+            raise ValueError(f"{key:.200}: belongs to none of the {len(parameters)} parameters")
         if name not in usual:
             raise ValueError(f"{key:.200}: expected {', '.join(usual)} of a parameter, got something else")
         shape = parameters[int(place)].shape if usual[name].numel() > 1 else usual[name].shape

@@ -56,8 +56,8 @@ def player_of(tape: Replay, policy: str) -> OnPlayer:
     policy = policy or tape.policy
     if not policy or (evaluate.is_trained(policy) and not which.exists(policy)):
         raise ReplayError(
-            f"whatif: the file names the policy {policy!r:.80}, which is not here and not in the file; "
-            "say who continues: --policy random, script:NAME or a folder"
+            f"whatif: the file names the policy {policy!r:.80}, which is neither on this machine nor in the file; "
+            "choose who continues: --policy random, script:NAME or a folder"
         )
     if evaluate.is_trained(policy):
         return TrainedPlayer(policy, evaluate.load_trained(policy))

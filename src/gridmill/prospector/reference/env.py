@@ -206,7 +206,7 @@ class ReferenceBatch:
             raise ValueError("expected worlds of the reference; resume with the trainer.env_impl of the run") from None
         shapes = [{name: (a.shape, a.dtype) for name, a in found.items()} for found in (mine, saved)]
         if list(worlds) != list(range(len(self.worlds))) or shapes[0] != shapes[1]:
-            raise ValueError("expected worlds of the reference of the same number and version, got others")
+            raise ValueError("these worlds of the reference do not fit: the number of worlds or the version differs")
         for name, array in self._own().items():
             array[:] = saved[f"batch.{name}"]
         for i, world in enumerate(self.worlds):
