@@ -237,7 +237,7 @@ def test_fingers_pan_pinch_and_choose(running: Any, arena: replay.Replay, tmp_pa
 
 
 @pytest.mark.long
-def test_the_first_picture_waits_for_no_saved_states_and_no_panels(running: Any, tmp_path: Path) -> None:
+def test_the_first_picture_waits_for_no_saved_states(running: Any, tmp_path: Path) -> None:
     """What the file brought is read behind it, and then makes far ticks near; panels are filled behind it."""
     look = """const mark = performance.mark.bind(performance);
       performance.mark = (name) => {

@@ -109,17 +109,25 @@ export class Ledger {
   // ---- asking
 
   totalAt(tick) {
-    return this.upTo("total", tick);
+    const {owner, at} = this.place(tick);
+    return at < 0 ? 0 : owner.total.data[at];
   }
 
   scoreAt(tick) {
-    return this.upTo("scores", tick);
+    const {owner, at} = this.place(tick);
+    return at < 0 ? 0 : owner.scores.data[at];
   }
 
-  upTo(column, tick) {
-    const at = Math.min(tick - this.start, this[column].length - 1);
-    if (at >= 0) return this[column].data[at];
-    return this.parent && tick >= 0 ? this.parent.upTo(column, Math.min(tick, this.start - 1)) : 0;
+  /** Whose row a tick is, or the last before it that is known, and which: one of ours, or of a branch we came from. */
+  place(tick) {
+    let owner = this;
+    let at = Math.min(tick - owner.start, owner.total.length - 1);
+    while (at < 0 && owner.parent) {
+      const last = Math.min(tick, owner.start - 1);
+      owner = owner.parent;
+      at = Math.min(last - owner.start, owner.total.length - 1);
+    }
+    return {owner, at};
   }
 
   reward(tick, agent) {
