@@ -26,9 +26,9 @@ MOST_LOG = 256 << 20  # bytes of actions that a recorder keeps
 def as_taken(actions: NDArray[np.int32], num_actions: int) -> NDArray[np.int32]:
     """Actions as a replay has them: all numbers that are no action do the same in a world, so one stands for them.
 
-    A script says -1 for what its game does not offer.
+    A script says -1 for what its game does not offer; without a sign it is above them all.
     """
-    return np.where((actions < 0) | (actions >= num_actions), np.int32(num_actions), actions)
+    return np.minimum(actions.view(np.uint32), np.uint32(num_actions)).view(np.int32)
 
 
 class Recorder:
