@@ -1,7 +1,7 @@
 """The how-to pages, followed to the letter in a copy of the tree: how many files each costs, and that it works.
 
 A page says where a block of code goes in a comment before it: a new file, or an edit before, after or in place of a
-line that the file has once.
+line that the file has once. Changes that docs/why.md counts and no page describes are in trials/, in the same form.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ BLOCK = re.compile(
 )
 COPIED = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src", "examples", "tests/conftest.py"]
 COPIED += ["tests/support", "tests/contracts", "tests/games", "tests/native", "tests/test_recipes.py", "tests/golden"]
+COPIED += ["tests/policy/test_parts.py", "tests/reliability/test_observations_equal_reference.py"]
 # Takes the installed package out of the way of the copy, in processes that are started from it too.
 HIDE = "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'ScikitBuild' not in type(f).__name__]\n"
 # The third kind of game and its tests: a tree without it is where docs/add-a-game.md begins.
@@ -71,7 +72,7 @@ def copy(tmp_path: Path) -> Path:
 def follow(page: str, folder: Path) -> list[str]:
     """Does what a page says; the files it touched."""
     before = tree(folder)
-    blocks = BLOCK.findall((ROOT / "docs" / page).read_text())
+    blocks = BLOCK.findall((ROOT / page).read_text())
     assert blocks, page
     for what, name, where, line, code in blocks:
         file = folder / name
@@ -131,7 +132,7 @@ def syntax(folder: Path, *files: str) -> None:
 
 
 def test_a_mechanic_is_three_files(copy: Path) -> None:
-    assert follow("add-a-mechanic.md", copy) == [
+    assert follow("docs/add-a-mechanic.md", copy) == [
         "native/grid/rules/effects.hpp",
         "src/gridmill/grid/effects.py",
         "tests/grid/test_double.py",
@@ -142,7 +143,7 @@ def test_a_mechanic_is_three_files(copy: Path) -> None:
 
 def test_without_a_word_about_itself_an_effect_stops_no_analysis(copy: Path) -> None:
     """The game is read from end to end: its text, its productions, the shortest first episode."""
-    follow("add-a-mechanic.md", copy)
+    follow("docs/add-a-mechanic.md", copy)
     model = copy / "src" / "gridmill" / "grid" / "effects.py"
     text = model.read_text()
     start, end = text.index("class Double("), text.index("class AddStat(")
@@ -163,7 +164,7 @@ def test_without_a_word_about_itself_an_effect_stops_no_analysis(copy: Path) -> 
 
 @pytest.mark.long
 def test_the_mechanic_works(copy: Path) -> None:
-    follow("add-a-mechanic.md", copy)
+    follow("docs/add-a-mechanic.md", copy)
     build(copy)
     passes(copy, "tests/grid/test_double.py", "tests/contracts/test_schema.py", "tests/contracts/test_stub.py")
 
@@ -172,7 +173,7 @@ def test_the_mechanic_works(copy: Path) -> None:
 
 
 def test_a_loss_is_two_files(copy: Path) -> None:
-    assert follow("add-a-loss.md", copy) == ["src/gridmill/losses/z_loss.py", "tests/losses/test_z_loss.py"]
+    assert follow("docs/add-a-loss.md", copy) == ["src/gridmill/losses/z_loss.py", "tests/losses/test_z_loss.py"]
     assert "2 passed" in passes(copy, "tests/losses/test_z_loss.py")
 
 
@@ -181,7 +182,7 @@ def test_the_commands_of_the_loss_are_planned(copy: Path) -> None:
     """Both lines of the page, as they stand, but trained not at all."""
     page = (ROOT / "docs" / "add-a-loss.md").read_text()
     shipped, own = re.findall(r"^gridmill (train .*)$", page, re.MULTILINE)
-    follow("add-a-loss.md", copy)
+    follow("docs/add-a-loss.md", copy)
     shutil.copy(copy / "src" / "gridmill" / "losses" / "z_loss.py", copy / "z_loss.py")
     code = (
         "import sys; from typer.testing import CliRunner; from gridmill import cli\n"
@@ -214,7 +215,7 @@ SHORT = ["trainer.total_timesteps=256", "trainer.device=cpu", "--runs-dir", "run
 
 @pytest.mark.long
 def test_a_recipe_is_one_file(copy: Path) -> None:
-    assert follow("add-a-recipe.md", copy) == ["src/gridmill/recipes/walkers.py"]
+    assert follow("docs/add-a-recipe.md", copy) == ["src/gridmill/recipes/walkers.py"]
     assert "walkers" in python(copy, "-m", "gridmill", "recipes")
     python(copy, "-m", "gridmill", "train", "walkers", *SHORT)
     assert len(list((copy / "runs").rglob("metrics.jsonl"))) == 1
@@ -251,7 +252,7 @@ def without_corridor(folder: Path) -> dict[str, str]:
 def test_a_kind_of_game_is_six_files(copy: Path) -> None:
     was = without_corridor(copy)
     python(copy, "-c", "from gridmill import games; assert 'corridor' not in games.names()")
-    touched = follow("add-a-game.md", copy)
+    touched = follow("docs/add-a-game.md", copy)
     assert len(touched) == 6
     assert set(touched) == was.keys() - {"tests/native/corridor/test_corridor.cpp"}
     code = set(touched) - {"tests/games/test_corridor.py"}
@@ -262,6 +263,38 @@ def test_a_kind_of_game_is_six_files(copy: Path) -> None:
 @pytest.mark.long
 def test_the_kind_of_game_works(copy: Path) -> None:
     without_corridor(copy)
-    follow("add-a-game.md", copy)
+    follow("docs/add-a-game.md", copy)
     build(copy)
     passes(copy, "tests/games/test_corridor.py", "tests/contracts/test_stub.py")
+
+
+# ---- trials: what else a change costs
+
+TRIALS = {  # rows of the table in docs/why.md
+    "action": "a kind of action",
+    "value": "a reward value",
+    "core": "a policy core or encoder",
+    "token": "a feature token",
+}
+
+
+@pytest.mark.parametrize("trial", TRIALS)
+def test_a_trial_costs_what_the_table_says(trial: str, copy: Path) -> None:
+    table = (ROOT / "docs" / "why.md").read_text()
+    [said] = re.findall(rf"^\| {TRIALS[trial]} \|[^|]*\| (\d+) \|", table, re.MULTILINE)
+    assert len(follow(f"tests/howto/trials/{trial}.md", copy)) == int(said)
+
+
+def test_the_core_works(copy: Path) -> None:
+    follow("tests/howto/trials/core.md", copy)
+    passes(copy, "tests/policy/test_ema.py", "tests/policy/test_parts.py", "-k", "ema")
+
+
+@pytest.mark.long
+def test_the_native_trials_work(copy: Path) -> None:
+    """All three in one tree, for one build."""
+    for trial in ("action", "value", "token"):
+        follow(f"tests/howto/trials/{trial}.md", copy)
+    build(copy)
+    passes(copy, "tests/grid/test_drop.py", "tests/grid/test_load.py", "tests/contracts/test_schema.py")
+    passes(copy, "tests/reliability/test_observations_equal_reference.py", "-m", "not long")
