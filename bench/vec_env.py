@@ -1,10 +1,12 @@
 """Stable-Baselines3 on the fast batch against one env per world: steps per CPU second of one thread, in turns.
 
     python bench/vec_env.py --game prospector --envs 64 --rounds 5
+    python bench/vec_env.py --game arena --envs 1536 --rounds 9 --dense
 
 Both have the same number of envs of one game. `batch` is `gridmill.adapters.vec_env`, one native step for all; `one by
 one` is Stable-Baselines3's DummyVecEnv of as many single-agent Gymnasium envs, each with a world of its own. `step` is
-the VecEnv alone with random actions, `learn` is `PPO.learn`, its network and updates included.
+the VecEnv alone with random actions, `learn` is `PPO.learn`, its network and updates included. With --dense it is the
+batch alone: a step with dense boxes against a step with tokens.
 """
 
 from __future__ import annotations
@@ -61,13 +63,39 @@ def learner(env: Any) -> Callable[[Any, int], int]:
     return learn
 
 
+def dense(game: str, envs: int, rounds: int) -> None:
+    """A step and its dense boxes, to a step alone."""
+    env = batch(game, envs).batch
+    env.reset()
+    rng = np.random.default_rng(0)
+    actions = [rng.integers(0, env.num_actions, env.num_rows).astype(np.int32) for _ in range(TICKS)]
+    out = np.zeros((env.num_rows, *env.dense_shape), np.uint8)
+    ratios = []
+    for _ in range(rounds + 1):  # the first warms up
+        spent = []
+        for boxes in (False, True):
+            began = time.process_time()
+            for each in actions:
+                env.step(each)
+                if boxes:
+                    env.dense(out=out)
+            spent.append(time.process_time() - began)
+        ratios.append(spent[1] / spent[0])
+    found = sorted(ratios[1:])
+    print(f"{game}, {envs} rows: with dense {statistics.median(found):.2f}x a step ({found[0]:.2f} to {found[-1]:.2f})")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--game", default="prospector")
     parser.add_argument("--envs", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--dense", action="store_true", help="what dense observations cost beside tokens")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    if given.dense:
+        dense(given.game, given.envs, given.rounds)
+        return
     made = {"batch": batch(given.game, given.envs), "one by one": one_by_one(given.game, given.envs)}
     print(f"{given.game}, {given.envs} envs, {given.rounds} rounds of {TICKS} ticks, median steps per CPU second")
     for what in ("step", "learn"):

@@ -5,24 +5,24 @@ gridmill train ci policy.encoder=examples/own_parts.py:Mean policy.core=examples
 
 from typing import Any
 
-from torch import Tensor, nn, stack
+from torch import Tensor, nn, relu, stack
 
 from gridmill import recipes
-from gridmill.policy.cores import Core, Size
-from gridmill.policy.encoders import Encoder
+from gridmill.policy import cores, encoders
+from gridmill.policy.config import Size
 from gridmill.train.trainer import Trainer
 
 
-class Mean(Encoder):
+class Mean(encoders.Encoder):
     def __init__(self, config: Any, *others: Any) -> None:
         super().__init__(config, *others)
         self.layer = nn.Linear(3, config.hidden)
 
     def forward(self, obs: Tensor) -> Tensor:  # uint8 [rows, tokens, 3] -> [rows, hidden]
-        return self.layer((obs / 255).mean(-2)).relu()
+        return relu(self.layer((obs / 255).mean(-2)))
 
 
-class Fading(Core):
+class Fading(cores.Core):
     @classmethod
     def size(cls, hidden: int) -> Size:
         return Size(parameters=0, activations=hidden, state=hidden)

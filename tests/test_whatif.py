@@ -175,7 +175,7 @@ def test_a_policy_of_a_stranger(trained: Path, tmp_path: Path) -> None:
             "it has more words than any game",
         ),
         ({"spec": {"kind": "tokens"}}, "cannot be made"),
-        ({"tensors": record.tensors[::-1][1:]}, "expected the tensors"),
+        ({"tensors": record.tensors[::-1][1:]}, "its tensors are not those that its settings require"),
         ({"weights": replay.pack(bytes(data))}, "finite weights"),
     ):
         bad = replace(tape, played_by=replace(record, **changes))

@@ -308,7 +308,7 @@ class Run(Config):
     policy: PolicyConfig = PolicyConfig()
     """The network."""
     losses: Frozen[str, Loss] = FrozenDict({"ppo": PPO(), "value": Value()})
-    """The losses whose weighted sum is minimised."""
+    """The losses whose weighted sum is minimized."""
     optimizer: OptimizerConfig = OptimizerConfig()
     """How weights are updated."""
     trainer: TrainerConfig = TrainerConfig()

@@ -84,7 +84,7 @@ def bench_step(
     phase: Annotated[str | None, typer.Option(metavar="LABEL", help="Label of this measurement.")] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Summarise the saved runs of a folder without measuring."),
+        typer.Option(metavar="DIR", help="Summarize the saved runs of a folder without measuring."),
     ] = None,
     peers: Annotated[
         bool, typer.Option("--peers", help="Also measure the same world in every installed peer, interleaved.")

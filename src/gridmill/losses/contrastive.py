@@ -27,7 +27,7 @@ class Contrastive(Loss):
 
     weight: NotNegativeNumber = 0.01
     offset: Count = 4
-    """How many ticks later the state to be recognised lies."""
+    """How many ticks later the state to be recognized lies."""
     size: Count = 32
     """Dimensions of the space in which states are compared."""
     temperature: PositiveNumber = 0.1
