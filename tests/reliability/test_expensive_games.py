@@ -1,6 +1,7 @@
 """Small valid games that took minutes in `make`, a reset, a tick or `explain`: now quick, or refused with their path.
 
-Bounds are of CPU time and generous: what they find is an algorithm that multiplies, not a slow machine.
+On every change the bound is generous: what it finds is an algorithm that multiplies, not a slow machine. The long tier
+judges two seconds of CPU for each of compiling, reset, a tick and `explain`, and looks twice.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from gridmill.grid.analysis.explain import explain
 pytestmark = pytest.mark.F9
 
 SECONDS = 60.0  # of CPU, for a game that takes less than two: what is not refused but grows without end takes hours
+PROMISED = 2.0  # of CPU
 DROP = Observation(overflow="drop")
 BOXES = Scatter(height=80, width=80, objects={"box": 500})
 
@@ -183,3 +185,38 @@ def test_explained_in_time(layers: int, width: int) -> None:
     game, began = layered(layers, width), time.process_time()
     explain(game)
     assert time.process_time() - began < SECONDS
+
+
+ALL = {**REFUSED, "tags that set off tags": tags_that_set_off_tags, **QUICK}
+
+
+def seconds_of(make: Callable[[], Game]) -> dict[str, float]:
+    """CPU seconds of compiling a game, of its reset, of a tick and of `explain`, as far as it is not refused."""
+    took = {}
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        began = time.process_time()
+        try:
+            return work()
+        finally:
+            took[name] = time.process_time() - began
+
+    game = make()
+    with contextlib.suppress(ValueError, RuntimeError), timed("compile", lambda: gridmill.make(game, 1)) as env:
+        timed("reset", env.reset)
+        timed("tick", env.step)
+    with contextlib.suppress(ValueError, RuntimeError):
+        timed("explain", lambda: explain(game))
+    return took
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ALL)
+def test_each_part_in_two_seconds(name: str, record_property: Callable[[str, object], None]) -> None:
+    """What takes longer is asked once more, because machines are not always quiet."""
+    took = seconds_of(ALL[name])
+    if max(took.values()) >= PROMISED:
+        again = seconds_of(ALL[name])
+        took = {part: min(seconds, again[part]) for part, seconds in took.items()}
+    record_property("figure", f"{name}: {', '.join(f'{part} {seconds:.2f} s' for part, seconds in took.items())}")
+    assert max(took.values()) < PROMISED, took

@@ -100,17 +100,14 @@ def run_of(text: str) -> Run | None:
 
 def run_tree(text: str) -> dict[str, Any] | None:
     """The settings of a run as plain data without its name, so that no code of the user's own is loaded."""
-    import json
-
     from gridmill.evaluate import run_of as read
-    from gridmill.run import Run
+    from gridmill.evaluate import settings_of
 
     folder = folder_of(text)
     if folder is None:
         return None
     read(folder)  # refuses a record that cannot be read
-    tree = Run.upgraded(json.loads((folder / "run.json").read_bytes())["run"])
-    return {name: value for name, value in tree.items() if name != "run"}
+    return {name: value for name, value in settings_of(folder).items() if name != "run"}
 
 
 def played(text: str) -> Any:

@@ -42,6 +42,7 @@ __all__ = [
     "policy_record",
     "rows_of",
     "run_of",
+    "settings_of",
     "watch",
 ]
 
@@ -154,8 +155,8 @@ def _ready(
     return played, statistic, choice, {name: chosen(name) for name in players if name not in scripts}
 
 
-def run_of(folder: Path) -> Run:
-    """The run whose folder or checkpoint this is, to play its game again."""
+def settings_of(folder: Path) -> Any:
+    """The settings in the record of a run or checkpoint, as plain data that nobody has checked."""
     file = folder / "run.json"
     try:
         record = json.loads(read_plain(file, MOST_RECORD))
@@ -163,7 +164,12 @@ def run_of(folder: Path) -> Run:
         raise ValueError(f"expected a run or checkpoint folder, got `{folder}`: {reason}") from None
     if not isinstance(record, dict) or "run" not in record:
         raise ValueError(f"expected the record of a run, got none in `{file}` - at `$.run`")
-    tree = Run.upgraded(record["run"])
+    return Run.upgraded(record["run"])
+
+
+def run_of(folder: Path) -> Run:
+    """The run whose folder or checkpoint this is, to play its game again."""
+    tree = settings_of(folder)
     if isinstance(tree, dict):
         # Nobody learns here, and a policy is read with its weights: no code of the user's own is needed for either.
         for name in ("losses", "supervised_steps", "optimizer", "policy"):

@@ -24,7 +24,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from gridmill.config.files import write_whole
+from gridmill.config.files import read_plain, write_whole
 
 VARIABLE, OLD_VARIABLE = "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"
 
@@ -45,6 +45,7 @@ FROM_OUTSIDE = frozenset((signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.
 
 State = Literal["unconcerned", "set", "works", "capped", "broken", "unknown"]
 REMEMBERED = ("works", "capped", "broken")
+MOST_RECORD = 1 << 16  # bytes of what was found before
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def _file_name(facts: Mapping[str, str], torch: str) -> str:
 
 def _remembered(file: Path | None) -> Finding | None:
     try:
-        record = json.loads(file.read_text(encoding="utf-8")) if file is not None else {}
+        record = json.loads(read_plain(file, MOST_RECORD)) if file is not None else {}
         state, text = record["state"], record["text"]
     except (OSError, ValueError, TypeError, KeyError):  # not there, or damaged: it is asked again
         return None

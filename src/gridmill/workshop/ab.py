@@ -281,7 +281,7 @@ def run(settings: Settings) -> int:
         artefact.refuse_unwritable(settings.output)
     a, b = Blocks(), Blocks()
     if settings.resume is not None:
-        then = artefact.continued(settings.resume, KIND, settings.tree())
+        then = artefact.continued(settings.resume, KIND, settings.tree(), "blocks")
         a, b = (whole_seeds(settings, then["blocks"][side]) for side in ("a", "b"))
     print("\n".join([*hang("A  ", settings.a.text), *hang("B  ", settings.b.text)]))
     print(

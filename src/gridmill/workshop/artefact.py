@@ -10,6 +10,7 @@ Nothing here measures, prints or draws.
 from __future__ import annotations
 
 import json
+import math
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,13 +18,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.files import kind_of, write_whole
+from gridmill.config.files import kind_of, read_plain, write_whole
+from gridmill.config.text import clipped
 from gridmill.workshop import machine
 
 SCHEMA = 1
 FOLDER = Path("artifacts")
 KEYS = ("schema", "kind", "machine", "seed", "settings", "samples", "finished", "exit_code")
-MADE_WITH = ("date", "command", "commit.hash", "commit.dirty", "cpu.model", "cpu.cores", "cpu.usable_cores")
+MADE_WITH = {
+    "date": str,
+    "command": list,
+    "commit.hash": str | None,
+    "commit.dirty": bool | None,
+    "cpu.model": str,
+    "cpu.cores": int | None,
+    "cpu.usable_cores": int,
+}
+MOST = 1 << 24  # bytes of a file that is looked into; an artefact has some 20 kB
 INTERRUPTED = 130  # what a tool ends with that Ctrl-C stopped
 STOPPED = (130, 143)  # what training ends with after Ctrl-C and SIGTERM
 
@@ -70,45 +81,71 @@ def refuse_unwritable(path: Path) -> None:
         raise ValueError(f"cannot write `{path}`: {error.strerror or error}") from None
 
 
-def _has(tree: Any, path: str) -> bool:
+def plain_json(path: Path) -> Any:
+    """What a plain file says; None if it is not JSON. OSError if it is not a plain file, or too large for one."""
+    try:
+        return json.loads(read_plain(path, MOST))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _part(tree: Any, path: str) -> Any:
+    """A part of a tree; Ellipsis, which is of no kind that JSON has, if it is not there."""
     for name in path.split("."):
         if not isinstance(tree, dict) or name not in tree:
-            return False
+            return ...
         tree = tree[name]
-    return True
+    return tree
 
 
-def _numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(value, int | float) for value in values)
+def _is_sample(one: Any) -> bool:
+    if not isinstance(one, dict) or not isinstance(one.get("values"), list):
+        return False
+    return all(isinstance(one.get(key), str) for key in ("unit", "better")) and all(map(_is_number, one["values"]))
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:  # a file may have a number of any length
+        return False
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value[:1].isalnum() and Path(value).name == value
 
 
 def read(path: Path, kind: str | None = None) -> dict[str, Any]:
     """An artefact; refused if it is none, or of another tool than asked for."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        found = None
+    found = plain_json(path)
     missing = [key for key in KEYS if not isinstance(found, dict) or key not in found]
-    if missing or not isinstance(found["samples"], dict) or not isinstance(found["machine"], dict):
+    if missing or not all(isinstance(found[key], dict) for key in ("machine", "settings", "samples")):
         raise ValueError(f"`{path}` is not an artifact of the workshop")
-    for part in MADE_WITH:
-        if not _has(found["machine"], part):
-            raise ValueError(f"`{path}` is not an artifact of the workshop: machine.{part} is missing")
+    for part, form in MADE_WITH.items():
+        if not isinstance(_part(found["machine"], part), form):
+            raise ValueError(f"`{path}` is not an artifact of the workshop: machine.{part} is missing or no such value")
     for name, one in found["samples"].items():
-        if not all(_has(one, key) for key in ("unit", "better", "values")) or not _numbers(one["values"]):
-            raise ValueError(
-                f"`{path}` is not an artifact of the workshop: samples.{name} is not a list of values with a unit"
-            )
+        if not _is_sample(one):
+            what = f"samples.{clipped(name)} is not a list of values with a unit"
+            raise ValueError(f"`{path}` is not an artifact of the workshop: {what}")
     if found["schema"] != SCHEMA:
-        raise ValueError(f"`{path}`: expected an artifact of schema {SCHEMA}, got {found['schema']!r}")
+        raise ValueError(f"`{path}`: expected an artifact of schema {SCHEMA}, got {found['schema']!r:.80}")
     if kind is not None and found["kind"] != kind:
-        raise ValueError(f"`{path}`: expected an artifact of `gridmill {kind}`, got one of `gridmill {found['kind']}`")
+        got = clipped(str(found["kind"]))
+        raise ValueError(f"`{path}`: expected an artifact of `gridmill {kind}`, got one of `gridmill {got}`")
     return dict(found)
 
 
-def continued(path: Path, kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tool that was stopped has left, to go on from; refused if it measured something else, or other code."""
+def continued(path: Path, kind: str, settings: Mapping[str, Any], *own: str) -> dict[str, Any]:
+    """What a tool that was stopped has left, to go on from; refused if it measured something else, or other code.
+
+    `own` are the keys that only this tool has, and needs; `run` is the name of a run, never a way to another folder.
+    """
     found, now = read(path, kind), machine.describe()
+    for key in own:
+        if key not in found or (key == "run" and not _is_name(found[key])):
+            got = f"{found[key]!r:.80}" if key in found else "none"
+            raise ValueError(f"`{path}`: expected its `{key}`, got {got}; start over without --resume")
     if found["settings"] != json.loads(json.dumps(settings, default=str)):
         raise ValueError(f"`{path}` was measured with other settings; start over without --resume")
     for what, key in (("commit", "hash"), ("cpu", "model")):

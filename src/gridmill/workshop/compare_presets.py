@@ -183,7 +183,8 @@ def run(settings: Settings) -> int:
     settings.check()
     found: Found = {preset: [] for preset in settings.presets}
     if settings.resume is not None:
-        found = whole_seeds(settings, artefact.continued(settings.resume, KIND, settings.tree())["epochs"])
+        then = artefact.continued(settings.resume, KIND, settings.tree(), "epochs")
+        found = whole_seeds(settings, then["epochs"])
     left = settings.seeds[len(found[settings.presets[0]]) :]
     progress = Progress(100 * len(left), "hundredths" if len(left) > 1 else "per cent")
     with stoppable() as stopped:

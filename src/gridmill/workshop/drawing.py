@@ -14,12 +14,14 @@ from gridmill.config.text import short
 from gridmill.workshop.statistics import bootstrap_interval, median
 
 WIDTH, LABEL, ROW = 760, 230, 24
+MOST_ROWS = 200
+MOST_DOTS = 1_000  # of a row; the interval of more values would be narrower than the median's bar
 
 
 def strips(samples: Mapping[str, Mapping[str, Any]]) -> str:
     """All samples of an artefact; nothing if there are none."""
     groups: dict[tuple[str, str], dict[str, Sequence[float]]] = {}
-    for name, sample in samples.items():
+    for name, sample in list(samples.items())[:MOST_ROWS]:
         if sample["values"]:
             groups.setdefault((str(sample["unit"]), str(sample["better"])), {})[name] = sample["values"]
     parts, top = [], 0
@@ -44,9 +46,11 @@ def _group(unit: str, better: str, rows: Mapping[str, Sequence[float]]) -> str:
     said = [f'<text x="0" y="14" fill="#666">{escape(unit)}, {escape(better)} is better</text>']
     for number, (name, values) in enumerate(rows.items()):
         y = ROW * (number + 1) + ROW / 2
-        middle, (left, right) = median(values), bootstrap_interval(values)
+        middle = median(values)
+        left, right = bootstrap_interval(values) if len(values) <= MOST_DOTS else (middle, middle)
+        dots = values[:: len(values) // MOST_DOTS + 1]
         said.append(f'<text x="0" y="{y + 4:.0f}">{escape(name[:36])}</text>')
-        said += [f'<circle cx="{x(v):.1f}" cy="{y:.1f}" r="3" fill="#27c" fill-opacity="0.45"/>' for v in values]
+        said += [f'<circle cx="{x(v):.1f}" cy="{y:.1f}" r="3" fill="#27c" fill-opacity="0.45"/>' for v in dots]
         said.append(f'<rect x="{x(left):.1f}" y="{y - 2:.1f}" width="{max(1.0, x(right) - x(left)):.1f}" height="4"'
                     ' fill="#d50" fill-opacity="0.5"/>')  # fmt: skip
         said.append(f'<rect x="{x(middle) - 1:.1f}" y="{y - 8:.1f}" width="2" height="16" fill="#d50"/>')

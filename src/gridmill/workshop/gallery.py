@@ -1,21 +1,25 @@
 """`gridmill artifacts`: every artefact of the workshop in a list, and all of them on one page with their pictures.
 
 The page is one HTML file without scripts: a section for each artefact, with machine, commit, command, seed, switches
-and samples as strips. It reads files and measures nothing.
+and samples as strips. Artefacts may be anybody's: whatever they say is escaped, and the page's policy allows no script.
+It reads files and measures nothing.
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from gridmill.config.files import write_whole
-from gridmill.config.text import count, short, table
+from gridmill.config.text import ascii_only, count, printable, short, table
 from gridmill.workshop import artefact, drawing
 from gridmill.workshop.statistics import median
 
+TITLES = ("date (UTC)", "tool", "commit", "exit", "first figure")
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+MOST_SHOWN = 2_000  # characters of a fact
 STYLE = (
     "body{font:14px sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}code{background:#f3f3f3}"
     "section{border-top:1px solid #ccc;margin-top:1.5em}dl{display:grid;grid-template-columns:8em auto;gap:.2em}"
@@ -50,44 +54,50 @@ def rows_of(known: Sequence[tuple[Path, Mapping[str, Any]]]) -> list[tuple[str, 
     rows: list[tuple[str, ...]] = []
     for _, record in known:
         made = record["machine"]
-        commit = str(made["commit"]["hash"] or "none")[:8]
-        ended = str(record["exit_code"]) if record["finished"] else "stopped"
-        rows.append((str(made["date"])[:16], str(record["kind"]), commit, ended, headline_of(record)[:34]))
+        ended = record["exit_code"] if record["finished"] else "stopped"
+        cells = ((made["date"], 16), (record["kind"], 16), (made["commit"]["hash"] or "none", 8), (ended, 8))
+        rows.append((*(printable(cell, most) for cell, most in cells), printable(headline_of(record), 34)))
     return rows
 
 
 def lines_of(known: Sequence[tuple[Path, Mapping[str, Any]]]) -> list[str]:
     """The list for people."""
-    return table(("date (UTC)", "tool", "commit", "exit", "first figure"), rows_of(known), left=5)
+    return [ascii_only(line) for line in table(TITLES, rows_of(known), left=5)]
 
 
 def page(known: Sequence[tuple[Path, Mapping[str, Any]]]) -> str:
     """All of them as one page."""
-    cells = "".join(
-        f'<tr><td>{row[0]}</td><td><a href="#a{n}">{html.escape(row[1])}</a></td><td>{row[2]}</td><td>{row[3]}</td>'
-        f"<td>{html.escape(row[4])}</td></tr>"
-        for n, row in enumerate(rows_of(known))
-    )
+    rows = "".join(_row(n, cells) for n, cells in enumerate(rows_of(known)))
     sections = "".join(_section(n, path, record) for n, (path, record) in enumerate(known))
-    head = f'<!doctype html><meta charset="utf-8"><title>gridmill artifacts</title><style>{STYLE}</style>'
-    top = "<tr><th>date (UTC)</th><th>tool</th><th>commit</th><th>exit</th><th>first figure</th></tr>"
-    return f"{head}<h1>Artefacts</h1><table>{top}{cells}</table>{sections}"
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    head = f'<!doctype html><meta charset="utf-8">{policy}<title>gridmill artifacts</title><style>{STYLE}</style>'
+    top = "".join(f"<th>{title}</th>" for title in TITLES)
+    return f"{head}<h1>Artefacts</h1><table><tr>{top}</tr>{rows}</table>{sections}"
+
+
+def _row(number: int, cells: Sequence[str]) -> str:
+    date, tool, *others = map(escape, cells)
+    rest = "".join(f"<td>{cell}</td>" for cell in others)
+    return f'<tr><td>{date}</td><td><a href="#a{number}">{tool}</a></td>{rest}</tr>'
 
 
 def _section(number: int, path: Path, record: Mapping[str, Any]) -> str:
     made = record["machine"]
-    switches = " ".join(f"{name}={value}" for name, value in made.get("switches", {}).items()) or "none"
+    switched = made.get("switches")
+    switches = " ".join(f"{name}={value}" for name, value in switched.items()) if isinstance(switched, dict) else ""
     facts = {
         "file": path.name,
-        "command": " ".join(made["command"]),
+        "command": " ".join(map(str, made["command"])),
         "machine": f"{made['cpu']['model']}, {made['cpu']['usable_cores']} of {made['cpu']['cores']} cores",
         "commit": f"{made['commit']['hash']}{' with changes' if made['commit']['dirty'] else ''}",
         "seed": record["seed"],
-        "switches": switches,
+        "switches": switches or "none",
         "ended": record["exit_code"] if record["finished"] else f"stopped ({record['exit_code']})",
     }
-    listed = "".join(f"<dt>{name}</dt><dd><code>{html.escape(str(value))}</code></dd>" for name, value in facts.items())
-    title = html.escape(f"{record['kind']}, {str(made['date'])[:16]}")
+    listed = "".join(
+        f"<dt>{name}</dt><dd><code>{escape(printable(value, MOST_SHOWN))}</code></dd>" for name, value in facts.items()
+    )
+    title = escape(printable(f"{record['kind']}, {made['date'][:16]}"))
     return f'<section id="a{number}"><h2>{title}</h2><dl>{listed}</dl>{drawing.strips(record["samples"])}</section>'
 
 
@@ -101,6 +111,6 @@ def run(folders: Sequence[Path], out: Path | None) -> int:
         print(f"{count(len(others), 'other JSON file')} left out")
     if out is not None:
         artefact.refuse_unwritable(out)
-        write_whole(out, page(known).encode())
+        write_whole(out, page(known).encode("utf-8", "backslashreplace"))
         print(f"wrote {out}")
     return 0

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from gridmill import _native, games
-from gridmill.config.files import write_whole
+from gridmill.config.files import kind_of, write_whole
 from gridmill.config.install import command
 from gridmill.config.text import hang, table
 from gridmill.env.env import batch_options
@@ -196,10 +196,10 @@ def floors_file(given: Path | None) -> Path:
 
 def read_floors(path: Path) -> dict[str, Any]:
     """What the file says; empty if there is none yet."""
-    if not path.is_file():
+    if not kind_of(path):
         return {"machine": {}, "games": {}}
+    found = artefact.plain_json(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
         return {"machine": dict(found["machine"]), "games": {name: dict(one) for name, one in found["games"].items()}}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"`{path}` is not a file of floors; record one with `{command('gate', '--record')}`") from None
@@ -328,7 +328,7 @@ def run(settings: Settings) -> int:
     refuse_unmeasurable(settings, asked, floors, any(same.values()))
     found: dict[str, dict[str, Any]] = {}
     if settings.resume is not None:
-        found = artefact.continued(settings.resume, KIND, settings.tree(asked))["found"]
+        found = artefact.continued(settings.resume, KIND, settings.tree(asked), "found")["found"]
     left = [game for game in asked if game not in found]
     progress, target = Progress(len(left), "games"), ""
     with stoppable() as stopped:

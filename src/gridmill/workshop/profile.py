@@ -108,7 +108,7 @@ def run(settings: Settings) -> int:
     settings.check()
     measured: list[dict[str, Any]] = []
     if settings.resume is not None:
-        measured = artefact.continued(settings.resume, KIND, settings.tree())["games"]
+        measured = artefact.continued(settings.resume, KIND, settings.tree(), "games")["games"]
     left, skipped = [], list[dict[str, str]]()
     for game in settings.games or PROFILED:
         try:

@@ -197,7 +197,9 @@ def run(settings: Settings) -> int:
     """Train, look, say. The exit code is the training's, 1 if it had no whole epoch."""
     settings.check()
     planned_run = planned(settings)
-    then = artefact.continued(settings.resume, KIND, settings.tree()) if settings.resume is not None else None
+    then = None
+    if settings.resume is not None:
+        then = artefact.continued(settings.resume, KIND, settings.tree(), "run")
     from gridmill.runs import session
 
     if then is None:

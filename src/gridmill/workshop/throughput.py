@@ -232,15 +232,17 @@ def earlier(folder: Path, settings: Settings) -> list[Point]:
     for path in sorted(folder.glob("*.json")):
         try:
             saved = artefact.read(path, KIND)
-        except ValueError:
+            values, mean = saved["samples"]["steps per wall second"]["values"], float(saved["steps_per_second"]["mean"])
+            cv = coefficient_of_variation(values)
+        except (ValueError, OSError, KeyError, TypeError):  # it is no run of ours
             continue
         same = all(saved["settings"].get(name) == getattr(settings, name) for name in SHAPE)
         if not same or not saved["finished"]:
             continue
-        values, made = saved["samples"]["steps per wall second"]["values"], saved["machine"]
-        commit, cv = str(made["commit"]["hash"] or "none")[:10], coefficient_of_variation(values)
+        made = saved["machine"]
+        commit = str(made["commit"]["hash"] or "none")[:10]
         shape = f"{settings.mode}, {count(settings.worlds, 'world')}, {count(settings.threads, 'thread')}"
-        found.append(Point(path.stem[:16], "", commit, made["date"], shape, saved["steps_per_second"]["mean"], cv))
+        found.append(Point(path.stem[:16], "", commit, made["date"], shape, mean, cv))
     return found
 
 
@@ -275,7 +277,7 @@ def run(settings: Settings) -> int:
     artefact.refuse_unwritable(settings.folder / "x.json")
     rounds: list[Round] = []
     if settings.resume is not None:
-        then = artefact.continued(settings.resume, KIND, settings.tree())
+        then = artefact.continued(settings.resume, KIND, settings.tree(), "rounds")
         rounds = [Round(**one) for one in then["rounds"]]
     with stoppable() as stopped:
         measure(settings, rounds)

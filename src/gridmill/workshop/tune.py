@@ -284,7 +284,7 @@ def run(settings: Settings) -> int:
     tried: list[dict[str, Any]] = []
     done: dict[str, Any] = {}  # of the comparison with the reference
     if settings.resume is not None:
-        then = artefact.continued(settings.resume, KIND, settings.tree())
+        then = artefact.continued(settings.resume, KIND, settings.tree(), "tried", "compared")
         tried, done = then["tried"], then["compared"]
     record = artefact.record(KIND, base.seed, settings.tree(), {}, tried=tried, compared=done)
     path = artefact.place(record, base.recipe)

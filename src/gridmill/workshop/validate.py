@@ -87,7 +87,9 @@ def run(settings: Settings) -> int:
     sizing.refuse_unfit(planned_run)
     if not switches.switch(switches.VALIDATION, None, True):
         raise ValueError(f"{switches.VALIDATION}=0 switches off the comparison that this command makes; unset it")
-    then = artefact.continued(settings.resume, KIND, settings.tree()) if settings.resume is not None else None
+    then = None
+    if settings.resume is not None:
+        then = artefact.continued(settings.resume, KIND, settings.tree(), "run", "validation")
     os.environ[switches.VALIDATION] = "1"
     from gridmill.runs import session
 

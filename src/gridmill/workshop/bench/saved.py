@@ -5,30 +5,54 @@ It measures nothing.
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import write_whole
 from gridmill.config.install import command, pip_install
-from gridmill.config.text import count, hang, table
-from gridmill.workshop import machine
+from gridmill.config.text import count, hang, printable, table
+from gridmill.workshop import artefact, machine
 from gridmill.workshop.statistics import Point, Ratio, between_runs, independent_ratio, trend_lines
 
 KIND = "bench step"
 
 
 def read_saved(path: Path) -> dict[str, Any]:
-    """A run saved with --output."""
-    try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        saved = None
+    """A run saved with --output; refused before anything is measured if a part is missing that is read below."""
+    saved = artefact.plain_json(path)
     known = (KIND, f"gridmill {KIND}")  # as it was called before artefacts had one form
-    if not isinstance(saved, dict) or saved.get("kind") not in known or not saved.get("runs"):
-        raise ValueError(f"`{path.name}` is not a run saved by `gridmill bench step --output`")
-    return saved
+    try:
+        if saved["kind"] not in known:
+            raise ValueError(f"expected one of {known}, got another kind")
+        _rates(saved["runs"][0])
+        _phase_costs(saved["runs"][0])
+        _point(path, saved)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError):
+        raise ValueError(f"`{path.name}` is not a run saved by `gridmill bench step --output`") from None
+    return dict(saved)
+
+
+def _point(path: Path, saved: Mapping[str, Any]) -> Point:
+    """What stands of it in a summary."""
+    run_, made = saved["runs"][0], saved["machine"]
+    load, rate = run_["load"], run_["per_cpu_second"]
+    batch = [count(int(load[f"{noun}s"]), noun) for noun in ("world", "thread", "lane")]
+    shape = ", ".join([printable(load["game"]), count(int(run_["num_agents"]), "agent"), *batch])
+    commit = printable(made["commit"]["hash"] or "none", 10)
+    label, date = printable(saved.get("phase") or ""), printable(made["date"])
+    median, cv = float(rate["median"]), float(rate["cv"])
+    if not (0.0 < median < math.inf and 0.0 <= cv < math.inf):
+        raise ValueError(f"expected a rate above 0 and its variation, got {median} and {cv}")
+    return Point(path.stem, label, commit, date, shape, median, cv)
+
+
+def _rates(run_: Mapping[str, Any]) -> list[float]:
+    """Agent-steps per CPU second and round."""
+    return [r["agent_steps"] / max(r["cpu_seconds"], 1e-9) for r in run_["rounds"]]
 
 
 def _phase_costs(run_: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -41,7 +65,7 @@ def _phase_costs(run_: Mapping[str, Any]) -> dict[str, list[float]]:
 def against_baseline(record: Mapping[str, Any], saved: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Now against a saved run: rates (above 1 is faster) and time by phase (below 1 is faster)."""
     now, then = record["runs"][0], saved["runs"][0]
-    rates = [[r["agent_steps"] / max(r["cpu_seconds"], 1e-9) for r in run_["rounds"]] for run_ in (now, then)]
+    rates = [_rates(now), _rates(then)]
     costs, before = _phase_costs(now), _phase_costs(then)
     shared = [name for name in costs if name in before and min(costs[name]) > 0 and min(before[name]) > 0]
     differing = [k for k, v in now["load"].items() if then.get("load", {}).get(k) != v]
@@ -78,16 +102,9 @@ def report(folder: Path) -> int:
     points = []
     for path in sorted(folder.glob("*.json")):
         try:
-            saved = read_saved(path)
-        except ValueError as reason:
+            points.append(_point(path, read_saved(path)))
+        except (ValueError, OSError) as reason:
             print(f"left out: {reason}")
-            continue
-        run_, made = saved["runs"][0], saved["machine"]
-        load = run_["load"]
-        batch = [count(load[f"{noun}s"], noun) for noun in ("world", "thread", "lane")]
-        shape = ", ".join([load["game"], count(run_["num_agents"], "agent"), *batch])
-        rate, commit = run_["per_cpu_second"], str(made["commit"]["hash"] or "none")[:10]
-        points.append(Point(path.stem, saved["phase"] or "", commit, made["date"], shape, rate["median"], rate["cv"]))
     if not points:
         save = command("bench", "step", "--output", "FILE")
         raise ValueError(f"no saved runs in `{folder}`; save one with `{save}`")
@@ -109,7 +126,9 @@ def report(folder: Path) -> int:
     axes.set_ylim(bottom=0)
     axes.tick_params(axis="x", rotation=30)
     axes.legend()
-    figure.savefig(folder / "report.png")
+    picture = BytesIO()
+    figure.savefig(picture)
     pyplot.close(figure)
+    write_whole(folder / "report.png", picture.getvalue())  # a link there leads nowhere
     print(f"\nplot: {folder / 'report.png'}")
     return 0

@@ -357,7 +357,7 @@ def run(settings: Settings) -> int:
     saved = [(path.name, read_saved(path)) for path in settings.baseline]
     if settings.output is not None:
         artefact.refuse_unwritable(settings.output)
-    then = artefact.continued(settings.resume, KIND, settings.tree())["runs"] if settings.resume else ()
+    then = artefact.continued(settings.resume, KIND, settings.tree(), "runs")["runs"] if settings.resume else ()
     steppers, notes = gather(settings)
     load = settings.load
     batch = (count(load.worlds, "world"), count(load.threads, "thread"), count(load.lanes, "lane"))

@@ -241,7 +241,7 @@ def resumed(settings: Settings, kind: str) -> Found:
     """The rounds that an interrupted run has left; none if there was none."""
     found: Found = {}
     if settings.resume is not None:
-        for one in artefact.continued(settings.resume, kind, settings.tree())["runs"]:
+        for one in artefact.continued(settings.resume, kind, settings.tree(), "runs")["runs"]:
             for subject, rounds in one["rounds"].items():
                 found[one["threads"], subject] = [Epochs(**each) for each in rounds]
     return found
