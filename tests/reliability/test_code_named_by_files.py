@@ -318,7 +318,7 @@ def test_a_module_as_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (told,) = user_code.take(["mine_of_code.parts"])
     assert told == f"code: mine_of_code.parts, sha256 {user_code.sha256(str(file))[:12]}"
     for name in ("nosuch", "nosuch.module", "mine_of_code.others", ".parts", ""):
-        with pytest.raises(ValueError, match=rf"package.module that can be found, got `{re.escape(name)}`$"):
+        with pytest.raises(ValueError, match=rf"^cannot find code `{re.escape(name)}`: expected FILE"):
             user_code.take([name])
 
 
