@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import torch
-from strangers import REPLAY, ask, changed_record, commands, honest, one_line, resave, tape_with
+from strangers import ARTEFACT, REPLAY, ask, changed_record, commands, honest, one_line, resave, tape_with
 from tapes import joined, parts
 
 from gridmill.policy import checkpoint
@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.X8, pytest.mark.X9]
 
 NEWEST = "checkpoints/epoch-00000002"
 DEEP = "[" * 100_000
+MOST = 2.0  # seconds of CPU of a command
+MOST_EXPORT = 8.0  # torch.export takes 3 for an honest run
 Harm = Callable[[Path], None]
 
 
@@ -112,6 +114,18 @@ def header_bomb(folder: Path) -> None:
         (path / "policy.safetensors").write_bytes((1 << 60).to_bytes(8, "little") + b"{}")
 
 
+def crowded(names: int, lines: int) -> Harm:
+    """So many metrics in so many epochs."""
+
+    def harm(folder: Path) -> None:
+        with (folder / "metrics.jsonl").open("w") as file:
+            for epoch in range(lines):
+                numbers = ", ".join(f'"{name}": {epoch % (7 + name % 5)}' for name in range(names))
+                file.write(f'{{"epoch": {epoch}, "agent_steps": {epoch}, {numbers}}}\n')
+
+    return harm
+
+
 def many_files(folder: Path) -> None:
     for number in range(3000):
         (folder / "replays" / f"{number}.replay").touch()
@@ -142,6 +156,8 @@ HOSTILE: dict[str, Harm] = {
     "the record is a pipe": pipe("run.json"),
     "a manifest is a pipe": pipe(f"{NEWEST}/manifest.json"),
     "a replay is a pipe": pipe(REPLAY),
+    "an artefact is a pipe": pipe(ARTEFACT),
+    "a sweep is a pipe": pipe("sweep.json"),
     # ways out
     "its name leads out": record("run.run", "../../../outside/x"),
     "it begins elsewhere": record("run.policy.init_from", "../../../../../../etc"),
@@ -160,12 +176,16 @@ HOSTILE: dict[str, Harm] = {
     "metrics are endless": endless("metrics.jsonl"),
     "the record is endless": endless("run.json"),
     "a replay is endless": endless(REPLAY),
+    "an artefact is endless": endless(ARTEFACT),
     "a replay unpacks to much more": replay_bomb,
     "weights claim to be large": header_bomb,
     "a network claims to be large": record("run.policy.hidden", 4096),
     "words claim to be many": spec_of(window=[10**9, 10**9]),
     "worlds claim to be many": record("run.trainer.num_worlds", 10**9),
     "metrics have millions of lines": text("metrics.jsonl", "{}\n" * 3_000_000),
+    "metrics have millions of numbers": crowded(50, 20_000),
+    "metrics have thousands of names": crowded(20_000, 50),
+    "there are thousands of evaluations": text("metrics.jsonl", '{"agent_steps": 1, "evaluation": {}}\n' * 500_000),
     "there are thousands of replays": many_files,
     # numbers
     "metrics are no numbers": text("metrics.jsonl", '{"agent_steps": NaN, "score": Infinity, "epoch": NaN}\n' * 9),
@@ -182,6 +202,8 @@ HOSTILE: dict[str, Harm] = {
     "metrics are deep": text("metrics.jsonl", f"{DEEP}\n"),
     "baselines are deep": text("baselines.json", DEEP),
     "the curriculum is deep": text("curriculum.json", DEEP),
+    "an artefact is deep": text(ARTEFACT, DEEP),
+    "a sweep is deep": text("sweep.json", DEEP),
     "a replay is deep": text(REPLAY, f"gridmill-replay 2\n{DEEP}\n"),
     # names
     "its recipe has megabytes": record("run.recipe", "x" * 5_000_000),
@@ -251,10 +273,12 @@ def test_every_command_on_each(
     for place in ("first", "again"):
         (tmp_path / place).mkdir()
         took = attacked(run, tmp_path / place, name, list(commands(run, tmp_path)))
-        if max(took.values()) < 2.0:
+        exported = took.pop("policy export")
+        if max(took.values()) < MOST and exported < MOST_EXPORT:
             break
-    assert max(took.values()) < 2.0, took
-    record_property("figure", f"{len(took)} commands, slowest {max(took.values()):.1f} s")
+    assert max(took.values()) < MOST, took
+    assert exported < MOST_EXPORT
+    record_property("figure", f"{len(took) + 1} commands, slowest {max(took.values()):.1f} s, export {exported:.1f} s")
 
 
 def test_all_of_them_in_one_list(run: Path, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:

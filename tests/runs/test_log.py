@@ -267,9 +267,9 @@ def test_an_epoch_costs_little(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [17, 40, 1 << 20])
-def test_resuming_looks_only_at_what_is_ever_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_resuming_looks_only_at_the_newest_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """The last lines, whatever the blocks in which they are looked for."""
-    monkeypatch.setattr(lines_room, "MOST_RECORDS", 20)
+    monkeypatch.setattr(lines_room, "MOST_LINES", 20)
     monkeypatch.setattr(lines_room, "TAIL", size)
     path = tmp_path / "metrics.jsonl"
     texts = [json.dumps({"epoch": epoch}) + "\n" for epoch in range(100)]
@@ -279,7 +279,54 @@ def test_resuming_looks_only_at_what_is_ever_read(tmp_path: Path, monkeypatch: p
     assert lines_room.cut_after(path, 5) == []  # what is out of sight stays
     assert path.read_text() == "".join(texts[:66])
     path.write_bytes(b"\0" * 300)
-    monkeypatch.setattr(lines_room, "MOST_READ", 100)
+    monkeypatch.setattr(lines_room, "MOST_LOOKED", 100)
     monkeypatch.setattr(lines_room, "MOST_LINE", 50)
     lines_room.cut_after(path, 5)
     assert path.read_bytes() == b""
+
+
+def test_of_a_large_file_some_lines_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spread over all of it, the newest among them; `having` looks only at lines with that key."""
+    path = tmp_path / "metrics.jsonl"
+    texts = [json.dumps({"epoch": epoch} | ({"evaluation": 1} if epoch % 10 == 0 else {})) for epoch in range(100)]
+    path.write_text("\n".join(texts) + "\n")
+    assert lines_room.is_read_whole(path)
+    monkeypatch.setattr(lines_room, "MOST_RECORDS", 30)
+    assert not lines_room.is_read_whole(path)
+    assert [record["epoch"] for record in read_records(path)] == list(range(3, 100, 4))
+    assert [record["epoch"] for record in read_records(path, having="evaluation")] == list(range(0, 100, 10))
+    monkeypatch.setattr(lines_room, "MOST_RECORDS", 1_000)
+    monkeypatch.setattr(lines_room, "MOST_READ", 700)
+    assert not lines_room.is_read_whole(path)
+    assert [record["epoch"] for record in read_records(path)] == list(range(0, 100, 3))
+    monkeypatch.setattr(lines_room, "MOST_LINES", 10)
+    assert [record["epoch"] for record in read_records(path)] == list(range(90, 100))
+    assert lines_room.is_read_whole(tmp_path / "none")
+
+
+@pytest.mark.parametrize("foreign", ["3", "[1]", "{}, {}", '{"epoch": [1', "]", "\x00", "[" * 100_000, ""])
+@pytest.mark.parametrize("block", [1, 2, 256])
+def test_foreign_lines_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, foreign: str, block: int) -> None:
+    """However many lines are read at a time."""
+    monkeypatch.setattr(lines_room, "BLOCK", block)
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("".join(f'{{"epoch": {epoch}}}\n' for epoch in range(5)) + f'{foreign}\n{{"epoch": 5}}\n{{"epo')
+    assert epochs_of(tmp_path) == list(range(6))
+
+
+def test_millions_of_lines_are_few_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what reads JSON: resuming and reporting a run whose metrics somebody has filled."""
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"epoch": 1, "evaluation": {"score": 1}}\n' * 300_000)
+    calls, real = 0, json.loads
+
+    def counted(text: bytes) -> object:
+        nonlocal calls
+        calls += 1
+        return real(text)
+
+    monkeypatch.setattr(lines_room.json, "loads", counted)
+    assert len(read_records(path)) <= lines_room.MOST_RECORDS
+    assert calls <= lines_room.MOST_RECORDS / lines_room.BLOCK + 1
+    lines_room.cut_after(path, 1)
+    assert calls <= lines_room.MOST_RECORDS / lines_room.BLOCK + 1

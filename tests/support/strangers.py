@@ -19,41 +19,60 @@ from warm import FORKS
 from gridmill.evaluate import ReplayOptions, evaluate
 from gridmill.policy import checkpoint
 from gridmill.runs import train
+from gridmill.workshop import artefact
 
 PATIENCE = 120.0  # seconds: what takes longer waits for something
 REPLAY = "replays/first.replay"
+CHECKPOINT = "checkpoints/epoch-00000001"
+ARTEFACT = "artifacts/first.json"
 
 
 def honest(folder: Path) -> Path:
-    """A run of two epochs with a checkpoint of each and a replay that has the policy in it."""
+    """A run of two epochs with a checkpoint of each, a replay that has the policy in it, and an artefact."""
     run = tiny(2, run="mine", checkpoint__epochs=1)
     made = train(run, folder, panel=False).folder
     evaluate(run, str(made), 1, 0, replay=ReplayOptions(made / REPLAY, weights=True))
+    artefact.write(artefact.record("ab", 0, {}, {"rate": artefact.sample([1.0, 2.0], "steps/s")}), made / ARTEFACT)
     return made
 
 
 def commands(run: Path, out: Path, file: str = REPLAY) -> dict[str, list[str]]:
-    """Every command that opens a run, a checkpoint or a replay, on this one; what they write goes to `out`."""
+    """Every command that opens a run, a checkpoint, a replay, a sweep or an artefact, on this one; what they write goes
+    to `out`.
+    """
     name, tape, tiny_recipe = str(run), str(run / file), f"{SUPPORT / 'tiny.py'}:tiny"
     train = ["train", tiny_recipe, "run=next", "--runs-dir", str(out)]
     return {
         "resume": ["resume", name, "trainer.total_timesteps=384"],
         "eval its game": ["eval", name, "--episodes", "1"],
+        "eval beside it": ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--players", f"{name}=0.5", "--episodes", "1"],
         "eval its policy": ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--policy", name, "--episodes", "1"],
         "report": ["report", name, "--out", str(out / "report.html")],
         "report without baselines": ["report", name, "--no-baselines", "--out", str(out / "report.html")],
+        "explain": ["explain", name],
+        "diff": ["diff", name, str(run / CHECKPOINT)],
+        "diff from a game": ["diff", f"{SUPPORT / 'tiny.py'}:berries", name, "--json"],
         "policy info": ["policy", "info", name],
+        "policy info of a checkpoint": ["policy", "info", str(run / CHECKPOINT), "--json"],
+        "policy export": ["policy", "export", name, str(out / "policy.pt2")],
+        "sweep": ["sweep", name],
+        "artifacts": ["artifacts", name, "--page", str(out / "artifacts.html")],
         "runs": ["runs", "--runs-dir", str(run.parent)],
         "runs as JSON": ["runs", "--runs-dir", str(run.parent), "--json"],
         "view": ["view", name, "--export", str(out / "page.html")],
         "view its replay": ["view", tape, "--export", str(out / "page.html")],
+        "play": ["play", name, "--export", str(out / "play.html")],
         "show": ["show", tape],
+        "show the run": ["show", name, "--steps", "2"],
+        "show as a picture": ["show", tape, "--png", str(out / "shown.png")],
         "watch": ["watch", tape, "--to", "2"],
+        "watch the run": ["watch", name, "--to", "2"],
         "replay check": ["replay", "check", tape],
         "replay info": ["replay", "info", tape],
         "replay cut": ["replay", "cut", tape, "--to", "2", "-o", str(out / "cut.replay")],
         "replay merge": ["replay", "merge", tape, tape, "-o", str(out / "merged.replay")],
         "whatif": ["whatif", tape, "--tick", "1", "--agent", "0", "--rollouts", "2", "--horizon", "2"],
+        "train or resume": ["train", tiny_recipe, f"run={run.name}", "--runs-dir", str(run.parent), "--or-resume"],
         "begin with it": [*train, f"policy.init_from={name}"],
         "play beside it": [*train, f'players={{"{name}": 0.5}}', "trainer.batch_size=64", "trainer.minibatch_size=32"],
         "learn from it": [*train, f"losses.kickstart.teacher={name}"],

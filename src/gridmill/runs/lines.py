@@ -6,20 +6,25 @@ is tried again with the next line, and a line half written is taken back. Readin
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+import re
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.files import open_plain, read_plain
+from gridmill.config.files import kind_of, open_plain, read_plain
 
 MOST_WAITING = 10_000
 TAIL = 262_144
-MOST_READ = 256 << 20  # bytes of a file that are read, the last ones
-MOST_RECORDS = 200_000  # lines of it
-MOST_LINE = 16 << 20  # bytes of a line that can be one of ours
+MOST_LOOKED = 64 << 20  # bytes of a file that are looked at, the last ones; an epoch has some 2 kB
+MOST_LINES = 100_000  # of them
+MOST_READ = 8 << 20  # bytes of lines that are read as JSON
+MOST_RECORDS = 20_000  # lines that are
+MOST_LINE = 1 << 20  # bytes of a line that can be one of ours
+BLOCK = 256  # lines that are read with one call, which takes longer than what most lines need
+EPOCH = re.compile(rb'\{"epoch": (\d{1,15}),')  # how a line of ours begins
 
 
 class Lines:
@@ -73,28 +78,53 @@ class Lines:
         return file
 
 
-def read_records(path: Path, tail: bool = False) -> list[dict[str, Any]]:
-    """The JSON objects of a file, one a line, with `tail` only the last ones; torn and foreign lines are left out."""
-    most = TAIL if tail else MOST_READ
+def read_records(path: Path, tail: bool = False, having: str = "") -> list[dict[str, Any]]:
+    """The JSON objects of a file, one a line, with `tail` only the last ones; torn and foreign lines are left out.
+
+    Of a large file every n-th line is read, the newest among them. `having` is a key: only of lines that have it.
+    """
+    most = TAIL if tail else MOST_LOOKED
     try:
         data = read_plain(path, most, tail=True)
     except OSError:
         return []
-    lines = data.rsplit(b"\n", MOST_RECORDS + 1)
-    found = []
-    for line in lines[len(data) >= most : -1]:  # the first may begin before; what follows the last line end is torn
-        with contextlib.suppress(ValueError, RecursionError):
-            record = json.loads(line)
-            if isinstance(record, dict):
-                found.append(record)
-    return found
+    lines = data.rsplit(b"\n", MOST_LINES + 1)
+    first_is_cut = len(data) >= most or len(lines) > MOST_LINES + 1
+    whole = lines[first_is_cut:-1]  # what follows the last line end is torn
+    key = having.encode()
+    ours = [line for line in whole if len(line) < MOST_LINE and key in line]
+    step = max(1, -(-len(ours) // MOST_RECORDS), -(-sum(map(len, ours)) // MOST_READ))
+    chosen = ours[::-step][::-1]
+    return [record for at in range(0, len(chosen), BLOCK) for record in _objects(chosen[at : at + BLOCK])]
+
+
+def is_read_whole(path: Path) -> bool:
+    """Whether `read_records` reads every line."""
+    try:
+        data = read_plain(path, MOST_READ)
+    except OSError:
+        return not kind_of(path)
+    return data.count(b"\n") <= MOST_RECORDS
+
+
+def _objects(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    """The objects in some lines: read at once, or one by one if there is something else among them."""
+    try:
+        found = json.loads(b"[" + b",".join(lines) + b"]")
+        if len(found) == len(lines):
+            return [record for record in found if isinstance(record, dict)]
+    except (ValueError, RecursionError):
+        pass
+    if len(lines) == 1:
+        return []
+    return [record for line in lines for record in _objects([line])]
 
 
 def cut_after(path: Path, epoch: int) -> list[str]:
     """Take away what a resumed run will do again: all lines from the first of a later epoch on.
 
     Lines of earlier epochs behind it (an evaluation that came late) are given back, to be appended again. Needs no
-    room on the disk. Looks at as much of the file as is ever read.
+    room on the disk. Looks at as much of the file as is ever looked at.
     """
     late: list[str] = []
     try:
@@ -116,15 +146,15 @@ def cut_after(path: Path, epoch: int) -> list[str]:
 
 
 def _first_read(file: int) -> int:
-    """Where the last MOST_RECORDS whole lines of a file begin, or those in its last MOST_READ bytes."""
+    """Where the last MOST_LINES whole lines of a file begin, or those in its last MOST_LOOKED bytes."""
     size = end = first = os.fstat(file).st_size
     lines = 0
-    while end > max(0, size - MOST_READ):
+    while end > max(0, size - MOST_LOOKED):
         begin = max(0, end - TAIL)
         block = os.pread(file, end - begin, begin)
         found = block.count(b"\n")
-        if lines + found > MOST_RECORDS:
-            return end - len(block.split(b"\n", lines + found - MOST_RECORDS)[-1])
+        if lines + found > MOST_LINES:
+            return end - len(block.split(b"\n", lines + found - MOST_LINES)[-1])
         if found:
             first = begin + block.index(b"\n") + 1
         lines, end = lines + found, begin
@@ -133,8 +163,11 @@ def _first_read(file: int) -> int:
 
 def _epoch(line: bytes) -> float:
     """The epoch a line speaks of; a torn line counts as later than all."""
-    if b'"epoch"' not in line and line.endswith(b"}\n"):  # of none: nothing to read
-        return float("-inf")
+    if line.endswith(b"}\n"):
+        if b'"epoch"' not in line:  # of none: nothing to read
+            return float("-inf")
+        if found := EPOCH.match(line):
+            return int(found[1])
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

@@ -45,7 +45,8 @@ Loop = Generator[Epoch, None, Result]
 
 def is_judged(folder: Path, epoch: int) -> bool:
     """Whether the checkpoint of an epoch has been evaluated."""
-    return any("evaluation" in r and r.get("epoch") == epoch for r in read_records(folder / "metrics.jsonl"))
+    found = read_records(folder / "metrics.jsonl", having="evaluation")
+    return any("evaluation" in record and record.get("epoch") == epoch for record in found)
 
 
 class Session:

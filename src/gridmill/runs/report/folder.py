@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from gridmill.config.files import kind_of, read_plain
 from gridmill.runs.figures import finite
-from gridmill.runs.lines import MOST_READ, MOST_RECORDS, read_records
+from gridmill.runs.lines import is_read_whole, read_records
 from gridmill.runs.log_lines import TITLES
 from gridmill.runs.place import is_being_written
 
 BASELINES = "baselines.json"
 MOST_JSON, MOST_TOLD = 1 << 26, 1 << 26  # bytes of a file that is looked into
 MOST_REPLAYS = 10_000
+EVALUATION = "evaluation"  # the key of a line that is one
+MOST_METRICS = 500  # that are drawn; a game has about a hundred
+MOST_EVALUATIONS = 1_000  # the newest
 Records = Sequence[Mapping[str, Any]]
+Column = tuple[list[float], list[float]]
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,7 @@ class Folder:
     told: str  # the newest heading of log.txt
     replays: Sequence[str]  # names in replays/, newest last
     running: bool
-    cut: bool = False  # whether the oldest lines of metrics.jsonl were left out
-    _columns: dict[str, tuple[list[float], list[float]]] = field(default_factory=dict, repr=False, compare=False)
+    cut: bool = False  # whether lines of metrics.jsonl were left out
 
     @property
     def game(self) -> Mapping[str, Any]:
@@ -55,38 +59,51 @@ class Folder:
         said += [f"seed {self.settings['seed']}"] if "seed" in self.settings else []
         return ", ".join(said)
 
-    def column(self, key: str) -> tuple[list[float], list[float]]:
-        """Agent steps and values of a metric, where it has one that can be drawn; looked for once."""
-        if key in self._columns:
-            return self._columns[key]
-        pairs = [(finite(record.get("agent_steps")), finite(record.get(key))) for record in self.epochs]
-        known = [(x, y) for x, y in pairs if x is not None and y is not None and abs(y) < 1e100]
-        self._columns[key] = [x for x, _ in known], [y for _, y in known]
-        return self._columns[key]
+    def column(self, key: str) -> Column:
+        """Agent steps and values of a metric, where it has one that can be drawn."""
+        return self._columns.get(key, ([], []))
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """Every metric that is ever a number, in the order of their appearance."""
+        return list(self._columns)
+
+    @cached_property
+    def _columns(self) -> Mapping[str, Column]:
+        """All of them from one look at the epochs; of more than MOST_METRICS the first."""
+        found: dict[str, Column] = {}
+        for record in self.epochs:
+            steps = finite(record.get("agent_steps"))
+            if steps is None:
+                continue
+            for key, value in record.items():
+                number = finite(value)
+                if number is None or (key not in found and len(found) == MOST_METRICS):
+                    continue
+                xs, ys = found.setdefault(key, ([], []))
+                if abs(number) < 1e100:
+                    xs.append(steps)
+                    ys.append(number)
+        return found
 
 
 def read(path: Path) -> Folder:
     """The run in a folder."""
-    records = read_records(path / "metrics.jsonl")
-    epochs = [
-        r for r in records if not r.keys() & {"evaluation", "window"} and finite(r.get("agent_steps")) is not None
-    ]
+    metrics = path / "metrics.jsonl"
+    records, evaluations = read_records(metrics), read_records(metrics, having=EVALUATION)
+    epochs = [r for r in records if not r.keys() & {EVALUATION, "window"} and finite(r.get("agent_steps")) is not None]
     return Folder(
         path=path,
         name=path.resolve().name,
         settings=_settings(path / "run.json"),
         epochs=epochs,
-        evaluations=[record for record in records if "evaluation" in record],
+        evaluations=[record for record in evaluations if EVALUATION in record][-MOST_EVALUATIONS:],
         baselines=_json(path / BASELINES),
         told=_told(path / "log.txt"),
         replays=_replays(path / "replays"),
         running=is_being_written(path),
-        cut=len(records) >= MOST_RECORDS or _size(path / "metrics.jsonl") > MOST_READ,
+        cut=not is_read_whole(metrics),
     )
-
-
-def _size(path: Path) -> int:
-    return os.lstat(path).st_size if kind_of(path) else 0
 
 
 def _replays(folder: Path) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gridmill.runs.figures import finite, number
+from gridmill.runs.figures import number
 from gridmill.runs.report.folder import Folder
 
 PER_EPISODE, PER_STEP = "per agent and episode", "per agent step"
@@ -68,7 +68,7 @@ def score(folder: Folder) -> Metric:
 
 def ingredients(folder: Folder) -> list[Metric]:
     """What the score is made of, in the order that the game says, and what the game pays for it."""
-    known, plain = _known(folder), _is_plain(folder)
+    known, plain = folder.metrics, _is_plain(folder)
     wanted = [] if plain else [folder.score_stat]  # a score per episode is its statistic: one curve is enough
     wanted += [str(name) for name in _listed(folder.game.get("beside"))]
     wanted += [*_named(folder.game.get("rewards")), *_named(_inner(folder.settings, "trainer", "signal"))]
@@ -80,7 +80,7 @@ def ingredients(folder: Folder) -> list[Metric]:
 def learning(folder: Folder) -> list[Metric]:
     """The trainer's own, then the losses and statistics that this run has besides."""
     fixed = {metric.key for metric in LEARNING}
-    more = [key for key in _known(folder) if key.startswith(ALSO_LEARNING) and key not in fixed]
+    more = [key for key in folder.metrics if key.startswith(ALSO_LEARNING) and key not in fixed]
     return [*LEARNING, *(Metric(key, key.replace("/", " "), "", key.partition("/")[0]) for key in more)]
 
 
@@ -89,18 +89,18 @@ def of_game(folder: Folder, shown: Sequence[Metric]) -> list[Metric]:
     taken = {metric.key for metric in (*shown, *LEARNING, *MACHINE)} | OTHERS
     taken.add(folder.score_stat if any(metric.key == "score" for metric in shown) and _is_plain(folder) else "")
     elsewhere = ("time/", "cpu/", "gpu/", "memory/", CURRICULUM, "player/", *ALSO_LEARNING)
-    own = [key for key in _known(folder) if key not in taken and not key.startswith(elsewhere)]
+    own = [key for key in folder.metrics if key not in taken and not key.startswith(elsewhere)]
     return [Metric(key, key, evaluation=key) for key in sorted(own, key=lambda key: (key.startswith("action."), key))]
 
 
 def of_players(folder: Folder) -> list[Metric]:
     """What those get who play beside the policy."""
-    return [Metric(key, key.removeprefix("player/")) for key in _known(folder) if key.startswith("player/")]
+    return [Metric(key, key.removeprefix("player/")) for key in folder.metrics if key.startswith("player/")]
 
 
 def of_curriculum(folder: Folder) -> list[Metric]:
     """The metrics of a curriculum."""
-    return [Metric(key, key.removeprefix(CURRICULUM), "", "") for key in _known(folder) if key.startswith(CURRICULUM)]
+    return [Metric(key, key.removeprefix(CURRICULUM), "", "") for key in folder.metrics if key.startswith(CURRICULUM)]
 
 
 def moving(folder: Folder, metrics: Sequence[Metric], shown: Sequence[Metric] = ()) -> tuple[list[Metric], list[str]]:
@@ -124,11 +124,6 @@ def moving(folder: Folder, metrics: Sequence[Metric], shown: Sequence[Metric] = 
 def _is_plain(folder: Folder) -> bool:
     facts = folder.game.get("score")
     return not isinstance(facts, Mapping) or facts.get("per", "episode") == "episode"
-
-
-def _known(folder: Folder) -> dict[str, None]:
-    """Every metric that is ever a number, in the order of their appearance."""
-    return dict.fromkeys(key for record in folder.epochs for key, value in record.items() if finite(value) is not None)
 
 
 def _named(tree: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ from people: everything is escaped, and the page's policy allows no script but i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -94,7 +95,7 @@ def _section(title: str, figures: str, key: str = "") -> str:
 def _key(folder: Folder) -> str:
     """What dots and dashed lines are, said once."""
     said = ["lines: training, mean over the episodes that ended in an epoch"]
-    said += ["the oldest epochs are left out, metrics.jsonl is too large"] if folder.cut else []
+    said += ["not all epochs are read, metrics.jsonl is too large"] if folder.cut else []
     said += ["dots: evaluations with two standard errors"] if evaluations.points(folder, "score") else []
     said += ["dashed: other players in the same game, and the upper bound"] if folder.baselines else []
     return f'<p class="still">{"; ".join(said)}</p>'
@@ -159,20 +160,19 @@ def _replays(folder: Folder) -> str:
 
 def _shares(folder: Folder) -> str:
     """Where the time went, over the whole run."""
-    sums: dict[str, float] = {}
-    for record in folder.epochs:
-        for name, seconds in phases(record).items():
-            sums[name] = sums.get(name, 0.0) + seconds
+    sums = phases({name: math.fsum(folder.column(name)[1]) for name in folder.metrics if name.startswith("time/")})
     total = sum(sums.values())
     if not total:
         return ""
-    return f'<section><h2>Where the time went</h2><table class="shares">{_share_rows(sums, total)}</table></section>'
+    rows = _share_rows(sums, total, folder.cut)
+    return f'<section><h2>Where the time went</h2><table class="shares">{rows}</table></section>'
 
 
-def _share_rows(sums: Mapping[str, float], total: float) -> str:
+def _share_rows(sums: Mapping[str, float], total: float, cut: bool) -> str:
+    """Without the times where they are not those of the whole run."""
     return "".join(
         f"<tr><th>{escape(phase_name(name, sums))}</th>"
         f"<td class='bar'><i style='width:{100 * seconds / total:.2f}%'></i></td>"
-        f"<td>{percent(seconds / total)}</td><td>{duration(seconds)}</td></tr>"
+        f"<td>{percent(seconds / total)}</td><td>{duration(None if cut else seconds)}</td></tr>"
         for name, seconds in sorted(sums.items(), key=lambda item: -item[1])
     )
