@@ -124,7 +124,7 @@ def test_what_is_refused() -> None:
         said = rf"^actions must be integers \[6\], got {actions.dtype} \[{len(actions)}\]$"
         with pytest.raises(ValueError, match=said):
             env.step(actions)
-    with pytest.raises(ValueError, match="this env has no masks: vec_env"):
+    with pytest.raises(ValueError, match="this env has no masks: create it"):
         env.action_masks()
     assert not env.has_attr("action_masks")
     with pytest.raises(AttributeError, match="rows of a batch have no attribute `level`"):
