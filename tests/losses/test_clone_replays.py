@@ -151,7 +151,9 @@ def test_a_file_that_plays_otherwise_is_named(tmp_path: Path) -> None:
     own = tape.branches[0]
     lying = dataclasses.replace(tape, branches=(dataclasses.replace(own, hashes=("0" * 16,)),))
     replay.write(tmp_path / "lies.replay", lying)
-    with pytest.raises(replay.ReplayError, match=r"differently, at tick 0 at the latest - in `.*lies.replay`, branch 0"):
+    with pytest.raises(
+        replay.ReplayError, match=r"differently, at tick 0 at the latest - in `.*lies.replay`, branch 0"
+    ):
         steps(tmp_path).epoch(0)
     path = tmp_path / "lies.replay"
     head, _, body = path.read_bytes().partition(b'"game":{')
