@@ -9,11 +9,11 @@ import errno
 import functools
 import importlib.metadata
 import importlib.util
+import json
 import multiprocessing
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +21,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ from gridmill import recipes
 from gridmill.runs import lines as lines_room
 from gridmill.runs import loop, train
 from gridmill.runs import trackers as track
-from gridmill.workshop.statistics import paired_ratio
+from gridmill.runs.log import RunLog
+from gridmill.workshop.statistics import median
 
 pytestmark = pytest.mark.R10
 
@@ -116,7 +118,7 @@ def test_a_dead_tracker(how: str, mode: str, tmp_path: Path, monkeypatch: pytest
     dead = Dead(how, release)
     fake.Settings, fake.init = dead.Settings, dead.init
     monkeypatch.setitem(sys.modules, "wandb", fake)
-    monkeypatch.setattr(track.Tracker.close, "__defaults__", (0.2,))
+    monkeypatch.setattr(track, "PATIENCE", 0.2)
     try:
         result = train(tiny(6, run="watched", track__wandb=mode), tmp_path, panel=False)
     finally:
@@ -152,79 +154,111 @@ def test_a_dead_server_for_the_real_package(tmp_path: Path, monkeypatch: pytest.
     assert difference(undisturbed(40), result.folder) == 0
 
 
+class Silent(BaseHTTPRequestHandler):
+    """A W&B server that takes every request and never answers, or answers as long as runs begin and is silent then."""
+
+    answers = False
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        self.server.asked.append(self.path)  # type: ignore[attr-defined]
+        if not self.answers or b"UpsertBucket" not in body:
+            self.server.closing.wait(600)  # type: ignore[attr-defined]
+            return
+        name = json.loads(body)["variables"].get("name")
+        project = {"id": "1", "name": "p", "entity": {"id": "1", "name": "e"}}
+        bucket = {"id": "1", "name": name, "displayName": name, "config": "{}", "historyLineCount": 0}
+        data = {"upsertBucket": {"bucket": bucket | {"project": project}, "inserted": True}}
+        answer = json.dumps({"data": data}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_GET = do_POST
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+class Answering(Silent):
+    answers = True
+
+
 @contextlib.contextmanager
-def silent_server() -> Iterator[tuple[int, list[socket.socket]]]:
-    """A server that takes every connection and never answers; its port, and the connections so far."""
-    taken: list[socket.socket] = []
-
-    def accept() -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
-                taken.append(listening.accept()[0])
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=accept, daemon=True).start()
+def silent_server(kind: type[Silent]) -> Iterator[tuple[int, list[str]]]:
+    """Its port, and what it was asked so far."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
+        server.daemon_threads = True
+        server.asked, server.closing = list[str](), threading.Event()  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield listening.getsockname()[1], taken
+            yield server.server_port, server.asked  # type: ignore[attr-defined]
         finally:
-            listening.shutdown(socket.SHUT_RDWR)
-            for one in taken:
-                one.close()
+            server.closing.set()  # type: ignore[attr-defined]
+            server.shutdown()
+
+
+BUSY = 10.0  # seconds that a busy machine may take for what is not waiting
 
 
 @pytest.mark.long
-def test_a_silent_server_for_the_real_package(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """W&B's own client with a server that takes connections and says nothing: training does not wait for it, the end
-    waits no longer than it says, and the process leaves.
+@pytest.mark.parametrize("kind", [Silent, Answering])
+def test_a_silent_server_for_the_real_package(
+    kind: type[Silent], tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """W&B's own client with a server that says nothing, or nothing more: training does not wait for it, the end waits
+    no longer than it says, and the process leaves.
     """
     if importlib.util.find_spec("wandb") is None:
         pytest.skip("pip install 'gridmill[track]'")
     code = (
-        "import sys, time\nfrom tiny import tiny\nfrom gridmill.runs import train\n"
-        "began = time.monotonic()\n"
+        "import sys\nfrom tiny import tiny\nfrom gridmill.runs import train\n"
         "result = train(tiny(40, run='silent', track__wandb='online'), sys.argv[1], panel=False)\n"
-        "print(f'ENDED {result.exit_code} {result.epochs} {time.monotonic() - began:.1f}', flush=True)\n"
+        "print(f'ENDED {result.exit_code} {result.epochs}', flush=True)\n"
     )
-    with silent_server() as (port, taken):
+    with silent_server(kind) as (port, asked):
         variables = {"WANDB_BASE_URL": f"http://127.0.0.1:{port}", "WANDB_API_KEY": "0" * 40}
         with process(code, str(tmp_path), popen=subprocess.Popen, **variables) as child:
             assert child.stdout is not None
             said = child.stdout.read()
-            left = time.monotonic()
             assert child.wait(120) == 0, said
-            left = time.monotonic() - left
-        assert taken, said  # it was asked, and is silent to this moment
-    (ended,) = [line.split()[1:] for line in said.splitlines() if line.startswith("ENDED ")]
-    assert ended[:2] == ["0", "40"]
+            gone = time.time()
+        assert asked, said  # and it is silent to this moment
+    assert "ENDED 0 40" in said
     folder = tmp_path / "silent"
     assert difference(undisturbed(40), folder) == 0
-    assert sum("warning: W&B: " in line for line in said_by(folder).splitlines()) == 1
-    trained = epochs_of(folder)[-1]["seconds"]
+    warned = [line for line in said_by(folder).splitlines() if "warning: W&B: " in line]
+    assert len(warned) == 1, said_by(folder)
+    assert "Traceback" not in said
+    # What was not sent can be sent later.
+    assert list((folder / "wandb").glob("run-*/*.wandb" if kind.answers else "offline-run-*/*.wandb"))
+    trained, ended = ((folder / name).stat().st_mtime for name in ("metrics.jsonl", "log.txt"))
     version = importlib.metadata.version("wandb")
+    kinds = "silent after the start" if kind.answers else "silent"
     record_property(
-        "figure", f"W&B {version}, {len(taken)} connections: 40 epochs in {trained:.1f} s, the end after {ended[2]} s"
+        "figure", f"W&B {version}, {kinds}: the end waited {ended - trained:.1f} s, gone {gone - ended:.1f} s later"
     )
+    assert ended - trained < track.PATIENCE + BUSY
+    assert gone - ended < BUSY
 
 
 class Family:
-    """A process and all that came from it, as a tracker's service does: stopped, let go on and counted together."""
+    """A process and all that came from it, as a tracker's service does: stopped and let go on together."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.members = {pid}
 
-    def look(self) -> float:
-        """Find new members; the CPU seconds of all that live, and of those that ended and were waited for."""
-        found = {}
+    def look(self) -> None:
+        """Find new members."""
+        parents = {}
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):  # ended meanwhile
-                found[int(stat.parent.name)] = stat.read_text().rpartition(")")[2].split()
+                parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
         self.members = {self.pid}
-        while more := {pid for pid, fields in found.items() if int(fields[1]) in self.members} - self.members:
+        while more := {pid for pid, parent in parents.items() if parent in self.members} - self.members:
             self.members |= more
-        # Fields 11 to 14: its own ticks, then those of children it waited for.
-        ticks = sum(int(found[pid][place]) for pid in self.members & set(found) for place in (11, 12, 13, 14))
-        return ticks / os.sysconf("SC_CLK_TCK")
 
     def send(self, number: signal.Signals) -> None:
         for pid in self.members:
@@ -232,17 +266,28 @@ class Family:
                 os.kill(pid, number)
 
 
-def by_turns(told: Connection, folder: Path, watched: bool) -> None:
-    """In a process of its own: a run that waits before each epoch until told, then answers with the epoch's seconds."""
+def no_space(file: int, line: bytes) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def no_space(file: int, line: bytes) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+def without_wandb() -> None:
+    """A tracker that hangs, in its place."""
+    fake: Any = types.ModuleType("wandb")
+    dead = Dead("hangs", threading.Event())
+    fake.Settings, fake.init = dead.Settings, dead.init
+    sys.modules["wandb"] = fake
+
+
+def by_turns(told: Connection, folder: Path, watched: bool) -> None:
+    """In a process of its own: a run that waits before each epoch until told, then answers with the epoch's seconds, by
+    the clock and of CPU.
+    """
 
     def epoch(self: Any) -> Any:
         told.recv()
-        began = time.monotonic()
+        began, worked = time.monotonic(), time.process_time()
         found = plain(self)
-        told.send(time.monotonic() - began)
+        told.send((time.monotonic() - began, time.process_time() - worked))
         return found
 
     plain, loop.Session.epoch = loop.Session.epoch, epoch  # type: ignore[method-assign]
@@ -250,40 +295,32 @@ def by_turns(told: Connection, folder: Path, watched: bool) -> None:
     if watched:
         lines_room._append = no_space
         run = run.replace("track.wandb", "online")
-        if importlib.util.find_spec("wandb") is None:  # then a tracker that hangs stands for it
-            fake: Any = types.ModuleType("wandb")
-            dead = Dead("hangs", threading.Event())
-            fake.Settings, fake.init = dead.Settings, dead.init
-            sys.modules["wandb"] = fake
+        if importlib.util.find_spec("wandb") is None:
+            without_wandb()
     train(run, folder, panel=False)
 
 
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_costs_no_speed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
-) -> None:
-    """A run with a full disk for its logs and a dead tracker takes turns with one without, epoch by epoch: 2 % at most.
+WARM_UP, TURNS = 5, 40
 
-    Whoever waits is stopped with all its threads and services, so that each has the machine and its costs to itself.
-    2 % must lie within what the pairs can tell by the clock, and neither the median pair nor CPU time may be 4 % down.
+
+def speeds(folder: Path) -> tuple[float, float]:
+    """The speed of a run with a full disk and a dead tracker, as a share of that of one without: by the clock, by CPU.
+
+    Both take turns, epoch by epoch, and whoever waits is stopped with all its threads and services, so that each has
+    its costs to itself; the median of the pairs, so that what slows both at a moment, or one of them once, is not seen.
     """
-    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
-    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
     spawn = multiprocessing.get_context("spawn")
     runs: list[tuple[Connection, Any, Family]] = []
-    took, began = [], [0.0, 0.0]
+    took: list[list[tuple[float, float]]] = []
     try:
         for watched in (True, False):
             mine, its = spawn.Pipe()
-            child = spawn.Process(target=by_turns, args=(its, tmp_path / str(watched), watched))
+            child = spawn.Process(target=by_turns, args=(its, folder / str(watched), watched))
             child.start()
             its.close()  # or nobody would notice that the child has died
             runs.append((mine, child, Family(child.pid or 0)))
-        for turn in range(125):
-            if turn == 5:
-                began = [family.look() for _, _, family in runs]
-            seconds = [0.0, 0.0]
+        for turn in range(WARM_UP + TURNS):
+            seconds = [(0.0, 0.0), (0.0, 0.0)]
             for side in (0, 1) if turn % 2 else (1, 0):
                 told, _, family = runs[side]
                 told.send(True)
@@ -293,19 +330,70 @@ def test_costs_no_speed(
                 family.look()
                 family.send(signal.SIGSTOP)
             took.append(seconds)
-        ended = [family.look() for _, _, family in runs]
     finally:
         for _, child, family in runs:
             family.look()
             family.send(signal.SIGKILL)
             child.join()
-    written = [(tmp_path / side / "run" / "metrics.jsonl").stat().st_size > 0 for side in ("True", "False")]
+    written = [(folder / side / "run" / "metrics.jsonl").stat().st_size > 0 for side in ("True", "False")]
     assert written == [False, True]
-    with_it, without = zip(*took[5:], strict=True)
-    by_clock = paired_ratio(without, with_it)  # of seconds: the slower needs more
-    by_cpu = (ended[1] - began[1]) / (ended[0] - began[0])
+    with_it, without = zip(*took[WARM_UP:], strict=True)
+    by_clock, by_cpu = (median(b[k] / a[k] for a, b in zip(with_it, without, strict=True)) for k in (0, 1))
+    return by_clock, by_cpu
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_800)
+def test_costs_no_speed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> None:
+    """2 % at most, of CPU time and by the clock, in the median of three or five pairs of processes.
+
+    Two processes that do the same differ by some per cent for as long as they live, because of where their memory lies;
+    and a machine with other work shows its own noise by the clock. So there are several pairs, and two more if three
+    leave it open.
+    """
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    found = [speeds(tmp_path / str(pair)) for pair in range(3)]
+    if min(median(values) for values in zip(*found, strict=True)) < 0.98:
+        found += [speeds(tmp_path / str(pair)) for pair in (3, 4)]
+    clock, cpu = zip(*found, strict=True)
     tracker = f"W&B {importlib.metadata.version('wandb')}" if importlib.util.find_spec("wandb") else "a stand-in"
-    figure = f"speed {by_clock} of a run without by the clock, {by_cpu:.3f} by CPU time"
-    record_property("figure", f"{figure} ({ended[1] / ended[0]:.3f} with the starts); {tracker}")
-    assert by_clock.high > 0.98
-    assert min(by_clock.ratio, by_cpu) > 0.96
+    said = [
+        f"{median(values):.3f} {by} ({', '.join(f'{value:.3f}' for value in values)})"
+        for by, values in (("by the clock", clock), ("by CPU time", cpu))
+    ]
+    record_property("figure", f"speed of a run without: {said[0]}, {said[1]}; {tracker}")
+    assert median(cpu) > 0.98
+    assert median(clock) > 0.98
+
+
+def calls_of_an_epoch(folder: Path, track_: str) -> float:
+    """Calls of functions, Python's and C's, in the thread that trains, for what is said of an epoch."""
+    epochs, calls = 50, 0
+    numbers = {f"metric {k}": float(k) for k in range(50)}
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    log = RunLog(folder, tiny(6, run="x", track__wandb=track_), panel=False)
+    log.epoch({"epoch": 0, "agent_steps": 0, **numbers})  # says what is wrong, once
+    sys.setprofile(count)
+    try:
+        for epoch in range(1, 1 + epochs):
+            log.epoch({"epoch": epoch, "agent_steps": epoch, **numbers})
+    finally:
+        sys.setprofile(None)
+    return calls / epochs
+
+
+def test_costs_few_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk and a dead tracker: a copy of the numbers for the tracker, and a line that is kept."""
+    plain = calls_of_an_epoch(tmp_path / "plain", "off")
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    without_wandb()
+    monkeypatch.setattr(lines_room, "_append", no_space)
+    watched = calls_of_an_epoch(tmp_path / "watched", "online")
+    assert watched - plain < 150, (watched, plain)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -99,8 +103,68 @@ def test_a_hanging_tracker_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> 
         tracker.put(step, {})
     # Had one of them waited, the tracker would be there and none missed.
     assert (tracker.missed, tracker.trouble) == (990, "slow: it cannot keep up; training continues")
-    tracker.close(patience=0.05)
+    monkeypatch.setattr(track, "PATIENCE", 0.05)
+    track.close([tracker])
+    assert tracker.missed == 992  # one made room for the end, which did not come in time
     wake.set()
+
+
+@pytest.mark.R10
+def test_trackers_share_the_time_they_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three that hang the first takes all of it; those that did not finish are left, and only they."""
+    now, waited, left = 0.0, list[float](), list[str]()
+    wake = threading.Event()
+
+    def hang() -> Sink:
+        wake.wait(30)
+        return Sink()
+
+    names = ("first", "second", "third")
+    hanging = [Tracker(name, hang, lambda name=name: left.append(name)) for name in names]
+    quick = Tracker("quick", Sink, lambda: left.append("quick"))
+    quick.end()
+    quick._thread.join()
+
+    def join(timeout: float) -> None:
+        nonlocal now
+        waited.append(timeout)
+        now += timeout
+
+    monkeypatch.setattr(track, "time", SimpleNamespace(monotonic=lambda: now))
+    for tracker in hanging:
+        monkeypatch.setattr(tracker._thread, "join", join)
+    track.close([*hanging, quick])
+    wake.set()
+    assert (waited, left) == ([track.PATIENCE, 0.0, 0.0], list(names))
+    assert [tracker.trouble for tracker in hanging] == [
+        f"{name}: not finished 30 s after the run; training continues" for name in names
+    ]
+
+
+@pytest.mark.R10
+def test_only_the_service_of_this_run_is_ended(tmp_path: Path) -> None:
+    """W&B's client would wait for it at the exit of Python; one that the program started itself stays."""
+    torn_down = 0
+
+    def teardown() -> None:
+        nonlocal torn_down
+        torn_down += 1
+        raise SystemExit(-9)  # as W&B does
+
+    program = tmp_path / "wandb-core"
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen([program, "60"]) as theirs:
+        service = track._Service(SimpleNamespace(teardown=teardown))
+        service.end()
+        assert (torn_down, service.left) == (0, False)
+        with subprocess.Popen([program, "60"]) as ours, subprocess.Popen(["/bin/sleep", "60"]) as other:
+            service.leave()
+            assert ours.wait() == -signal.SIGKILL
+            assert (torn_down, service.left) == (1, True)
+            assert theirs.poll() is None
+            assert other.poll() is None
+            other.kill()
+        theirs.kill()
 
 
 def test_tensorboard_gets_scalars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,3 +228,45 @@ def test_wandb_goes_offline_when_its_server_is_dead(
     assert (wandb.modes, wandb.got, wandb.finished) == (tried, [(7, {"agent_steps": 7.0, "score": 1.0})], True)
     said = f"warning: W&B: offline in {tmp_path / 'wandb'} (`wandb sync` sends it later), because: connection refused"
     assert (said in " ".join(capsys.readouterr().out.split())) == (mode == "online")
+
+
+@pytest.mark.R10
+def test_wandb_has_bounded_time_to_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If it knows of a bound; what it did not send is said."""
+    asked: list[dict[str, Any]] = []
+
+    class Settings:
+        model_fields = ("finish_timeout", "finish_timeout_raises")
+
+        def __init__(self, **settings: Any) -> None:
+            asked.append(settings)
+
+    wandb = FakeWandb()
+    wandb.Settings = Settings  # type: ignore[method-assign]
+
+    def finish() -> None:
+        raise TimeoutError("Timed out finishing run.")
+
+    wandb.finish = finish  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.delenv("WANDB_ERROR_REPORTING", raising=False)
+    RunLog(tmp_path, run_with(wandb="offline"), [], panel=False).close()
+    assert [settings["finish_timeout"] for settings in asked] == [track.SENDING]
+    assert track.SENDING < track.PATIENCE
+    said = (tmp_path / "log.txt").read_text()
+    assert "warning: W&B: not all was sent in 20 s; `wandb sync` sends it later; training continues" in said
+    assert os.environ["WANDB_ERROR_REPORTING"] == "false"
+    monkeypatch.setenv("WANDB_ERROR_REPORTING", "true")  # the person's word counts
+    RunLog(tmp_path, run_with(wandb="offline"), [], panel=False).close()
+    assert os.environ["WANDB_ERROR_REPORTING"] == "true"
+
+
+@pytest.mark.R10
+def test_nothing_begins_after_the_run_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that never came, and a run that did not wait for it: no second try on disk that nobody would end."""
+    wandb = FakeWandb()
+    service = track._Service(wandb)
+    service.leave()
+    with pytest.raises(ConnectionError):
+        track._WeightsAndBiases(wandb, run_with(wandb="online"), tmp_path, service)
+    assert wandb.modes == ["online"]

@@ -25,6 +25,7 @@ from gridmill.runs.lines import Lines, cut_after
 from gridmill.runs.log_lines import ENDED, TITLES, epoch_line, evaluation_lines
 from gridmill.runs.place import Lock
 from gridmill.runs.trackers import Tracker, trackers
+from gridmill.runs.trackers import close as close_trackers
 
 if TYPE_CHECKING:
     from gridmill.runs.console import Panel
@@ -162,8 +163,7 @@ class RunLog:
         elif self._unsaid:
             self._show_epoch()
         written = self.report()
-        for tracker in self._trackers:
-            tracker.close()
+        close_trackers(self._trackers)
         self._tell_troubles()
         for kind in (self._metrics, self._log):
             if kind.missed:

@@ -8,11 +8,16 @@ training starts.
 from __future__ import annotations
 
 import importlib
+import os
 import queue
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
+
+import psutil
 
 from gridmill.config import ConfigError
 from gridmill.config.install import pip_install
@@ -20,8 +25,9 @@ from gridmill.run import Run
 
 Numbers = Mapping[str, float]
 MOST_WAITING = 1_000  # epochs
-PATIENCE = 30.0  # seconds a tracker has to finish when the run ends
+PATIENCE = 30.0  # seconds all trackers have to finish when the run ends
 ANSWER = 20.0  # seconds the W&B server has to answer before the copy goes to disk instead
+SENDING = 20.0  # seconds W&B has to send what is left; what it has not sent by then stays on disk
 
 
 class Sink(Protocol):
@@ -35,14 +41,17 @@ class Sink(Protocol):
 
 
 class Tracker:
-    """Hands numbers to a sink without ever waiting for it."""
+    """Hands numbers to a sink without ever waiting for it.
 
-    def __init__(self, name: str, open_sink: Callable[[], Sink]) -> None:
+    `leave` ends whatever the sink's library would wait for when the process exits; called if it has not finished.
+    """
+
+    def __init__(self, name: str, open_sink: Callable[[], Sink], leave: Callable[[], None] = lambda: None) -> None:
         self.name = name
         self.missed = 0
         self.trouble: str | None = None  # the first thing that went wrong; whoever shows it sets it back to None
         self._said = False
-        self._open_sink = open_sink
+        self._open_sink, self._leave = open_sink, leave
         self._waiting: queue.Queue[tuple[int, Numbers] | None] = queue.Queue(MOST_WAITING)
         self._thread = threading.Thread(target=self._work, name=f"track {name}", daemon=True)
         self._thread.start()
@@ -54,16 +63,22 @@ class Tracker:
         except queue.Full:
             self._miss("it cannot keep up")
 
-    def close(self, patience: float = PATIENCE) -> None:
-        """Let it finish, for a while."""
-        try:
-            self._waiting.put(None, timeout=patience)
-        except queue.Full:
-            self._miss("it cannot keep up")
-            return
-        self._thread.join(patience)
+    def end(self) -> None:
+        """Nothing more will come: it finishes when it has worked off what waits."""
+        while True:
+            try:
+                return self._waiting.put_nowait(None)
+            except queue.Full:
+                self._miss("it cannot keep up")
+                with suppress(queue.Empty):
+                    self._waiting.get_nowait()
+
+    def wait(self, until: float) -> None:
+        """For its end, up to a time of the monotonic clock."""
+        self._thread.join(max(0.0, until - time.monotonic()))
         if self._thread.is_alive():
-            self._miss(f"not finished {patience:.0f} s after the run")
+            self._miss(f"not finished {PATIENCE:.0f} s after the run")
+            self._leave()
 
     def _miss(self, reason: object) -> None:
         self.missed += 1
@@ -95,12 +110,21 @@ class Tracker:
                 self._miss(reason)
 
 
+def close(all_: Sequence[Tracker]) -> None:
+    """Let all of them finish, for a while that they share."""
+    until = time.monotonic() + PATIENCE
+    for tracker in all_:
+        tracker.end()
+    for tracker in all_:
+        tracker.wait(until)
+
+
 def refuse_missing(run: Run) -> None:
     """Refuse a tracker whose package is not installed."""
     if run.track.tensorboard:
         _package("tensorboard", "tensorboard.summary", "true")
     if run.track.wandb != "off":
-        _package("wandb", "wandb", run.track.wandb)
+        _wandb(run)
 
 
 def trackers(run: Run, folder: Path) -> list[Tracker]:
@@ -110,9 +134,16 @@ def trackers(run: Run, folder: Path) -> list[Tracker]:
         summary = _package("tensorboard", "tensorboard.summary", "true")
         found.append(Tracker("TensorBoard", lambda: _TensorBoard(summary, folder)))
     if run.track.wandb != "off":
-        wandb = _package("wandb", "wandb", run.track.wandb)
-        found.append(Tracker("W&B", lambda: _WeightsAndBiases(wandb, run, folder)))
+        wandb = _wandb(run)
+        service = _Service(wandb)
+        found.append(Tracker("W&B", lambda: _WeightsAndBiases(wandb, run, folder, service), service.leave))
     return found
+
+
+def _wandb(run: Run) -> Any:
+    """W&B's client, without reports of its own errors: at the exit of Python they wait half a minute for an answer."""
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    return _package("wandb", "wandb", run.track.wandb)
 
 
 def _package(name: str, module: str, wanted: str) -> Any:
@@ -143,15 +174,51 @@ class _TensorBoard:
         self._writer.close()
 
 
+class _Service:
+    """The process that W&B's client starts, and waits for when Python exits: minutes, if the server is silent."""
+
+    def __init__(self, wandb: Any) -> None:
+        self._wandb = wandb
+        self._others = _services()  # a program may use W&B itself
+        self.left = False
+
+    def end(self) -> None:
+        """Kill it and let the client forget it; what was written to disk stays there."""
+        mine = _services() - self._others
+        for process in mine:
+            with suppress(psutil.Error):
+                process.kill()
+        if mine:
+            with suppress(Exception, SystemExit):  # it would end with the code of the process that was killed
+                self._wandb.teardown()
+
+    def leave(self) -> None:
+        """The same for good: nobody waits for a run that could begin now."""
+        self.left = True
+        self.end()
+
+
+def _services() -> set[psutil.Process]:
+    found = set()
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # it has just ended
+            if child.name().startswith("wandb"):
+                found.add(child)
+    return found
+
+
 class _WeightsAndBiases:
     """A W&B run in folder/wandb; if the server does not answer, an offline one that can be sent later."""
 
-    def __init__(self, wandb: Any, run: Run, folder: Path) -> None:
+    def __init__(self, wandb: Any, run: Run, folder: Path, service: _Service) -> None:
         self.notice = ""
+        known = getattr(wandb.Settings, "model_fields", {})
+        bounded = {"finish_timeout": SENDING, "finish_timeout_raises": True}
+        bounded = {name: value for name, value in bounded.items() if name in known}  # older versions do without
 
         def start(mode: str) -> Any:
             quiet = wandb.Settings(
-                console="off", silent=True, init_timeout=ANSWER, login_timeout=1.0, x_disable_stats=True
+                console="off", silent=True, init_timeout=ANSWER, login_timeout=1.0, x_disable_stats=True, **bounded
             )
             return wandb.init(
                 project=run.track.project,
@@ -166,8 +233,9 @@ class _WeightsAndBiases:
         try:
             self._run = start(run.track.wandb)
         except Exception as reason:
-            if run.track.wandb == "offline":
+            if run.track.wandb == "offline" or service.left:
                 raise
+            service.end()  # it would go on asking for the run that got no answer
             self._run = start("offline")
             first = (str(reason).splitlines() or [type(reason).__name__])[0]
             self.notice = f"offline in {folder / 'wandb'} (`wandb sync` sends it later), because: {first}"
@@ -176,4 +244,7 @@ class _WeightsAndBiases:
         self._run.log(dict(numbers), step=step)
 
     def close(self) -> None:
-        self._run.finish()
+        try:
+            self._run.finish()
+        except TimeoutError:
+            raise TimeoutError(f"not all was sent in {SENDING:.0f} s; `wandb sync` sends it later") from None
