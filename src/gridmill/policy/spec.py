@@ -6,6 +6,7 @@ what the policy has no word for is not looked at, so a checkpoint can play anoth
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -102,9 +103,13 @@ def slots_of(spec: Spec) -> tuple[tuple[str, str], ...]:
 
 
 def _amounts(feature: str) -> NDArray[np.float32]:
-    """What a byte of an amount counts: small numbers matter most, 15 is about one."""
-    values = np.arange(256, dtype=np.float32)
-    return np.asarray((values - 128) / 32 if feature == SIGNED else np.log2(1 + values) / 4, np.float32)
+    """What a byte of an amount counts: small numbers matter most, 15 is about one.
+
+    In double precision, rounded once: NumPy's logarithm of a float32 has other last bits on a CPU with AVX-512.
+    """
+    if feature == SIGNED:
+        return (np.arange(256, dtype=np.float32) - 128) / np.float32(32)
+    return np.array([math.log2(1 + value) / 4 for value in range(256)], np.float32)
 
 
 def _places(own: tuple[int, int], seen: tuple[int, int]) -> NDArray[np.int32]:
