@@ -42,13 +42,14 @@ def test_its_value_by_hand() -> None:
 
 
 def test_what_a_mask_forbids_is_not_imitated() -> None:
-    """The second step wants an action that the policy may not take; it counts 0 and pulls at nothing."""
-    out = out_of([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0]])
+    """The second step wants an action that the policy may not take; it counts 0, pulls at nothing, is not compared."""
+    out = out_of([[0.25, 0.5, 0.25], [0.5, 0.5, 0.0]])
     masks = torch.tensor([[[1, 1, 1], [1, 1, 0]]], dtype=torch.uint8)
     wanted = torch.tensor([[1, 2]], dtype=torch.int32)
     loss, metrics = Clone()(Minibatch(teacher_actions=wanted, masks=masks, weights=torch.ones(2)), out, NOW)
-    assert float(loss.detach()) == pytest.approx(-np.log(0.25) / 2)
+    assert float(loss.detach()) == pytest.approx(-np.log(0.5) / 2)
     assert float(metrics["teacher/forbidden"]) == 0.5
+    assert float(metrics["teacher/agreement"]) == 1.0
     (pull,) = torch.autograd.grad(loss, out.logits)
     assert pull[0].any(-1).tolist() == [True, False]
 

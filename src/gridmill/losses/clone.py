@@ -68,11 +68,13 @@ class Clone(Loss):
         wanted = batch.teacher_actions.long().unsqueeze(-1)
         log_prob = out.logits.log_softmax(-1).gather(-1, wanted).squeeze(-1)
         agrees = (out.logits.argmax(-1, keepdim=True) == wanted).squeeze(-1).float()
-        metrics = {"teacher/agreement": _mean(agrees, batch.counted)}
+        compared, metrics = batch.counted, {}
         if batch.masks is not None:
             possible = batch.masks.gather(-1, wanted).squeeze(-1) != 0
             log_prob = log_prob.where(possible, 0.0)
             metrics["teacher/forbidden"] = 1 - _mean(possible.float(), batch.counted)
+            compared = possible.float() if compared is None else possible * compared
+        metrics["teacher/agreement"] = _mean(agrees, compared)
         loss = -_mean(log_prob * batch.weights, batch.counted)
         return loss, {"loss/clone": loss.detach()} | metrics
 
