@@ -14,7 +14,7 @@ from gridmill import games
 from gridmill.losses.clone import Clone
 from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, SignalTerm, TrainerConfig, Value
 
-FINE = Schedule(start=-4.0, end=-20.0, begin=20e6, until=48e6)  # for losing the ship
+FINE = Schedule(start=-4.0, end=-28.0, begin=20e6, until=56e6)  # for losing the ship
 PROFIT: dict[str, float | Schedule] = {
     "step.credits": 1.0,
     "step.extracted": 0.005,
@@ -34,7 +34,7 @@ def prospector() -> Run:
         policy=PolicyConfig(encoder="mlp", core="none", hidden=128, layers=1),
         teacher="shuttle",
         losses={
-            "ppo": PPO(entropy_weight=Schedule(start=0.02, end=0.001)),
+            "ppo": PPO(entropy_weight=Schedule(start=0.02, end=0.0002)),
             "value": Value(weight=1.0),
             "clone": Clone(weight=Schedule(start=0.3, end=0.01, until=12e6)),
         },
