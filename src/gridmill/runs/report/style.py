@@ -19,7 +19,7 @@ h2{font-size:17px;margin:36px 0 12px}
 .tiles div{padding:12px 16px}
 dt{color:var(--soft);font-size:13px}
 dd{margin:0;color:var(--soft);font-size:13px}
-dt+dd{color:var(--ink);font-size:25px;font-weight:600;line-height:1.25}
+dt+dd{color:var(--ink);font-size:clamp(20px,5.2vw,25px);font-weight:600;line-height:1.25;white-space:nowrap}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(340px,100%),1fr));gap:12px}
 figure{margin:0;padding:12px 10px 6px;display:flex;flex-direction:column;justify-content:space-between}
 figcaption{padding:0 6px 6px;overflow-wrap:anywhere}
@@ -65,7 +65,7 @@ vertical-align:middle;margin-left:8px}
 .column{stroke:var(--soft);stroke-width:1}
 .name{fill:var(--ink);font-size:12px;font-weight:600}
 .named{paint-order:stroke;stroke:var(--card);stroke-width:3px;stroke-linejoin:round}
-.still{color:var(--soft);font-size:13px;grid-column:1/-1;margin:2px 0}
+.still{color:var(--soft);font-size:13px;grid-column:1/-1;margin:2px 0 8px}
 a{color:var(--c0)}
 .keys{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:4px 20px;font-weight:600}
 .keys li:before,.scores td.key:before{content:"\\25CF\\00A0"}

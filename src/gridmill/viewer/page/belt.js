@@ -8,7 +8,9 @@ import {faded, resourceColour} from "./palette.js";
 
 const TAU = Math.PI * 2;
 
-const COST_PLACES = [0.62, 0.75, 0.5, 0.88]; // of the way to the next sector
+const COST_PLACES = [0.62, 0.75, 0.5, 0.88, 0.4]; // of the way to the next sector
+const ROOMY = 26; // pixels of a unit, from which on there is room for all of a cost
+const HALF_NAME = 6; // and a name above and below its middle
 
 export class BeltMap {
   constructor(canvas, camera, info) {
@@ -93,17 +95,18 @@ export class BeltMap {
   /** What the ways from here cost, each where its words cover no others; one that finds no place goes without. */
   drawCosts(here) {
     if (this.size <= 13) return;
-    const taken = [];
+    const half = this.size < ROOMY ? 30 : 49; // pixels that the words take on each side
+    const taken = this.seen.sectors.map((sector) => ({...this.nameAt(sector, sector.id === here), half: sector.type === "station" ? 28 : 14}));
     for (const link of this.links) {
       if (link.from !== here && link.to !== here) continue;
       const a = this.screen(this.plan.where.get(here));
       const b = this.screen(this.plan.where.get(link.from === here ? link.to : link.from));
-      const text = `${link.time} t · ${Math.round(link.fuel)} fuel`;
+      const fuel = `${Math.round(link.fuel)} fuel`;
       const free = COST_PLACES.map((share) => ({x: a.x + (b.x - a.x) * share, y: a.y + (b.y - a.y) * share}))
-        .find((at) => taken.every((other) => Math.abs(at.x - other.x) > 98 || Math.abs(at.y - other.y) > 18));
+        .find((at) => taken.every((other) => Math.abs(at.x - other.x) > half + other.half || Math.abs(at.y - other.y) > 18));
       if (!free) continue;
-      taken.push(free);
-      tag(this.c, free.x, free.y, text, 12);
+      taken.push({...free, half});
+      tag(this.c, free.x, free.y, this.size < ROOMY ? fuel : `${link.time} t · ${fuel}`, 12);
     }
   }
 
@@ -128,8 +131,14 @@ export class BeltMap {
       c.textAlign = "center";
       c.textBaseline = "top";
       const name = sector.type === "station" ? "Station" : `${sector.type === "hazard" ? "⚠ " : ""}${sector.id}`;
-      c.fillText(name, at.x, at.y + (here && sector.type !== "station" ? size * 2.1 : r * 1.25));
+      c.fillText(name, at.x, this.nameAt(sector, here).y - HALF_NAME);
     }
+  }
+
+  /** The middle of a sector's name, below it; below its surroundings where the ship is among its asteroids. */
+  nameAt(sector, here) {
+    const at = this.screen(this.plan.where.get(sector.id));
+    return {x: at.x, y: at.y + this.size * (here && sector.type !== "station" ? 2.1 : 0.775) + HALF_NAME};
   }
 
   drawStation(at, r) {

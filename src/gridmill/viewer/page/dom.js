@@ -55,6 +55,11 @@ export function plain(name, most = 60) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
+/** A name that may go on in the next line behind its underscores, dots and slashes, not inside a word. */
+export function breakable(name, most = 60) {
+  return plain(name, most).split(/(?<=[_./])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
+}
+
 /** Numbers for people: thin groups of thousands, few digits. */
 export function figure(value, digits = 3) {
   if (typeof value !== "number" || !Number.isFinite(value)) return "–";

@@ -132,7 +132,8 @@ export class GridMap {
     const a = this.camera.toScreen(0, 0);
     const [w, h] = [this.info.width * size, this.info.height * size];
     c.fillStyle = css("--floor");
-    c.fillRect(a.x, a.y, w, h);
+    const [x, y] = [Math.floor(a.x), Math.floor(a.y)]; // whole pixels, as walls have: else a line of floor shows beside them
+    c.fillRect(x, y, Math.floor(a.x + w) - x, Math.floor(a.y + h) - y);
     if (size < 7) return;
     c.strokeStyle = css("--gridline");
     c.lineWidth = 1;

@@ -3,6 +3,8 @@
 
 import {faded} from "./palette.js";
 
+const LEAST_OUTLINED = 8; // pixels of a cell: of a whole large map, dozens of outlines hide what they surround
+
 export class Overlays {
   constructor(info) {
     this.info = info;
@@ -140,6 +142,7 @@ export class Overlays {
     for (const {path, colour, enemy} of shapes.values()) {
       c.fillStyle = faded(colour, enemy ? 0.05 : 0.13);
       c.fill(path);
+      if (size < LEAST_OUTLINED) continue;
       c.strokeStyle = faded(colour, enemy ? 0.3 : 0.22);
       c.lineWidth = 1;
       c.setLineDash(enemy ? [3, 4] : []);

@@ -1,6 +1,6 @@
 // All statistics of the episode so far: of the selected agent, and over all agents.
 
-import {el, figure, fill, plain, show} from "./dom.js";
+import {breakable, el, figure, fill, show} from "./dom.js";
 
 export class StatsPanel {
   constructor(app) {
@@ -33,7 +33,7 @@ export class StatsPanel {
       let sum = 0;
       for (const value of column) sum += value;
       if ((wanted && !name.toLowerCase().includes(wanted)) || (!this.zeros.checked && sum === 0 && !(agent >= 0 && column[agent]))) continue;
-      rows.push(el("tr", {class: name === score ? "strong" : ""}, el("th", {scope: "row"}, plain(name, 44)), agent >= 0 && el("td", {}, figure(column[agent])), el("td", {}, figure(sum / column.length)), el("td", {}, figure(sum))));
+      rows.push(el("tr", {class: name === score ? "strong" : ""}, el("th", {scope: "row"}, breakable(name, 44)), agent >= 0 && el("td", {}, figure(column[agent])), el("td", {}, figure(sum / column.length)), el("td", {}, figure(sum))));
       if (rows.length >= 300) break;
     }
     fill(this.body, rows);

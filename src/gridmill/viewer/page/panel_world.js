@@ -1,6 +1,6 @@
 // The world: what stands in it (the legend), what teams own, what can be laid over the map, and where all this comes from.
 
-import {css, el, figure, fill, plain, say, show} from "./dom.js";
+import {breakable, css, el, figure, fill, plain, say, show} from "./dom.js";
 import {drawAgent} from "./figures.js";
 import {agentColour, resourceColour, teamColour} from "./palette.js";
 import {drawSymbol} from "./symbols.js";
@@ -83,7 +83,7 @@ export class WorldPanel {
     }
     const count = el("b");
     this.rows.set(name, count);
-    this.legend.append(el("li", {}, canvas, el("span", {}, plain(name, 28)), count));
+    this.legend.append(el("li", {}, canvas, el("span", {}, breakable(name, 28)), count));
   }
 
   updateBelt(seen) {

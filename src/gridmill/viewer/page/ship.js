@@ -54,7 +54,7 @@ export class ShipPanel {
       dot.style.background = resourceColour(name);
       return el("li", {"data-name": name}, dot, el("span", {}, plain(name, 24)), el("b", {}, amount.toFixed(1)));
     }));
-    say(this.stores, `${ship.repairKits} repair kits · ${ship.stabilizers} stabilizers · ${ship.decoys} decoys`);
+    say(this.stores, [[ship.repairKits, "repair kit"], [ship.stabilizers, "stabilizer"], [ship.decoys, "decoy"]].map(([count, name]) => `${count} ${name}${count === 1 ? "" : "s"}`).join(" · "));
     this.drawMarket(track);
   }
 

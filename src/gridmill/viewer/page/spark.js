@@ -59,14 +59,15 @@ export class Spark {
       low = Math.min(low, series[i]);
       high = Math.max(high, series[i]);
     }
-    if (!(high - low > 1e-9)) return;
+    if (!(high >= low)) return;
+    const range = high - low > 1e-9 ? high - low : 1; // a flat line is at the bottom
     c.beginPath();
     let before = null;
     for (let i = 0; i <= last; i += 1) {
       const value = Number.isNaN(series[i]) || (fromZero && series[i] === 0 && before !== null) ? before : series[i];
       if (value === null) continue;
       const x = (i / series.length) * width;
-      const y = height - 3 - ((value - low) / (high - low)) * (height - 16);
+      const y = height - 3 - ((value - low) / range) * (height - 20);
       if (before === null) c.moveTo(x, y);
       else c.lineTo(x, y);
       before = value;

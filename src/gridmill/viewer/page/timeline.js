@@ -131,8 +131,8 @@ export class Timeline {
       low = Math.min(low, value);
       high = Math.max(high, value);
     }
-    if (high - low < 1e-9) return;
-    const y = (value) => base - 3 - ((value - low) / (high - low)) * (base - top - 12);
+    const range = high - low < 1e-9 ? 1 : high - low; // nothing earned is a line too
+    const y = (value) => base - 3 - ((value - low) / range) * (base - top - 12);
     const {c} = this;
     c.beginPath();
     values.forEach(([tick, value], i) => (i ? c.lineTo(this.x(tick), y(value)) : c.moveTo(this.x(tick), y(value))));

@@ -33,7 +33,7 @@ export class TopBar {
     say(this.name, plain(recording.title, 40));
     document.title = `${plain(recording.title, 40)} · gridmill`;
     const {policy, seed} = recording;
-    const parts = [plain(recording.name, 48), policy?.name && plain(policy.name, 40), `seed ${seed}`];
+    const parts = [plain(recording.name, 48), policy?.name && plain(ending(policy.name), 48), `seed ${seed}`];
     say(this.sub, parts.filter(Boolean).join(" · "));
     fill(this.badge, ...badgeOf(track));
     this.badge.hidden = false;
@@ -50,6 +50,11 @@ export class TopBar {
     if (share !== this.share) fill(this.badge, `checking ${share} %`);
     this.share = share;
   }
+}
+
+/** Of the path of a checkpoint the end, which says which one it is. */
+function ending(name) {
+  return String(name).split("/").slice(-3).join("/");
 }
 
 function badgeOf(track) {
