@@ -111,19 +111,29 @@ nb::dict seen_world(GridBatch& batch, std::int64_t world) {
 using TokenRows = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using DenseRows = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 
+void check_dense(const grid::DenseForm& form, std::size_t num_rows, const DenseRows& out) {
+  const std::array<std::size_t, 4> wanted = {num_rows, form.features + form.tags, form.height, form.width};
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (out.shape(i) != wanted[i]) throw std::invalid_argument("out: expected [rows, channels, height, width]");
+}
+
 void write_dense_rows(GridBatch& batch, const TokenRows& rows, const DenseRows& out) {
   batch.look(0, [&](auto& tick) {
     const auto& program = tick.program;
-    const std::array<std::size_t, 4> wanted = {rows.shape(0), grid::dense_channels(batch.worlds().vocabulary).size(),
-                                               static_cast<std::size_t>(program.window.height),
-                                               static_cast<std::size_t>(program.window.width)};
     const auto tokens = static_cast<std::size_t>(program.config.observation.num_tokens);
     if (rows.shape(1) != tokens || rows.shape(2) != 3)
       throw std::invalid_argument("rows: expected [rows, " + std::to_string(tokens) + ", 3]");
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (out.shape(i) != wanted[i]) throw std::invalid_argument("out: expected [rows, channels, height, width]");
+    check_dense(grid::dense_form(program), rows.shape(0), out);
     grid::write_dense(program, rows.data(), rows.shape(0), out.data());
   });
+}
+
+// Whoever calls this keeps the array for as long as it is written to.
+void send_dense_rows(GridBatch& batch, const std::optional<DenseRows>& out) {
+  if (!out) return batch.dense_into(nullptr, 0);
+  const auto form = grid::dense_form(batch.worlds().program(0));
+  check_dense(form, batch.worlds().num_rows(), *out);
+  batch.dense_into(out->data(), form.bytes);
 }
 
 }  // namespace
@@ -151,6 +161,7 @@ void bind_grid(nb::module_& m) {
       .def("validation", &validation_report)
       .def("inspect", &seen_world, nb::arg("world"))
       .def("dense", &write_dense_rows, nb::arg("rows"), nb::arg("out"))
+      .def("dense_into", &send_dense_rows, nb::arg("out").noconvert().none())
       .def("dense_channels", [](const GridBatch& b) { return grid::dense_channels(b.worlds().vocabulary); })
       .def(
           "describe_row",

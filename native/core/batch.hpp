@@ -119,6 +119,15 @@ class Batch {
     hold_ended_ = true;
   }
 
+  // From now on whatever writes observations also writes their dense form, `bytes` per row, to `out`, which must stay
+  // until this is called again; nullptr ends it.
+  void dense_into(std::uint8_t* out, std::size_t bytes) {
+    const Call call(*this);
+    refuse_in_flight("dense_into()");
+    worlds_.dense = out;
+    worlds_.dense_bytes = bytes;
+  }
+
   // One integer of 4 or 8 bytes per row, `stride` bytes apart; what does not fit 32 bits becomes an invalid index.
   void load_actions(const void* actions, std::size_t bytes, std::int64_t stride) {
     const Call call(*this);
@@ -227,8 +236,11 @@ class Batch {
     for (const auto w : worlds) worlds_.check_world(w);
     worlds_.restore(data, worlds, first);
     WorkerState& own = *workers_.front();
-    for (const auto w : worlds)
-      signal_.start(worlds_.tick(static_cast<std::uint32_t>(w), own.game), own.scratch.data(), false);
+    for (const auto w : worlds) {
+      auto tick = worlds_.tick(static_cast<std::uint32_t>(w), own.game);
+      signal_.start(tick, own.scratch.data(), false);
+      if constexpr (requires { G::show_dense(tick); }) G::show_dense(tick);
+    }
     bool all_started = true, any_failed = false;
     for (std::uint32_t w = 0; w < options_.num_worlds; ++w) {
       all_started = all_started && worlds_.header(w).max_steps != 0;

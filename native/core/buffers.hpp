@@ -74,7 +74,8 @@ struct Rows {
   bool *terminals, *truncations;
   std::uint8_t* masks;  // nullptr when masks are off
   std::uint16_t* used;
-  float* signal;  // nullptr when nothing else is learned from
+  float* signal;                  // nullptr when nothing else is learned from
+  std::uint8_t* dense = nullptr;  // the same as obs in a game's dense form, wherever someone wants it
 };
 
 }  // namespace gridmill

@@ -119,6 +119,9 @@ concept Game = requires(Tick<G>& tick, const typename G::Program& program, const
 template <class G>
 constexpr bool kKeepsState = requires { requires G::keeps_state; };
 
+// A game that has a dense form of its rows writes it where observe() writes them (Rows::dense, unless it is nullptr),
+// and says how to write it from rows that were put back: show_dense(tick).
+
 // A game whose random numbers are a stream in its state says how it begins anew from the key's seed: reseed(tick).
 
 // A game may bring scripts (core/script.hpp): `script_names(vocabulary, program)` says which can play a program, and

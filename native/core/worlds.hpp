@@ -146,7 +146,8 @@ class Worlds {
             b.truncations + first,
             b.masks ? b.masks + first * b.num_actions : nullptr,
             b.used + first,
-            b.signal ? b.signal + first : nullptr};
+            b.signal ? b.signal + first : nullptr,
+            dense ? dense + first * dense_bytes : nullptr};
   }
   // The rows of a world in an array of one number per row.
   std::int32_t* actions(std::uint32_t world) const { return buffers->actions + world * shape.num_agents; }
@@ -278,6 +279,8 @@ class Worlds {
   std::shared_ptr<Buffers<Obs>> buffers;
   Pages blocks;
   ScriptedRows<G> scripts;
+  std::uint8_t* dense = nullptr;  // the caller's, `dense_bytes` per row
+  std::size_t dense_bytes = 0;
 
  private:
   static constexpr char kMagic[8] = {'G', 'M', 'I', 'L', 'L', 'S', '0', '1'};

@@ -102,6 +102,7 @@ struct Grid {
       {"truncation", mark_ends},
   }};
   static void record(const T& tick, double* out);
+  static void show_dense(const T& tick);  // observe/views.cpp
 
   // signal.cpp: what can be learned from is any statistic by its name, and any game value.
   struct SignalValues {

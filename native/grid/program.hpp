@@ -239,6 +239,7 @@ struct Codes {
   std::vector<std::uint16_t> terrain;  // the type of each code of terrain
   // Terrain that is most of what agents see, shows one token and never changes is written in runs; 0: there is none.
   std::uint16_t plain = 0;
+  std::uint16_t common_tag = 256;  // of the one-tag terrain there is most of; 256: there is none
 };
 
 // Ready tokens of every code. As much room for each as the richest agent needs, or the richest of all others, rounded

@@ -1,3 +1,3 @@
 """The interface of the compiled engine that these sources need: scripts/native_interface.py writes it."""
 
-INTERFACE = "fce96b8b2077"
+INTERFACE = "ec839cbf1ed9"

@@ -12,6 +12,7 @@ import pytest
 
 import gridmill
 from gridmill.adapters import GridmillEnv, GridmillVectorEnv, parallel_env
+from gridmill.grid import AgentType, Game, Observation, Scatter
 from gridmill.prospector import ProspectorEnv
 
 SMALL: dict[str, Any] = {"num_agents": 3, "map_size": 9, "max_steps": 10}
@@ -64,6 +65,102 @@ def test_dense_passes_over_what_is_no_token_and_refuses_other_shapes() -> None:
             env.dense(rows[:, :5])
         with pytest.raises(ValueError, match=r"^out: expected \[rows, channels, height, width\]$"):
             env.dense(out=np.zeros((3, 1, 11, 11), np.uint8))
+
+
+def some_rows(env: Any, rng: np.random.Generator) -> Any:
+    """Rows as nobody would write them: several tags in a cell, what lies nowhere between what lies somewhere."""
+    height, width = env.window
+    tag = [feature.name for feature in env.features].index("tag")
+    rows = np.full((40, env.num_tokens, 3), 255, np.uint8)
+    for row in rows:
+        count = rng.integers(env.num_tokens + 1)
+        row[:count, 0] = rng.integers(height, size=count) * 16 + rng.integers(width, size=count)
+        row[:count, 1] = np.where(rng.random(count) < 0.7, tag, rng.integers(len(env.features), size=count))
+        row[:count, 2] = rng.integers(len(env.tags), size=count)
+        row[:count, 2][row[:count, 1] != tag] += 100
+        row[:count, 0][rng.random(count) < rng.choice([0, 0.02])] = 254
+        row[: min(count, 3), 0] = 254
+        row[(row[:, 0] == 254) & (row[:, 1] == tag), 1] = 0  # a tag is always somewhere
+    return rows
+
+
+@pytest.mark.parametrize("window", [(11, 11), (15, 15), (3, 5), (1, 1)])
+def test_dense_of_any_rows(window: tuple[int, int]) -> None:
+    seen = Observation(height=window[0], width=window[1], num_tokens=130)
+    game = Game(
+        name="any",
+        num_agents=2,
+        agent=AgentType(tags=("red", "blue")),
+        map=Scatter(height=9, width=9, objects={"wall": 20}),
+        observation=seen,
+    )
+    with gridmill.make(game, num_worlds=1) as env:
+        env.reset()
+        rows = some_rows(env, np.random.default_rng(window[0]))
+        assert np.array_equal(env.dense(rows), slow_dense(env, rows))  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore:threads=")  # more than this machine has cores
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("name", ["toy", "arena_basic_easy_shaped", "cogsguard_arena", "navigation"])
+def test_dense_while_a_step_runs_is_dense_after_it(name: str, threads: int) -> None:
+    with gridmill.make(name, num_worlds=8, lanes=2, threads=threads, max_steps=6, desync_episodes=True) as env:
+        rng, out = np.random.default_rng(0), np.full((env.num_rows, *env.dense_shape), 7, np.uint8)
+        env.dense_into(out)
+        env.reset(seed=3)
+        assert np.array_equal(out, slow_dense(env, env.obs))
+        for step in range(16):  # several episodes
+            env.step(rng.integers(env.num_actions, size=env.num_rows))
+            assert np.array_equal(out, env.dense())
+            if step == 4:
+                saved = env.save([0, 5])
+        env.restore(saved, [5, 2])
+        assert np.array_equal(out, env.dense())
+        env.actions[:] = rng.integers(env.num_actions, size=env.num_rows)
+        before = out.copy()
+        env.send(1)
+        with pytest.raises(RuntimeError, match=r"^dense_into\(\) while lane 1 is in flight; call recv\(1\) first$"):
+            env.dense_into(None)
+        env.recv(1)
+        half = env.num_rows // 2
+        assert np.array_equal(out, env.dense())
+        assert np.array_equal(out[:half], before[:half])
+        assert not np.array_equal(out, before)
+        env.dense_into(None)
+        last = out.copy()
+        env.step()
+        assert np.array_equal(out, last)
+
+
+@pytest.mark.parametrize("switch", ["reference", "validate", "hold"])
+def test_dense_with_other_ways_to_observe(switch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if switch == "reference":
+        monkeypatch.setenv("GRIDMILL_OBS_USE_OPTIMIZED", "0")
+    with batch(2, **({"validation": True} if switch == "validate" else {})) as env:
+        if switch == "hold":
+            env.hold_ended()
+        out = np.full((env.num_rows, *env.dense_shape), 7, np.uint8)
+        env.dense_into(out)
+        env.reset()
+        for _ in range(10):
+            env.step(np.ones(env.num_rows, np.int32))
+            assert np.array_equal(out, slow_dense(env, env.obs))
+
+
+def test_what_dense_into_refuses() -> None:
+    with batch() as env:
+        with pytest.raises(ValueError, match=r"^out: expected \[rows, channels, height, width\]$"):
+            env.dense_into(np.zeros((2, *env.dense_shape), np.uint8))
+        with pytest.raises(TypeError):  # a copy would be written to in its place
+            env.dense_into(np.zeros((3, *env.dense_shape[:2], 22), np.uint8)[..., ::2])
+
+
+def test_dense_copies_stay_when_the_batch_moves_on() -> None:
+    env = GridmillVectorEnv("toy", 3, obs="dense", **SMALL)
+    first, _ = env.reset(seed=0)
+    kept = first.copy()
+    env.batch.step(np.ones(3, np.int32))
+    assert np.array_equal(first, kept)
 
 
 def test_single_vector_and_parallel_envs_show_dense_observations() -> None:

@@ -59,6 +59,7 @@ Codes compile_codes(Program& p, const References& references) {
     if (moves || type.tags.size() != 1 || type.tag_bits != 0 || p.map.placed[t] <= plain) continue;
     plain = p.map.placed[t];
     codes.plain = type.code;
+    codes.common_tag = type.tags[0];
   }
   if (plain < 20 * (all - plain)) codes.plain = 0;
   return codes;

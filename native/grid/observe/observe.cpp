@@ -6,6 +6,7 @@
 #include "core/phases.hpp"
 #include "grid/grid.hpp"
 #include "grid/observe/observe_rows.hpp"
+#include "grid/observe/views.hpp"
 
 namespace gridmill::grid {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 // Every x86-64, and every other CPU.
 struct Portable {
   using Copy = PairCopy;
+  using Boxes = TokenByToken;
 
   struct Run {
     static constexpr std::uint32_t kTokens = 1;
@@ -132,6 +134,7 @@ ObserveJob make_job(const Grid::T& tick, World& w) {
   job.used = tick.rows.used;
   job.written = w.agent_counter(AgentCounter::written);
   job.dropped = w.agent_counter(AgentCounter::dropped);
+  job.dense = dense_form(p);
   return job;
 }
 
@@ -204,6 +207,11 @@ void refuse_overflow(const Grid::T& tick, const World& w) {
 
 void observe_portable(const ObserveJob& job) { observe_rows<Portable>(job); }
 
+void dense_portable(const DenseForm& form, const std::uint8_t* rows, std::size_t num_rows, std::uint32_t num_tokens,
+                    std::uint8_t* out) {
+  write_boxes<TokenByToken>(form, rows, num_rows, num_tokens, out);
+}
+
 void observe_world(Grid::T& tick, World& w) {
   const Program& p = tick.program;
   for (std::uint32_t word = 0; word < (p.num_objects + 63) / 64; ++word)
@@ -212,12 +220,15 @@ void observe_world(Grid::T& tick, World& w) {
   if (p.codes.plain != 0 && !w.plain_known()) w.note_plain();
   Worker& worker = tick.worker;
   if (!worker.options.validate && worker.options.fast) {
-    worker.fast(make_job(tick, w));
+    ObserveJob job = make_job(tick, w);
+    job.boxes = tick.rows.dense;
+    worker.fast(job);
   } else if (worker.options.validate) {
     observe_both(tick, w, make_job(tick, w));
   } else {
     observe_slowly(tick, w, tick.rows.obs, tick.rows.used, true);
   }
+  if (!worker.options.fast || worker.options.validate) Grid::show_dense(tick);
   if (!p.drop_on_overflow) refuse_overflow(tick, w);
   if (tick.rows.masks != nullptr) write_masks(p, w, tick.header, worker.rules.trials, tick.rows.masks);
 }

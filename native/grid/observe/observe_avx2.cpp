@@ -42,6 +42,7 @@ struct WideCopy : PairCopy {
 
 struct Avx2 {
   using Copy = WideCopy;
+  using Boxes = EightTokens<32>;
 
   struct Run {
     static constexpr std::uint32_t kTokens = 10;
@@ -103,9 +104,19 @@ struct Avx2 {
 
 void observe_avx2(const ObserveJob& job) { observe_rows<Avx2>(job); }
 
+void dense_avx2(const DenseForm& form, const std::uint8_t* rows, std::size_t num_rows, std::uint32_t num_tokens,
+                std::uint8_t* out) {
+  write_boxes<Avx2::Boxes>(form, rows, num_rows, num_tokens, out);
+}
+
 #else
 
 void observe_avx2(const ObserveJob& job) { observe_portable(job); }
+
+void dense_avx2(const DenseForm& form, const std::uint8_t* rows, std::size_t num_rows, std::uint32_t num_tokens,
+                std::uint8_t* out) {
+  dense_portable(form, rows, num_rows, num_tokens, out);
+}
 
 #endif
 

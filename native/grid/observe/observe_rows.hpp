@@ -2,13 +2,15 @@
 // internal linkage on purpose: files compile it for different CPUs, and the linker must not merge them.
 // A row is: globals, then for every occupied cell in rank order the cached bytes of what stands there.
 // What a file brings, as `Cpu`: see() finds the occupied cells of a window as bits by rank; gather() lists the bytes of
-// a table whose bits are set; Copy and Run write the tokens of an object and of many pieces of plain terrain.
+// a table whose bits are set; Copy and Run write the tokens of an object and of many pieces of plain terrain; Boxes
+// (dense_rows.hpp) writes a row once more as a dense box.
 #pragma once
 
 #include <cstring>
 
 #include "core/bits.hpp"
 #include "core/tokens.hpp"
+#include "grid/observe/dense_rows.hpp"
 #include "grid/observe/window.hpp"
 
 namespace gridmill::grid {
@@ -26,6 +28,7 @@ struct RowWriter {
   std::uint8_t* out;
   std::uint8_t* end;
   std::uint32_t dropped;
+  std::uint8_t* box;  // the same row in its dense form
 
   // The careful way: token by token, counting what does not fit.
   void put_slowly(const std::uint8_t* tokens, std::uint32_t count, std::uint8_t location) {
@@ -65,7 +68,7 @@ __attribute__((noinline)) void put_rarely(RowWriter& row, const Window& window, 
 }
 
 // What stands in one cell.
-template <class Cpu, class Code, bool kWide>
+template <class Cpu, class Code, bool kWide, bool kBoxes>
 struct CellWriter {
   using Copy = typename Cpu::Copy;
   // What most objects fit into is written without asking how many tokens they have: a wrong guess costs more than a
@@ -81,9 +84,16 @@ struct CellWriter {
         token_at(job.token_at),
         row(to),
         out(to.out),
-        safe(to.end - kBytes) {}
+        safe(to.end - kBytes),
+        box(to.box) {}
 
   __attribute__((always_inline)) inline void put(std::uint32_t rank) {
+    // Boxes do not fit the caches, so this one is asked for before it is written, and a line at a time: many at once
+    // would keep what is read here waiting.
+    if constexpr (kBoxes) {
+      __builtin_prefetch(box, 1, 3);
+      box += 64;
+    }
     const std::uint32_t code = here[window.cell_delta[rank]];
     const std::uint8_t* const tokens = token_cache + token_at[code];
     const std::uint32_t count = counts[code];
@@ -106,10 +116,11 @@ struct CellWriter {
   RowWriter& row;
   std::uint8_t* out;
   const std::uint8_t* const safe;
+  const std::uint8_t* box;
 };
 
 // The cells of the window that hold something, in the order of their ranks.
-template <class Cpu, class Code, bool kWide>
+template <class Cpu, class Code, bool kWide, bool kBoxes>
 __attribute__((always_inline)) inline void put_cells(const ObserveJob& job, const Window& window,
                                                      const std::uint64_t* rows, std::uint32_t shift, const Code* here,
                                                      RowWriter& row) {
@@ -117,7 +128,7 @@ __attribute__((always_inline)) inline void put_cells(const ObserveJob& job, cons
   std::uint8_t ranks[kRankList];
   Cpu::see(window, rows, shift, seen);
   const std::uint8_t* const last = ranks + Cpu::gather(window.numbers, seen, window.num_words, ranks);
-  CellWriter<Cpu, Code, kWide> cells(job, window, here, row);
+  CellWriter<Cpu, Code, kWide, kBoxes> cells(job, window, here, row);
   for (const std::uint8_t* at = ranks; at != last; ++at) cells.put(*at);
   row.out = cells.out;
 }
@@ -145,7 +156,7 @@ __attribute__((always_inline)) inline std::uint8_t* put_run(const Run& run, RowW
 
 // The same where most of what is seen is plain terrain: its tokens differ only in their location and are written many
 // at a time, between those of everything else.
-template <class Cpu, class Code, bool kWide>
+template <class Cpu, class Code, bool kWide, bool kBoxes>
 __attribute__((always_inline)) inline void put_runs(const ObserveJob& job, const Window& window,
                                                     const std::uint64_t* rows, std::uint32_t shift, const Code* here,
                                                     RowWriter& row) {
@@ -155,7 +166,7 @@ __attribute__((always_inline)) inline void put_runs(const ObserveJob& job, const
   Cpu::see(window, rows + job.plain, shift, plain);
   const std::uint8_t* const last = places + Cpu::gather(window.location, seen, window.num_words, places);
   const typename Cpu::Run run(window);
-  CellWriter<Cpu, Code, kWide> cells(job, window, here, row);
+  CellWriter<Cpu, Code, kWide, kBoxes> cells(job, window, here, row);
   const std::uint8_t *next = places, *of_word = places;
   for (std::uint32_t word = 0; word < window.num_words; ++word) {
     for (std::uint64_t others = seen[word] & ~plain[word]; others != 0; others &= others - 1) {
@@ -170,14 +181,14 @@ __attribute__((always_inline)) inline void put_runs(const ObserveJob& job, const
   row.out = put_run(run, row, cells.out, next, last);
 }
 
-template <class Cpu, class Code, bool kWide>
+template <class Cpu, class Code, bool kWide, bool kBoxes>
 __attribute__((always_inline)) inline void observe_row(const ObserveJob& job, const Window& window, std::uint32_t agent,
                                                        std::size_t row_bytes) {
   std::uint8_t* const begin = job.obs + agent * row_bytes;
   // The same agent's row in the next world: thousands of worlds do not fit the caches.
   __builtin_prefetch(begin + job.num_agents * row_bytes, 1, 2);
   __builtin_prefetch(begin + job.num_agents * row_bytes + 64, 1, 2);
-  RowWriter row{begin, begin + row_bytes, 0};
+  RowWriter row{begin, begin + row_bytes, 0, kBoxes ? job.boxes + agent * job.dense.bytes : nullptr};
   const std::uint64_t action = job.last_action[agent], reward = job.reward_token[agent];
   const Pair globals = {job.globals_low | job.progress << 16 | action << 40, job.globals_high | reward};
   if (row.out + 16 <= row.end) {
@@ -202,8 +213,8 @@ __attribute__((always_inline)) inline void observe_row(const ObserveJob& job, co
   const std::uint32_t column = job.column[agent];
   const std::uint64_t* rows = job.occupied + 1 + std::size_t{column >> 5} * job.plane_rows + job.row[agent];
   const Code* const here = static_cast<const Code*>(job.grid) + job.cell[agent];
-  if (job.plain != 0) put_runs<Cpu, Code, kWide>(job, window, rows, column & 31, here, row);
-  else put_cells<Cpu, Code, kWide>(job, window, rows, column & 31, here, row);
+  if (job.plain != 0) put_runs<Cpu, Code, kWide, kBoxes>(job, window, rows, column & 31, here, row);
+  else put_cells<Cpu, Code, kWide, kBoxes>(job, window, rows, column & 31, here, row);
 
   // Copies may have left bytes behind the last token: those, and what the last observation used and this one did not,
   // are cleared. Beyond that the row is empty already.
@@ -224,14 +235,20 @@ __attribute__((always_inline)) inline void observe_row(const ObserveJob& job, co
   job.used[agent] = static_cast<std::uint16_t>(tokens);
   job.written[agent] += tokens;
   job.dropped[agent] += row.dropped;
+  if constexpr (kBoxes) write_box<typename Cpu::Boxes>(job.dense, begin, tokens, job.num_tokens, row.box);
 }
 
-template <class Cpu, class Code, bool kWide>
+template <class Cpu, class Code, bool kWide, bool kBoxes>
 inline void observe_agents(const ObserveJob& given) {
   const ObserveJob job = given;  // a copy nobody else can change: its fields may stay in registers
   const std::size_t row_bytes = std::size_t{job.num_tokens} * 3;
   for (std::uint32_t agent = 0; agent < job.num_agents; ++agent)
-    observe_row<Cpu, Code, kWide>(job, *job.window, agent, row_bytes);
+    observe_row<Cpu, Code, kWide, kBoxes>(job, *job.window, agent, row_bytes);
+}
+
+template <class Cpu, class Code, bool kWide>
+inline void observe_agents(const ObserveJob& job) {
+  job.boxes != nullptr ? observe_agents<Cpu, Code, kWide, true>(job) : observe_agents<Cpu, Code, kWide, false>(job);
 }
 
 template <class Cpu>

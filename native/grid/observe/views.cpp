@@ -1,9 +1,7 @@
 // See views.hpp.
 #include "grid/observe/views.hpp"
 
-#include <array>
-#include <cstring>
-
+#include "core/isa.hpp"
 #include "core/tokens.hpp"
 #include "grid/directions.hpp"
 
@@ -20,8 +18,6 @@ std::string value_in_words(const Vocabulary& vocabulary, const std::string& feat
   if (feature == "last_action") return at(vocabulary.action_names());
   return std::to_string(value);
 }
-
-constexpr std::int16_t kNoCell = -1, kEveryCell = -2;  // in the place of a cell of the window
 
 }  // namespace
 
@@ -50,35 +46,30 @@ std::vector<std::string> dense_channels(const Vocabulary& vocabulary) {
   return names;
 }
 
+DenseForm dense_form(const Program& p) {
+  DenseForm form{};
+  form.features = static_cast<std::uint32_t>(p.vocabulary->features.size());
+  form.tags = static_cast<std::uint32_t>(p.vocabulary->tags.size());
+  form.tag = p.features.tag;
+  form.common = p.codes.common_tag;
+  form.height = static_cast<std::uint32_t>(p.window.height);
+  form.width = static_cast<std::uint32_t>(p.window.width);
+  form.plane = form.height * form.width;
+  form.bytes = std::size_t{form.features + form.tags} * form.plane;
+  return form;
+}
+
 void write_dense(const Program& p, const std::uint8_t* rows, std::size_t num_rows, std::uint8_t* out) {
-  const std::size_t features = p.vocabulary->features.size(), channels = features + p.vocabulary->tags.size();
-  const auto height = static_cast<std::size_t>(p.window.height), width = static_cast<std::size_t>(p.window.width);
-  const std::size_t plane = height * width;
-  const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);
-  const auto tag = p.features.tag;
-  // Rows are memory that Python can write to: whatever is no token of this window is passed over.
-  std::array<std::int16_t, 256> cells{};
-  for (std::size_t location = 0; location < 256; ++location) {
-    const std::size_t row = location >> 4, column = location & 15;
-    cells[location] = row < height && column < width ? static_cast<std::int16_t>(row * width + column) : kNoCell;
+  const auto tokens = static_cast<std::uint32_t>(p.config.observation.num_tokens);
+  if constexpr (kSeveralIsas) {
+    if (isa() >= Isa::avx512) return dense_avx512(dense_form(p), rows, num_rows, tokens, out);
+    if (isa() >= Isa::avx2) return dense_avx2(dense_form(p), rows, num_rows, tokens, out);
   }
-  cells[kGlobalLocation] = kEveryCell;
-  // A row is cleared right before it is written, while its lines are in the first cache.
-  for (std::size_t row = 0; row < num_rows; ++row, rows += tokens * 3, out += channels * plane) {
-    std::memset(out, 0, channels * plane);
-    const std::uint8_t* const end = rows + tokens * 3;
-    for (const std::uint8_t* token = rows; token != end && token[0] != kNoToken; token += 3) {
-      const std::uint8_t feature = token[1], value = token[2];
-      const int cell = cells[token[0]];
-      if (feature >= features || cell < 0) [[unlikely]] {
-        if (feature < features && cell == kEveryCell) std::memset(out + feature * plane, value, plane);
-        continue;
-      }
-      out[feature * plane + static_cast<std::size_t>(cell)] = value;
-      if (feature == tag && features + value < channels)
-        out[(features + value) * plane + static_cast<std::size_t>(cell)] = 1;
-    }
-  }
+  dense_portable(dense_form(p), rows, num_rows, tokens, out);
+}
+
+void Grid::show_dense(const T& tick) {
+  if (tick.rows.dense != nullptr) write_dense(tick.program, tick.rows.obs, tick.program.num_agents, tick.rows.dense);
 }
 
 namespace {

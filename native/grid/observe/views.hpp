@@ -1,5 +1,5 @@
 // Other ways to look at a grid batch: tokens as names, observations as a dense box, a world as a list of
-// objects. For people and policies that want them; the step never calls this room.
+// objects. For people and policies that want them.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,7 @@ std::vector<NamedToken> describe_row(const Program& program, const std::uint8_t*
 
 // One channel per feature and one per tag; a global token fills its whole plane.
 std::vector<std::string> dense_channels(const Vocabulary& vocabulary);
+DenseForm dense_form(const Program& program);
 void write_dense(const Program& program, const std::uint8_t* rows, std::size_t num_rows, std::uint8_t* out);
 
 struct SeenNumbers;

@@ -27,6 +27,14 @@ struct alignas(64) Window {
   std::int32_t height, width, radius_rows, radius_columns;
 };
 
+// What a row looks like as a dense box: a plane for each feature, then one for each tag.
+struct DenseForm {
+  std::uint32_t features, tags, tag;  // tag: the feature whose values are tags
+  std::uint32_t common;               // the tag that most tokens have; 256: there is none
+  std::uint32_t height, width, plane;
+  std::size_t bytes;
+};
+
 // One world's observation job for the fast path: raw pointers only.
 struct ObserveJob {
   const Window* window;
@@ -52,10 +60,20 @@ struct ObserveJob {
   std::uint8_t* obs;
   std::uint16_t* used;
   std::uint64_t *written, *dropped;  // counters per agent
+  DenseForm dense;
+  std::uint8_t* boxes;  // of all agents; nullptr: nobody asked for them
 };
 
 void observe_portable(const ObserveJob& job);
 void observe_avx2(const ObserveJob& job);  // the same bytes
 void observe_avx512(const ObserveJob& job);
+
+// Rows of `num_tokens` each as boxes, one behind the other.
+void dense_portable(const DenseForm& form, const std::uint8_t* rows, std::size_t num_rows, std::uint32_t num_tokens,
+                    std::uint8_t* out);
+void dense_avx2(const DenseForm& form, const std::uint8_t* rows, std::size_t num_rows, std::uint32_t num_tokens,
+                std::uint8_t* out);  // the same bytes
+void dense_avx512(const DenseForm& form, const std::uint8_t* rows, std::size_t num_rows, std::uint32_t num_tokens,
+                  std::uint8_t* out);
 
 }  // namespace gridmill::grid

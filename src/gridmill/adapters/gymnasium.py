@@ -177,6 +177,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
         if options and "reset_mask" in options:
             raise ValueError("options['reset_mask'] needs autoreset mode DISABLED; here rows reset automatically")
         super().reset(seed=seed)
+        self._view.begin(self._lent)
         self.batch.reset(seed=int(self.np_random.integers(1 << 63)) if seed is None else seed)
         return self._seen(), self._infos(np.zeros(self.num_envs, np.bool_))
 
@@ -184,6 +185,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
         self, actions: NDArray[np.integer[Any]]
     ) -> tuple[Obs, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         batch = self.batch
+        self._view.begin(self._lent)
         batch.step(actions)
         ended = batch.terminals | batch.truncations
         return (
@@ -195,7 +197,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
         )
 
     def _seen(self) -> Obs:
-        return self.batch.obs if not self.copy and self._lent is None else self._view.of(self.batch.obs, self._lent)
+        return self.batch.obs if not self.copy and self._lent is None else self._view.end(self._lent)
 
     def _given(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.copy() if self.copy else array

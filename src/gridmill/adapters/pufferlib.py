@@ -50,6 +50,7 @@ class GridmillPufferEnv(pufferlib.PufferEnv):  # type: ignore[misc]  # pufferlib
             self.terminals, self.truncations = self.batch.terminals, self.batch.truncations
 
     def reset(self, seed: int | None = None) -> tuple[NDArray[np.uint8], Stats]:
+        self._view.begin(self.observations)
         self.batch.reset(seed=self._seed if seed is None else seed)
         self._hand_over()
         return self.observations, []
@@ -57,13 +58,14 @@ class GridmillPufferEnv(pufferlib.PufferEnv):  # type: ignore[misc]  # pufferlib
     def step(
         self, actions: NDArray[np.integer[Any]]
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], Stats]:
+        self._view.begin(self.observations)
         self.batch.step(actions)
         self._hand_over()
         return self.observations, self.rewards, self.terminals, self.truncations, self._finished()
 
     def _hand_over(self) -> None:
         if not self._lent or self._view.dense:
-            self._view.of(self.batch.obs, self.observations)
+            self._view.end(self.observations)
         if not self._lent:
             self.rewards[:] = self.batch.rewards
             self.terminals[:] = self.batch.terminals

@@ -59,6 +59,7 @@ class GridmillVecEnv(VecEnv):
 
     def reset(self) -> Obs:
         """Start from the seed given to `seed`, or with the next episode of every world."""
+        self._begin()
         self.batch.reset(None if self._seeds[0] is None else self._seeds[0] % 2**63)
         self._reset_seeds()
         self._reset_options()
@@ -66,6 +67,7 @@ class GridmillVecEnv(VecEnv):
 
     def step_async(self, actions: NDArray[Any]) -> None:
         self.batch.actions[:] = _checked(actions, self.num_envs)
+        self._begin()
         self.batch.send(0)
 
     def step_wait(self) -> tuple[Obs, NDArray[np.float32], NDArray[np.bool_], list[Info]]:
@@ -77,9 +79,12 @@ class GridmillVecEnv(VecEnv):
             self._tell_of_ended(infos, np.flatnonzero(done))
         return self._seen(), batch.rewards.copy(), done, infos
 
+    def _begin(self) -> None:
+        self._view.begin(self._buffers[1 - self._turn])
+
     def _seen(self) -> Obs:
         self._turn = 1 - self._turn
-        return self._view.of(self.batch.obs, self._buffers[self._turn])
+        return self._view.end(self._buffers[self._turn])
 
     def _tell_of_ended(self, infos: list[Info], ended: NDArray[np.intp]) -> None:
         last = self._view.of(self.batch.final_obs[ended])

@@ -31,6 +31,7 @@ class View:
         self.dense = form == "dense" and env.obs_kind == "tokens"
         self.channels: list[str] = list(grid.dense_channels) if self.dense else []
         self.space = self._space()
+        self._coming: NDArray[Any]
 
     def _space(self) -> spaces.Box[Any]:
         if self.dense:
@@ -44,6 +45,19 @@ class View:
     def empty(self) -> NDArray[Any]:
         """Room for all rows of the env."""
         return np.zeros((self.env.num_rows, *self.space.shape), self.space.dtype)
+
+    def begin(self, out: NDArray[Any] | None = None) -> None:
+        """Before a step or reset of the whole env: dense rows are written while it runs, in `out` or a new array."""
+        if self.dense:
+            self._coming = np.empty((self.env.num_rows, *self.space.shape), np.uint8) if out is None else out
+            self.env.dense_into(self._coming)
+
+    def end(self, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """After it: all rows of `obs` in this form, in the `out` that `begin` had or a new array."""
+        if not self.dense:
+            return self.of(self.env.obs, out)
+        self.env.dense_into(None)  # what is handed out stays as it is, whoever steps the env
+        return self._coming
 
     def of(self, rows: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Rows of `obs` or `final_obs` in this form, as a copy or in `out`."""
