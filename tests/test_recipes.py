@@ -262,8 +262,9 @@ def test_the_trainer_gets_the_resolved_run(monkeypatch: pytest.MonkeyPatch, tmp_
         assert seen.pop() == ((tmp_path / "x", ["seed=4"]), {})
 
 
-def test_without_torch_everything_but_training_works(tmp_path: Path) -> None:
+def test_without_torch_everything_but_training_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package `train` that wants torch is put where the real one is looked for last."""
+    monkeypatch.chdir(tmp_path)  # a hint names the interpreter as seen from here
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "__init__.py").write_text("import torch\n")
     code = (
