@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,6 +106,10 @@ def built(target: Target, pages: bool) -> Path:
         command += ["-C", f"cmake.define.{name}={value}"]
     subprocess.run(command, check=True, env=environment)
     (wheel,) = raw.glob("gridmill-*.whl")
+    source = ROOT / "src"
+    absent = {str(file.relative_to(source)) for file in source.rglob("*.py")} - set(zipfile.ZipFile(wheel).namelist())
+    if absent:
+        sys.exit(f"build_wheel: expected every file of the package in {wheel.name}, missing: {', '.join(sorted(absent))}")
     return wheel
 
 

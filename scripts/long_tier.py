@@ -143,7 +143,8 @@ def main() -> int:
             print(f"long_tier: {minutes:.0f} minutes are over; {len(names) - index} tests are left for the next time")
             break
         print(f"long_tier: {index + 1} of {len(names)}, {name}", flush=True)
-        record = {**load(), name: run(name, at)}
+        found = run(name, at)
+        record = {**load(), name: found}  # read now: another of these may have written meanwhile
         save(record)
         failed += record[name].failed
     import matrix  # late: it reads this record
