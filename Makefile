@@ -50,7 +50,7 @@ $(VENV)/.base: pyproject.toml $(VENV)/.tools $(NATIVE) | $(PACKAGES_FIRST)
 	@touch $@
 
 $(VENV)/.train: pyproject.toml $(VENV)/.base
-	$(BIN)/pip install --quiet "gridmill[train]"
+	$(BIN)/pip install --quiet "gridmill[train,video]"
 	@touch $@
 
 # Not compiled: of torch's and its neighbours' thousands of files tests import a few hundred.

@@ -109,7 +109,9 @@ def built(target: Target, pages: bool) -> Path:
     source = ROOT / "src"
     absent = {str(file.relative_to(source)) for file in source.rglob("*.py")} - set(zipfile.ZipFile(wheel).namelist())
     if absent:
-        sys.exit(f"build_wheel: expected every file of the package in {wheel.name}, missing: {', '.join(sorted(absent))}")
+        sys.exit(
+            f"build_wheel: expected every file of the package in {wheel.name}, missing: {', '.join(sorted(absent))}"
+        )
     return wheel
 
 

@@ -57,7 +57,7 @@ def test_heading_tells_the_presets_settings_from_somebodys_changes() -> None:
     gamma, trace = recipe.trainer.gamma, recipe.trainer.gae_lambda
     assert lines_for(run, Origin(recipe, "mine.toml", merged))[1:6] == [
         "preset mine.toml:",
-        f"  trainer.gae_lambda = 0.5 (recipe: {trace})",
+        f"  trainer.gae_lambda = 0.5 (otherwise: {trace})",
         "changed:",
         f"  trainer.gamma = 0.8 (recipe: {gamma})",
         f"  checkpoint.keep = 7 (recipe: {recipe.checkpoint.keep})",

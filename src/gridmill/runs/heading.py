@@ -67,7 +67,7 @@ def _changes(run: Run, base: Run | Origin) -> list[str]:
     own = _differing(now, then)
     lines = []
     if isinstance(base, Origin) and (by_preset := [path for path in _differing(then, written) if path not in own]):
-        lines += [f"preset {base.preset}:", *_listed(by_preset, now, written)]
+        lines += [f"preset {base.preset}:", *_listed(by_preset, now, written, "otherwise")]
     word = "changed" if isinstance(base, Origin) else "differs from the recipe"
     return [*lines, f"{word}:" if own else f"{word}: nothing", *_listed(own, now, written)]
 
@@ -77,10 +77,10 @@ def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
     return [path for path in paths if now.get(path) != then.get(path)]
 
 
-def _listed(paths: Sequence[str], now: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[str]:
+def _listed(paths: Sequence[str], now: Mapping[str, Any], then: Mapping[str, Any], whose: str = "recipe") -> list[str]:
     lines = []
     for path in paths:
-        lines += hang("  ", f"{path} = {_value(now, path)} (recipe: {_value(recipe, path)})", 4)
+        lines += hang("  ", f"{path} = {_value(now, path)} ({whose}: {_value(then, path)})", 4)
     return lines
 
 
@@ -100,5 +100,5 @@ def _short(tree: Any) -> Any:
 
 
 def _value(flat: Mapping[str, Any], path: str) -> str:
-    text = str(flat[path]) if path in flat else "none"
+    text = str(flat.get(path, "")) or "none"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -51,4 +51,5 @@ def _table(seeds: Sequence[int], results: Sequence[Result]) -> list[str]:
     if len(scores) < 2:
         return lines
     mean = math.fsum(scores) / len(scores)
-    return [*lines, f"mean {number(mean)} +- {number(standard_error(scores))} over {len(scores)} seeds"]
+    error = number(standard_error(scores))
+    return [*lines, f"mean {number(mean)} +- {error} (standard error) over {len(scores)} seeds"]

@@ -24,7 +24,7 @@ from gridmill.env import Env
 HOME, CLEAR_REST, HIDE, SHOW = "\x1b[H", "\x1b[J", "\x1b[?25l", "\x1b[?25h"
 COLOURS = {"#": "90", "@": "1;33", ".": "2"}  # of a world's letters; all others get one of LETTERS
 LETTERS = ("36", "35", "32", "34", "31", "33")
-HELP = "space pause, arrows step (up, down: 10), + - speed, q end"
+HELP = "q end, space pause, arrows step (up, down: 10), + - speed"
 Play = Callable[[], Generator[Env, None, None]]  # from the beginning
 
 
@@ -66,10 +66,14 @@ class Watch:
         self._env = None
 
     def _frames(self, keys: Iterator[str], out: TextIO, size: Callable[[], tuple[int, int]]) -> Iterator[str]:
+        last = ""
         while True:
             columns, rows = size()
-            out.write(HOME + self.text(columns, rows) + CLEAR_REST)
-            out.flush()
+            text = self.text(columns, rows)
+            if text != last:  # paused, there is nothing new to write
+                out.write(HOME + text + CLEAR_REST)
+                out.flush()
+            last = text
             yield next(keys, "q")
 
     def text(self, columns: int, rows: int) -> str:

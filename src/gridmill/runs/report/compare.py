@@ -179,7 +179,7 @@ def _levels(found: Sequence[Group], part: str) -> list[Level]:
 
 
 def _scores(found: Sequence[Group]) -> str:
-    titles = ("runs", "seeds", "score at the end", "evaluated", "steps", "speed", "")
+    titles = ("runs", "seeds", "score, last tenth (± 95 %)", "evaluated (± 95 %)", "steps", "speed", "")
     rows = []
     for group in found:
         rows.append(_score_row(group.name, group.runs, group.colour))
