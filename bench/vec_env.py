@@ -5,8 +5,9 @@
 
 Both have the same number of envs of one game. `batch` is `gridmill.adapters.vec_env`, one native step for all; `one by
 one` is Stable-Baselines3's DummyVecEnv of as many single-agent Gymnasium envs, each with a world of its own. `step` is
-the VecEnv alone with random actions, `learn` is `PPO.learn`, its network and updates included. With --dense it is the
-batch alone: a step with dense boxes against a step with tokens.
+the VecEnv alone with random actions, `learn` is `PPO.learn`, its network and updates included. With --dense it is a
+step with dense boxes against a step with tokens: of the adapter, which users of `obs="dense"` have, and of the batch
+alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -33,11 +34,11 @@ with warnings.catch_warnings():
 TICKS = 128  # of a rollout
 
 
-def batch(game: str, envs: int) -> Any:
+def batch(game: str, envs: int, obs: Literal["tokens", "dense"] = "tokens") -> Any:
     agents = games.build(game).num_agents
     if envs % agents:
         raise SystemExit(f"--envs: expected a multiple of {agents}, the agents of a world of {game}, got {envs}")
-    return vec_env(game, num_worlds=envs // agents, threads=1, seed=0)
+    return vec_env(game, num_worlds=envs // agents, threads=1, seed=0, obs=obs)
 
 
 def one_by_one(game: str, envs: int) -> Any:
@@ -64,24 +65,32 @@ def learner(env: Any) -> Callable[[Any, int], int]:
 
 
 def dense(game: str, envs: int, rounds: int) -> None:
-    """A step that writes dense boxes too, as those of adapters do, to a step alone."""
-    env = batch(game, envs).batch
-    env.reset()
+    """A step with dense boxes to a step with tokens: of the adapter, then of the batch, which writes both."""
+    tokens, boxes = batch(game, envs), batch(game, envs, "dense")
+    alone = tokens.batch
     rng = np.random.default_rng(0)
-    actions = [rng.integers(0, env.num_actions, env.num_rows).astype(np.int32) for _ in range(TICKS)]
-    out = np.zeros((env.num_rows, *env.dense_shape), np.uint8)
-    ratios = []
+    actions = [rng.integers(0, alone.num_actions, alone.num_rows).astype(np.int32) for _ in range(TICKS)]
+    out = np.zeros((alone.num_rows, *alone.dense_shape), np.uint8)
+    tokens.reset()
+    boxes.reset()
+    ratios: dict[str, list[float]] = {"adapter": [], "batch": []}
     for _ in range(rounds + 1):  # the first warms up
-        spent = []
-        for boxes in (False, True):
-            env.dense_into(out if boxes else None)
-            began = time.process_time()
-            for each in actions:
-                env.step(each)
-            spent.append(time.process_time() - began)
-        ratios.append(spent[1] / spent[0])
-    found = sorted(ratios[1:])
-    print(f"{game}, {envs} rows: with dense {statistics.median(found):.2f}x a step ({found[0]:.2f} to {found[-1]:.2f})")
+        ratios["adapter"].append(seconds(boxes.step, actions) / seconds(tokens.step, actions))
+        plain = seconds(alone.step, actions)
+        alone.dense_into(out)
+        ratios["batch"].append(seconds(alone.step, actions) / plain)
+        alone.dense_into(None)
+    for what, each in ratios.items():
+        found = sorted(each[1:])
+        figures = f"{statistics.median(found):.2f}x a step ({found[0]:.2f} to {found[-1]:.2f})"
+        print(f"{game}, {envs} rows, {what}: with dense {figures}")
+
+
+def seconds(step: Callable[[Any], Any], actions: list[Any]) -> float:
+    began = time.process_time()
+    for each in actions:
+        step(each)
+    return time.process_time() - began
 
 
 def main() -> None:
