@@ -13,6 +13,7 @@
 #include "bind/gil.hpp"
 #include "core/batch.hpp"
 #include "core/isa.hpp"
+#include "core/memory.hpp"
 #include "core/random.hpp"
 #include "corridor/corridor.hpp"
 
@@ -80,6 +81,7 @@ NB_MODULE(_native, m) {
   m.def("shutdown", &shutdown);
   nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));
   m.def("allocations", &allocation_count, "heap allocations made by the engine since it was loaded");
+  m.def("keep_freed_memory", &keep_freed_memory, "from now on freed memory stays with this process");
   m.def("memcpy_limit", &memcpy_limit, nb::arg("rows"), nb::arg("bytes"), nb::arg("seconds"),
         nb::call_guard<nb::gil_scoped_release>());
   m.def(

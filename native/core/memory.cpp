@@ -11,8 +11,18 @@
 
 #include <cstdint>
 #endif
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace gridmill {
+
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // as large as it may be: a mapping of its own is always given back
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
 
 #if defined(__wasm__)
 

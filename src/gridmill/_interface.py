@@ -1,3 +1,3 @@
 """The interface of the compiled engine that these sources need: scripts/native_interface.py writes it."""
 
-INTERFACE = "ec839cbf1ed9"
+INTERFACE = "fbbdc85ae936"

@@ -371,6 +371,9 @@ def shutdown() -> None: ...
 def allocations() -> int:
     """heap allocations made by the engine since it was loaded"""
 
+def keep_freed_memory() -> None:
+    """from now on freed memory stays with this process"""
+
 def memcpy_limit(rows: int, bytes: int, seconds: float) -> float: ...
 
 def seed_alone(seed: int, world: int, episode: int) -> int:

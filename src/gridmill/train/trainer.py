@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gridmill import _native
 from gridmill.config import ConfigError, user_code
 from gridmill.config.schedule import Progress
 from gridmill.curriculum import Curriculum
@@ -56,6 +57,7 @@ class Trainer:
     """A run in memory. `epoch` is one turn of the loop and returns its metrics."""
 
     def __init__(self, run: Run, folder: Path | None = None, ranks: Ranks = ALONE) -> None:
+        _native.keep_freed_memory()  # every minibatch needs the same blocks
         refuse_deadly(run)
         refuse_unknown_players(run)
         self.run, self.folder, self.ranks = run, folder, ranks
