@@ -11,6 +11,14 @@
 namespace gridmill::grid {
 namespace {
 
+// Finite, and so small that no sum or product that a game makes of it is infinite.
+inline void expect_within(const double* numbers, std::size_t count, double most, const char* what) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (!(std::abs(numbers[i]) <= most))
+      throw BadState(std::string(what) + ": expected numbers within +-" + Value{most}.describe() + ", got " +
+                     Value{numbers[i]}.describe());
+}
+
 class StateCheck {
  public:
   StateCheck(const Program& p, const WorldHeader& header, std::byte* state, const Rows<std::uint8_t>& rows)
@@ -175,8 +183,13 @@ class StateCheck {
 
   void check_numbers() const {
     expect_finite(w_.reward_sum, p_.num_agents, "sums of rewards");
-    expect_finite(w_.term_state, std::size_t{p_.num_agents} * p_.rewards.terms.size() * 2, "reward terms");
-    expect_finite(w_.agent_stats(0), l_.num_extra_stats, "statistics");
+    // A value before and a sum of rises: next to the largest sum the largest rise does not count, so what is accepted
+    // stays within these limits.
+    for (std::size_t i = 0; i < std::size_t{p_.num_agents} * p_.rewards.terms.size(); ++i) {
+      expect_within(w_.term_state + 2 * i, 1, 1e150, "values of reward terms");
+      expect_within(w_.term_state + 2 * i + 1, 1, 1e200, "sums of reward terms");
+    }
+    expect_within(w_.agent_stats(0), l_.num_extra_stats, 1e150, "statistics");
     if (p_.drop_on_overflow) return;
     for (std::uint32_t agent = 0; agent < p_.num_agents; ++agent)
       if (w_.agent_counter(AgentCounter::dropped)[agent] != 0)

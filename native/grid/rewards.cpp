@@ -1,12 +1,15 @@
 // Rewards: terms added in order of declaration in float64, rounded to float32 once.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "grid/compile.hpp"
 #include "grid/grid.hpp"
 
 namespace gridmill::grid {
 namespace {
+
+constexpr double kLargest = std::numeric_limits<float>::max();  // reward; what a state from elsewhere held may be larger
 
 std::uint8_t reward_token(double reward, double scale) {
   const double scaled = std::clamp(reward * scale, -127.0, 127.0);  // before rounding: the range of lround
@@ -89,7 +92,7 @@ void Grid::pay(T& tick) {
   }
   if (p.config.reward_sharing > 0) share(p, w, rewards);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
-    const auto reward = static_cast<float>(rewards[agent]);
+    const auto reward = static_cast<float>(std::clamp(rewards[agent], -kLargest, kLargest));
     tick.rows.rewards[agent] = reward;
     w.reward_sum[agent] += static_cast<double>(reward);
     w.reward_token[agent] = rewards[agent] == 0

@@ -33,85 +33,87 @@ struct WeightedRow {
   float weight;
 };
 
-// All of them for one observation; `found` has room for two a token.
-inline std::size_t weighted_rows(const BagLayout& l, const std::uint8_t* token, std::size_t tokens,
-                                 WeightedRow* found) {
+// Calls found(row, weight) for each that one observation names, and lists them; `list` has room for two a token.
+template <class Found>
+inline std::size_t rows_of_tokens(const BagLayout& l, const std::uint8_t* token, std::size_t tokens, WeightedRow* list,
+                                  Found&& found) {
   std::size_t count = 0;
+  const auto add_row = [&](std::size_t row, float weight) {
+    list[count++] = {row, weight};
+    found(row, weight);
+  };
   for (std::size_t i = 0; i < tokens && token[0] != kNoToken; ++i, token += kTokenBytes) {
     const std::int32_t place = l.place[token[0]];
     if (place < 0 || token[1] >= l.features) continue;
     const std::size_t key = std::size_t{token[1]} * 256 + token[2];
     if (l.slot[key] < 0) continue;
     const std::size_t row = static_cast<std::size_t>(place * l.slots + l.slot[key]);
-    found[count++] = {row, 1.0f};
-    if (l.amount[key] != 0) found[count++] = {row + 1, l.amount[key]};
+    add_row(row, 1.0f);
+    if (l.amount[key] != 0) add_row(row + 1, l.amount[key]);
   }
   return count;
 }
 
-// Adds the rows' columns to those of `out`, and leaves what is above 0.
-template <std::size_t Count>
-void gather(const float* table, std::size_t hidden, const WeightedRow* rows, std::size_t count, float* out) {
-  std::array<Register, Count> sum;
-  for (std::size_t k = 0; k < Count; ++k) std::memcpy(&sum[k], out + k * kFloats, sizeof(Register));
-  for (std::size_t i = 0; i < count; ++i)
-    for (std::size_t k = 0; k < Count; ++k) add(sum[k], table + rows[i].row * hidden + k * kFloats, rows[i].weight);
-  for (std::size_t k = 0; k < Count; ++k) {
-    sum[k] = sum[k] < 0.0f ? Register{} : sum[k];  // what is no number stays none
-    std::memcpy(out + k * kFloats, &sum[k], sizeof(Register));
-  }
-}
-
-// The way back: adds columns of `d` to those of the rows.
-template <std::size_t Count>
-void scatter(const float* d, std::size_t hidden, const WeightedRow* rows, std::size_t count, float* d_table) {
-  std::array<Register, Count> part;
-  for (std::size_t k = 0; k < Count; ++k) std::memcpy(&part[k], d + k * kFloats, sizeof(Register));
-  for (std::size_t i = 0; i < count; ++i)
-    for (std::size_t k = 0; k < Count; ++k)
-      add_to(d_table + rows[i].row * hidden + k * kFloats, part[k], rows[i].weight);
-}
-
 // Columns in blocks of eight registers, then of one; hidden is a multiple of 16 (checked by the caller). A column's sum
-// does not depend on its block.
+// does not depend on its block. The first block is computed while the tokens are read, so that the CPU waits for the
+// table's rows and decodes tokens at the same time; the others use the list. block(registers, rows, first column),
+// where rows(found) calls found(row, weight).
 constexpr std::size_t kBlock = 8;
 
-void bag_forward(const BagJob& job, const float* table, const float* bias, float* out) {
-  std::vector<WeightedRow> rows(2 * job.tokens);
-  for (std::size_t n = 0; n < job.rows; ++n, out += job.hidden) {
-    const std::size_t count =
-        weighted_rows(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, rows.data());
-    std::copy_n(bias, job.hidden, out);
-    std::size_t column = 0;
-    for (; column + kBlock * kFloats <= job.hidden; column += kBlock * kFloats)
-      gather<kBlock>(table + column, job.hidden, rows.data(), count, out + column);
-    for (; column < job.hidden; column += kFloats)
-      gather<1>(table + column, job.hidden, rows.data(), count, out + column);
-  }
+template <class Block>
+inline void each_block(const BagJob& job, std::size_t n, WeightedRow* list, Block&& block) {
+  std::size_t count = 0;
+  const auto of_tokens = [&](auto&& found) {
+    count = rows_of_tokens(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, list, found);
+  };
+  const auto of_list = [&](auto&& found) {
+    for (std::size_t i = 0; i < count; ++i) found(list[i].row, list[i].weight);
+  };
+  const auto columns = [&](auto registers, std::size_t column) {
+    column == 0 ? block(registers, of_tokens, column) : block(registers, of_list, column);
+  };
+  std::size_t column = 0;
+  for (; column + kBlock * kFloats <= job.hidden; column += kBlock * kFloats)
+    columns(std::integral_constant<std::size_t, kBlock>{}, column);
+  for (; column < job.hidden; column += kFloats) columns(std::integral_constant<std::size_t, 1>{}, column);
 }
 
-GRIDMILL_ROW passed(std::size_t hidden, const float* __restrict out, const float* __restrict d_out, float* __restrict d,
-                    float* __restrict sum) {
-  for (std::size_t k = 0; k < hidden; ++k) {
-    d[k] = out[k] > 0.0f ? d_out[k] : 0.0f;
-    sum[k] += d[k];
-  }
+void bag_forward(const BagJob& job, const float* table, const float* bias, float* out) {
+  std::vector<WeightedRow> list(2 * job.tokens);
+  for (std::size_t n = 0; n < job.rows; ++n, out += job.hidden)
+    each_block(job, n, list.data(), [&](auto registers, auto&& rows, std::size_t column) {
+      std::array<Register, registers()> sum;
+      for (std::size_t k = 0; k < sum.size(); ++k) std::memcpy(&sum[k], bias + column + k * kFloats, sizeof sum[k]);
+      const float* const from = table + column;
+      rows([&](std::size_t row, float weight) {
+        for (std::size_t k = 0; k < sum.size(); ++k) add(sum[k], from + row * job.hidden + k * kFloats, weight);
+      });
+      for (std::size_t k = 0; k < sum.size(); ++k) {
+        sum[k] = sum[k] < 0.0f ? Register{} : sum[k];  // what is no number stays none
+        std::memcpy(out + column + k * kFloats, &sum[k], sizeof sum[k]);
+      }
+    });
 }
 
 void bag_backward(const BagJob& job, const float* out, const float* d_out, float* d_table, float* d_bias) {
-  std::vector<WeightedRow> rows(2 * job.tokens);
-  std::vector<float> d(job.hidden), sum(job.hidden);
-  for (std::size_t n = 0; n < job.rows; ++n, out += job.hidden, d_out += job.hidden) {
-    const std::size_t count =
-        weighted_rows(job.layout, job.obs + n * job.tokens * kTokenBytes, job.tokens, rows.data());
-    passed(job.hidden, out, d_out, d.data(), sum.data());
-    std::size_t column = 0;
-    for (; column + kBlock * kFloats <= job.hidden; column += kBlock * kFloats)
-      scatter<kBlock>(d.data() + column, job.hidden, rows.data(), count, d_table + column);
-    for (; column < job.hidden; column += kFloats)
-      scatter<1>(d.data() + column, job.hidden, rows.data(), count, d_table + column);
-  }
-  for (std::size_t k = 0; k < job.hidden; ++k) d_bias[k] += sum[k];
+  std::vector<WeightedRow> list(2 * job.tokens);
+  std::vector<float> of_bias(job.hidden);
+  for (std::size_t n = 0; n < job.rows; ++n, out += job.hidden, d_out += job.hidden)
+    each_block(job, n, list.data(), [&](auto registers, auto&& rows, std::size_t column) {
+      std::array<Register, registers()> d;
+      for (std::size_t k = 0; k < d.size(); ++k) {
+        Register was;
+        std::memcpy(&was, out + column + k * kFloats, sizeof was);
+        std::memcpy(&d[k], d_out + column + k * kFloats, sizeof d[k]);
+        d[k] = was > 0.0f ? d[k] : Register{};
+        add_to(of_bias.data() + column + k * kFloats, d[k], 1.0f);
+      }
+      float* const to = d_table + column;
+      rows([&](std::size_t row, float weight) {
+        for (std::size_t k = 0; k < d.size(); ++k) add_to(to + row * job.hidden + k * kFloats, d[k], weight);
+      });
+    });
+  for (std::size_t k = 0; k < job.hidden; ++k) d_bias[k] += of_bias[k];
 }
 
 void scan_forward(const ScanShape& s, float* gates, const float* h0, float* h) {

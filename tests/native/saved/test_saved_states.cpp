@@ -76,7 +76,7 @@ class Mutation {
  private:
   void once() {
     const std::size_t kind = below(random_, 40);
-    if (kind == 0) return bytes_.resize(8 + below(random_, bytes_.size() - 8));
+    if (kind == 0) return bytes_.resize(8 + below(random_, bytes_.size() - 7));
     if (kind == 1) return bytes_.resize(bytes_.size() + 1 + below(random_, 64), static_cast<char>(random_()));
     if (bytes_.size() < parts_.block + 16) return;
     const std::size_t width = std::size_t{1} << below(random_, 4), at = place(width);
