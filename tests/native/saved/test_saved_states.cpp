@@ -313,3 +313,31 @@ TEST(saved_states_that_were_not_changed_are_never_refused) {
     }
   });
 }
+
+// Rewards are differences: what a state says was there before must not make one infinite.
+TEST(saved_values_of_reward_terms_pay_finite_rewards) {
+  BatchOptions options;
+  options.num_worlds = 1;
+  Batch<grid::Grid> batch({golden_config("arena")}, {"game"}, options);
+  batch.reset(std::nullopt);
+  const grid::World world(batch.worlds().program(0), batch.worlds().state(0));
+  world.touched[0] |= 1;  // so that agent 0 is paid
+  for (const double before : {-1e151, 1e151, -1e149, 1e149}) {
+    world.term_state[0] = before;
+    const std::string saved = batch.save({0});
+    const bool refused = std::abs(before) > 1e150;
+    try {
+      batch.restore(saved, {0});
+      CHECK(!refused);
+    } catch (const std::invalid_argument& error) {
+      CHECK(refused);
+      CHECK(std::string(error.what()).find("values of reward terms: expected numbers within +-1e+150") !=
+            std::string::npos);
+      continue;
+    }
+    batch.step();
+    CHECK(std::abs(batch.buffers()->rewards[0]) == std::numeric_limits<float>::max());
+    batch.restore(batch.save({0}), {0});
+    world.touched[0] |= 1;
+  }
+}
