@@ -9,6 +9,7 @@ and the policy does not read is sent after the last step (host_side.py).
 from __future__ import annotations
 
 import itertools
+import operator
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
@@ -254,7 +255,7 @@ class Rollout:
     @torch.inference_mode()
     def _act(self, rows: Rows, t: int) -> tuple[float, ...]:
         """Observations in, actions out, for some rows; the seconds of each of CHUNK_PARTS."""
-        marks = [time.perf_counter()]
+        began = time.perf_counter()
         kept, device, own = self.experience, self.device, rows.own
         for name, seen in self.before.items():
             self._put(name, t, own, seen[rows.env])
@@ -267,26 +268,26 @@ class Rollout:
         obs = kept.shown(kept.obs[t : t + 1, own].to(device, non_blocking=True))
         starts = kept.episode_starts[t : t + 1, own].to(device, non_blocking=True)
         masks = None if kept.masks is None else kept.masks[t : t + 1, own].to(device, non_blocking=True)
-        marks.append(time.perf_counter())
+        copied = time.perf_counter()
         with self.autocast():
             out = self.policy(obs, self.state[own], starts, masks)
-        marks.append(time.perf_counter())
+        acted = time.perf_counter()
         said = self._ask(rows)
-        marks.append(time.perf_counter())
+        asked = time.perf_counter()
         for name, what in said.items():
             self._put(name, t, own, what)
         for name, seen in self.taught.items():
             self._put(name, t, own, seen[rows.env])
-        marks.append(time.perf_counter())
+        taught = time.perf_counter()
         self.own_state[own] = self._plain(out[2])
         for name, part in self.outputs.items():
             self._put(name, t, own, self._plain(out[part])[0])
         self._choose(rows, t, out[0][0], masks)
-        marks.append(time.perf_counter())
+        marks = (began, copied, acted, asked, taught, time.perf_counter())
         if self.watch is not None:
             for name, begin, end in zip(CHUNK_PARTS, marks, marks[1:], strict=False):
                 self.watch.span(name, begin, end)
-        return tuple(b - a for a, b in itertools.pairwise(marks))
+        return tuple(map(operator.sub, marks[1:], marks))
 
     def _ask(self, rows: Rows) -> dict[str, Any]:
         """What other policies make of the same rows, by column; each thinks once."""
@@ -312,6 +313,10 @@ class Rollout:
             native.sample_actions(
                 logits.numpy(), allowed, self.seed, self.step, first, actions, self.kept["log_probs"][t, own]
             )
+            if self.teacher is None:
+                self.kept["actions"][t, own] = actions
+                self.drawn[rows.env] = actions
+                return
             chosen = torch.from_numpy(actions)
         else:
             assert self.uniform is not None
