@@ -53,7 +53,8 @@ class StateCheck {
     for (std::uint32_t object = 0; object < p_.num_objects; ++object) {
       const std::uint32_t row = w_.row[object], column = w_.column[object], type = w_.type[object];
       const bool agent = object < p_.num_agents;
-      if (type >= p_.types.size() || agent != (type == p_.agent_type))
+      const bool no_types = !agent && p_.agent_type == 0 && !w_.on_map(object);  // in a game without objects
+      if (type >= p_.types.size() || (agent != (type == p_.agent_type) && !no_types))
         reject(object, "is of type " + std::to_string(type) + ", which is impossible");
       if (row >= p_.height || column >= p_.width) reject(object, "is outside the map, at " + place(row, column));
       if (!w_.on_map(object)) {  // as rules leave what they remove

@@ -85,6 +85,9 @@ def test_seeds_of_the_core(file: Path) -> None:
     batch.reset(0)
     for _ in range(12):
         batch.step()
+    saved = batch.save([0])
+    batch.restore(saved, [0])  # found here: that of a game without objects was refused
+    assert batch.save([0]) == saved
     batch.close()
 
 
