@@ -267,6 +267,7 @@ def test_what_is_no_game_may_have_been_meant_as_a_run_or_a_file(
     listed = f"games: {', '.join(games.names())}; `{install.command('runs')}` lists the runs"
     expected = {
         ("watch", "nosuch"): f"unknown game or run `nosuch` - {listed}",
+        ("watch", "ci"): "`ci` is a recipe, not a game: it trains `arena_basic_easy_shaped`",
         ("watch", "frist"): f"unknown game or run `frist`; did you mean `first`? - {listed}",
         ("view", "lost.replay"): "no file or folder `lost.replay`",
         ("explain", "runs/lost"): "no file or folder `runs/lost`",

@@ -123,7 +123,7 @@ def game_of(text: str) -> GameConfig:
 
 def built(text: str) -> GameConfig:
     """A game by name or file, where a run or a replay is taken too: an error says what else could be meant."""
-    from gridmill import games
+    from gridmill import games, recipes
     from gridmill.config import did_you_mean, user_code
     from gridmill.config.install import command
     from gridmill.config.text import clipped
@@ -133,6 +133,8 @@ def built(text: str) -> GameConfig:
         return games.build(text)
     if text.endswith(SUFFIX) or "/" in text:
         raise ValueError(f"no file or folder `{clipped(text, 400)}`")
+    if text in recipes.names():
+        raise ValueError(f"`{text}` is a recipe, not a game: it trains `{recipes.build(text).game.name}`")
     listed = f"games: {', '.join(games.names())}; `{command('runs')}` lists the runs"
     hint = did_you_mean(text, [*games.names(), *run_names()])
     raise ValueError(f"unknown game or run `{clipped(text)}`{hint} - {listed}")
