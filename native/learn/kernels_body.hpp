@@ -115,8 +115,8 @@ inline void scatter(const std::array<Register, Count>& d, Rows&& rows, float* d_
   });
 }
 
-// One block: the bias's sums stay in registers. In memory they would wait for stores to the table whose addresses end in
-// the same bits, which made this up to twice as slow.
+// One block: the bias's sums stay in registers. In memory they made some runs up to twice as slow, most likely because
+// they waited for stores to the table whose addresses end in the same bits.
 void bag_backward_in_one_block(const BagJob& job, const float* out, const float* d_out, float* d_table, float* d_bias) {
   std::array<Register, kBlock> sum{};
   for (std::size_t n = 0; n < job.rows; ++n) {
