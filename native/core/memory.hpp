@@ -31,7 +31,8 @@ double memory_of_machine();  // in bytes
 
 // From now on the process keeps what it frees, up to a gigabyte, for its next blocks. The C library gives large blocks
 // back to the system, which has to fill every page with zeros when it hands them out again: a trainer, which needs the
-// same blocks in every minibatch, would pay that tens of thousands of times an epoch. Elsewhere than glibc nothing happens.
+// same blocks in every minibatch, would pay that tens of thousands of times an epoch. Elsewhere than glibc nothing
+// happens.
 void keep_freed_memory();
 
 }  // namespace gridmill

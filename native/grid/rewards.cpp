@@ -9,7 +9,8 @@
 namespace gridmill::grid {
 namespace {
 
-constexpr double kLargest = std::numeric_limits<float>::max();  // reward; what a state from elsewhere held may be larger
+constexpr double kLargest =
+    std::numeric_limits<float>::max();  // reward; what a state from elsewhere held may be larger
 
 std::uint8_t reward_token(double reward, double scale) {
   const double scaled = std::clamp(reward * scale, -127.0, 127.0);  // before rounding: the range of lround
