@@ -23,6 +23,7 @@ __attribute__((always_inline)) inline void fill_bytes(std::uint8_t* out, std::ui
     std::memset(out, value, bytes);
     return;
   }
+  asm("" : "+r"(value));  // what is known to be 0 becomes a call of memset, whose `rep stosb` is slower for a box
   const Vector all = value - Vector{};
   std::uint8_t* const last = out + bytes - kVector;
   for (; out < last; out += kVector) *reinterpret_cast<Vector*>(out) = all;
