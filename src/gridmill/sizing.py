@@ -302,7 +302,7 @@ def memory(run: Run, env: Env | None = None) -> Memory:
             return memory(run, env)
     t = run.trainer
     world, obs, actions = env.bytes_per_world, int(env.obs[0].nbytes), env.num_actions
-    agents, spec, columns = env.num_agents, Spec.of(env), _columns(run, env)
+    agents, spec, columns = env.num_agents, Spec.of(env, run.policy.name_agents), _columns(run, env)
     masks = actions if t.masks else 0
     signal = 4 if t.signal else 0
     step = obs + masks + signal + PER_STEP + columns + bool(run.teacher)

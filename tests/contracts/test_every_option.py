@@ -357,6 +357,7 @@ TABLE: dict[str, Case] = {
     "policy.layers": to(0, 2),
     "policy.latents": to(4, policy__encoder="attend"),
     "policy.heads": to(2, policy__encoder="attend"),
+    "policy.name_agents": to(True),
     "policy.actor_gain": to(0.1),
     "policy.init_from": to(str(OTHERS / "first"), see=begun),
     "losses.ppo.weight": to(0.5, Schedule(start=1.0, end=0.0)),

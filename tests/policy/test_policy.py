@@ -308,6 +308,16 @@ def test_a_feature_is_known_whatever_its_range_elsewhere(here: float, there: flo
     assert (met.slot[0, :4] >= 0).all()
 
 
+@pytest.mark.parametrize(("agents", "words"), [(2, 2), (8, 8), (16, 16), (17, None)])
+def test_agents_of_a_small_world_have_words_of_their_own(agents: int, words: int | None) -> None:
+    """Which of them an agent is decides its role in some games; as an amount, a number hardly tells."""
+    with make(games.cogsguard_arena(num_agents=agents), num_worlds=1) as env:
+        values = Spec.of(env, name_agents=True).values_of("agent:id")
+        plain = Spec.of(env)
+    assert (None if values is None else len(values)) == words
+    assert plain.values_of("agent:id") is None
+
+
 # ---- players
 
 

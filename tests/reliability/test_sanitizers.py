@@ -77,7 +77,7 @@ def test_native_tests_under_tsan(record_property):
 @pytest.mark.S2
 def test_hundred_thousand_steps_under_tsan(record_property):
     """The batch with 8 threads for 100 000 steps under TSan: no report."""
-    run_native_tests("tsan", record_property, "long_", at_least=1)
+    run_native_tests("tsan", record_property, "long_batch", at_least=1)
 
 
 @pytest.mark.long

@@ -54,6 +54,8 @@ class PolicyConfig(Config):
     """Latent vectors of the encoder `attend`."""
     heads: Annotated[int, Field(ge=1, le=64)] = 4
     """Heads of the encoder `attend`."""
+    name_agents: bool = False
+    """A word for each agent's number in worlds of at most 16 agents, so that each can learn its own role."""
     actor_gain: Annotated[float, Field(gt=0.0, le=1e12)] = 0.01
     """Scale of the actor's initial weights; small = the first actions are nearly uniform."""
     init_from: str = ""

@@ -20,6 +20,7 @@ from gridmill.env.tokens import GLOBAL_LOCATION
 
 ENUMERATED = 16  # features with at most so many values have a row for each value
 SIGNED = "last_reward"  # 128 means zero
+AGENT = "agent:id"
 
 
 class Spec(Config):
@@ -44,9 +45,17 @@ class Spec(Config):
         return self
 
     @staticmethod
-    def of(env: Env) -> Spec:
-        """The spec of an env."""
-        return Spec(kind=env.obs_kind, actions=tuple(env.action_names), **env.vocabulary())
+    def of(env: Env, name_agents: bool = False) -> Spec:
+        """The spec of an env; with `name_agents` the agents of a small world have a word each instead of a number."""
+        spec = Spec(kind=env.obs_kind, actions=tuple(env.action_names), **env.vocabulary())
+        if not name_agents or AGENT not in spec.features or env.num_agents > ENUMERATED:
+            return spec
+        return spec.replace(f"normalizers.{spec.features.index(AGENT)}", env.num_agents - 1)
+
+    @property
+    def names_agents(self) -> bool:
+        """Whether agents have words of their own."""
+        return AGENT in self.features and self.values_of(AGENT) is not None
 
     def values_of(self, feature: str) -> list[str] | None:
         """The names of a feature's values, or None if its value is an amount."""

@@ -10,13 +10,13 @@ from gridmill.losses.clone import Clone
 from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
 
 SUPERVISED = 5_000_000
-WEANED = 15_000_000  # the pull has come to its floor
+WEANED = 20_000_000  # the pull has come to its floor; with a third of that floor the policy forgets again
 
 
 def extractor_hub_supervised_to_ppo() -> Run:
     """Imitate the script of the extractor hub for 5 M agent-steps, then PPO with some imitation until the end."""
     clone = Clone(
-        weight=Schedule(start=1.0, end=0.05, begin=SUPERVISED, until=WEANED),
+        weight=Schedule(start=1.0, end=0.15, begin=SUPERVISED, until=WEANED),
         lead=Schedule(start=0.5, end=0.0, until=SUPERVISED),
     )
     return Run(
@@ -28,7 +28,7 @@ def extractor_hub_supervised_to_ppo() -> Run:
         losses={"ppo": PPO(entropy_weight=0.002), "value": Value(weight=0.5), "clone": clone},
         optimizer=OptimizerConfig(learning_rate=Schedule(start=1e-3, end=1e-4), max_grad_norm=2.0),
         trainer=TrainerConfig(
-            total_timesteps=30_000_000,
+            total_timesteps=55_000_000,
             num_worlds=128,  # 512 rows x 64 ticks
             batch_size=32_768,
             minibatch_size=4_096,

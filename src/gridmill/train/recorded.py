@@ -121,7 +121,7 @@ class RecordedSteps:
                     continue
                 seen.add(name)
                 with Playback(episode.tape) as playback:
-                    theirs = Spec.of(playback.env)
+                    theirs = Spec.of(playback.env, self.spec.names_agents)
             except ReplayError as error:
                 raise ConfigError(f"{error} - in `{episode.file}`", self.where) from None
             differing = [field for field in Spec.model_fields if getattr(theirs, field) != getattr(self.spec, field)]

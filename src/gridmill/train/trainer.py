@@ -74,7 +74,7 @@ class Trainer:
         except ValueError:
             self.env.close()
             raise
-        self.spec = Spec.of(self.env)
+        self.spec = Spec.of(self.env, run.policy.name_agents)
         if self.device.type == "cuda":
             use_tf32(t.tf32)
         self._torch_threads = torch.get_num_threads()

@@ -194,15 +194,25 @@ def floors_file(given: Path | None) -> Path:
     return root / "bench" / "floors.json"
 
 
-def read_floors(path: Path) -> dict[str, Any]:
-    """What the file says; empty if there is none yet."""
+def read_floors(path: Path) -> list[dict[str, Any]]:
+    """What the file says: the floors of each machine that recorded some; none if there is no file yet."""
     if not kind_of(path):
-        return {"machine": {}, "games": {}}
+        return []
     found = artefact.plain_json(path)
     try:
-        return {"machine": dict(found["machine"]), "games": {name: dict(one) for name, one in found["games"].items()}}
+        return [
+            {"machine": dict(one["machine"]), "games": {name: dict(game) for name, game in one["games"].items()}}
+            for one in found["machines"]
+        ]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"`{path}` is not a file of floors; record one with `{command('gate', '--record')}`") from None
+
+
+def of_here(machines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The floors of a machine like this one; if there are none, those of the machine that has most in common."""
+    now = here()
+    alike = [sum(one["machine"].get(name) == value for name, value in now.items()) for one in machines]
+    return dict(machines[alike.index(max(alike))]) if alike else {"machine": {}, "games": {}}
 
 
 def here() -> dict[str, str]:
@@ -285,8 +295,6 @@ def refuse_unmeasurable(settings: Settings, asked: Sequence[str], floors: Mappin
     if unknown:
         raise ValueError(f"unknown game `{unknown[0]}` - games: {', '.join(games.names())}")
     if settings.record:
-        if floors["machine"] not in ({}, here()) and not settings.reason:
-            raise ValueError("the floors are of another machine; give --floors FILE, or --reason to replace them")
         return
     missing = [game for game in asked if game not in floors["games"]]
     if missing:
@@ -298,12 +306,9 @@ def refuse_unmeasurable(settings: Settings, asked: Sequence[str], floors: Mappin
 
 
 def recorded(floors: Mapping[str, Any], found: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """The floors with what was found; those of another machine are dropped."""
+    """This machine's floors with what was found."""
     when = {"date": str(machine.describe()["date"]), "commit": str(machine.commit()["hash"] or "none")[:10]}
-    kept = dict(floors["games"])
-    if floors["machine"] != here():
-        kept = {}
-        when |= {"reason": settings.reason} if settings.reason else {}
+    kept = dict(floors["games"]) if floors["machine"] == here() else {}
     for game, one in found.items():
         kept[game] = raised(kept.get(game), one, settings.reason, when)
     return {"machine": here(), "games": kept}
@@ -322,7 +327,8 @@ def run(settings: Settings) -> int:
     """Measure, judge, print, save. 0 all is well, 1 below a floor, 130 stopped."""
     settings.check()
     path = floors_file(settings.floors)
-    floors, now = read_floors(path), here()
+    machines, now = read_floors(path), here()
+    floors = of_here(machines)
     same = {name: floors["machine"].get(name, value) == value for name, value in now.items()}
     asked = settings.games or tuple(floors["games"]) or GAMES
     refuse_unmeasurable(settings, asked, floors, any(same.values()))
@@ -341,7 +347,8 @@ def run(settings: Settings) -> int:
     wrong: dict[str, list[str]] = {}
     if settings.record and not stopped:
         floors = recorded(floors, found, settings)
-        write_whole(path, (json.dumps(floors, indent=1) + "\n").encode())
+        machines = [one for one in machines if one["machine"] != now] + [floors]
+        write_whole(path, (json.dumps({"machines": machines}, indent=1) + "\n").encode())
         print(f"floors written to {path.name}")
     elif not settings.record:
         wrong = {game: judge(one, floors["games"][game], same) for game, one in found.items()}
