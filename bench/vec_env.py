@@ -32,6 +32,7 @@ with warnings.catch_warnings():
     from stable_baselines3.common.vec_env import DummyVecEnv
 
 TICKS = 128  # of a rollout
+TURN = 8  # ticks
 
 
 def batch(game: str, envs: int, obs: Literal["tokens", "dense"] = "tokens") -> Any:
@@ -65,32 +66,33 @@ def learner(env: Any) -> Callable[[Any, int], int]:
 
 
 def dense(game: str, envs: int, rounds: int) -> None:
-    """A step with dense boxes to a step with tokens: of the adapter, then of the batch, which writes both."""
-    tokens, boxes = batch(game, envs), batch(game, envs, "dense")
-    alone = tokens.batch
+    """A step with dense boxes to a step with tokens: of the adapter, then of the batch, which writes both.
+
+    Pairs play the same episodes, a few ticks each in turns, so that resets and a busy neighbour slow both alike.
+    """
+    adapters = batch(game, envs), batch(game, envs, "dense")
+    batches = batch(game, envs).batch, batch(game, envs).batch
+    batches[1].dense_into(np.zeros((batches[1].num_rows, *batches[1].dense_shape), np.uint8))
     rng = np.random.default_rng(0)
-    actions = [rng.integers(0, alone.num_actions, alone.num_rows).astype(np.int32) for _ in range(TICKS)]
-    out = np.zeros((alone.num_rows, *alone.dense_shape), np.uint8)
-    tokens.reset()
-    boxes.reset()
-    ratios: dict[str, list[float]] = {"adapter": [], "batch": []}
-    for _ in range(rounds + 1):  # the first warms up
-        ratios["adapter"].append(seconds(boxes.step, actions) / seconds(tokens.step, actions))
-        plain = seconds(alone.step, actions)
-        alone.dense_into(out)
-        ratios["batch"].append(seconds(alone.step, actions) / plain)
-        alone.dense_into(None)
-    for what, each in ratios.items():
-        found = sorted(each[1:])
+    actions = [rng.integers(0, batches[0].num_actions, batches[0].num_rows).astype(np.int32) for _ in range(TICKS)]
+    for what, pair in (("adapter", adapters), ("batch", batches)):
+        for one in pair:
+            one.reset()
+        found = sorted([in_turns(pair, actions) for _ in range(rounds + 1)][1:])  # the first warms up
         figures = f"{statistics.median(found):.2f}x a step ({found[0]:.2f} to {found[-1]:.2f})"
         print(f"{game}, {envs} rows, {what}: with dense {figures}")
 
 
-def seconds(step: Callable[[Any], Any], actions: list[Any]) -> float:
-    began = time.process_time()
-    for each in actions:
-        step(each)
-    return time.process_time() - began
+def in_turns(pair: tuple[Any, Any], actions: list[Any]) -> float:
+    """CPU seconds of the second to those of the first."""
+    used = [0.0, 0.0]
+    for begin in range(0, len(actions), TURN):
+        for which, one in enumerate(pair):
+            began = time.process_time()
+            for each in actions[begin : begin + TURN]:
+                one.step(each)
+            used[which] += time.process_time() - began
+    return used[1] / used[0]
 
 
 def main() -> None:

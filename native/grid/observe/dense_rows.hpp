@@ -16,7 +16,8 @@
 namespace gridmill::grid {
 namespace {
 
-template <std::size_t kVector>
+// With kAhead the same number of bytes behind them is asked for: the next box, while this one is written.
+template <std::size_t kVector, bool kAhead = false>
 __attribute__((always_inline)) inline void fill_bytes(std::uint8_t* out, std::uint8_t value, std::size_t bytes) {
   typedef std::uint8_t Vector __attribute__((vector_size(kVector), aligned(1), may_alias));
   if (bytes < kVector) {
@@ -26,7 +27,10 @@ __attribute__((always_inline)) inline void fill_bytes(std::uint8_t* out, std::ui
   asm("" : "+r"(value));  // what is known to be 0 becomes a call of memset, whose `rep stosb` is slower for a box
   const Vector all = value - Vector{};
   std::uint8_t* const last = out + bytes - kVector;
-  for (; out < last; out += kVector) *reinterpret_cast<Vector*>(out) = all;
+  for (; out < last; out += kVector) {
+    *reinterpret_cast<Vector*>(out) = all;
+    if constexpr (kAhead) __builtin_prefetch(out + bytes, 1, 2);
+  }
   *reinterpret_cast<Vector*>(last) = all;
 }
 
@@ -118,7 +122,7 @@ struct EightTokens {
 template <class Boxes>
 __attribute__((noinline)) void write_box(const DenseForm& form, const std::uint8_t* row, std::uint32_t count,
                                          std::uint32_t num_tokens, std::uint8_t* box) {
-  fill_bytes<Boxes::kVector>(box, 0, form.bytes);
+  fill_bytes<Boxes::kVector, true>(box, 0, form.bytes);
   const std::uint8_t *token = row, *const end = row + 3 * std::size_t{count};
   for (; token != end && token[0] == kGlobalLocation; token += 3) put_token<Boxes::kVector>(form, token, box);
   token = Boxes::put(form, token, end, row + 3 * std::size_t{num_tokens}, box);

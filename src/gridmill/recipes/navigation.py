@@ -1,7 +1,7 @@
 """Looking for altars, every agent alone: what was seen must be remembered, and places differ in every episode.
 
-It is learned from a curriculum: one kind of land in each episode, with few altars or many. Evaluation plays the game
-itself, with land of all kinds side by side and ten altars.
+It is learned from a curriculum: one kind of land in each episode, or land of all kinds side by side as in the game
+itself, with few altars or many. Evaluation plays the game itself, with ten altars in each place.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from gridmill.games.navigation import Land
 from gridmill.run import PPO, OptimizerConfig, PolicyConfig, Run, Schedule, TrainerConfig, Value
 
 LANDS: tuple[Land, ...] = ("maze", "rooms", "open")
-ALTARS = Range(path="map.maps.0.layers.1.counts.altar", low=3, high=50)
+PLACES = 3  # of the game itself are drawn; the fourth is a picture
+
+
+def altars(place: int, most: int) -> Range:
+    """From three altars to so many in a place that is drawn."""
+    return Range(path=f"map.maps.{place}.layers.1.counts.altar", low=3, high=most)
 
 
 def navigation() -> Run:
     """Hearts from altars in rooms, mazes and open land, from few altars to many."""
     sets: dict[str, TaskSet] = {
-        land: TaskSet(game=games.navigation(land=land), vary=(ALTARS,), target=0.9) for land in LANDS
+        land: TaskSet(game=games.navigation(land=land), vary=(altars(0, 50),), target=0.9) for land in LANDS
     }
+    sets["all"] = TaskSet(vary=tuple(altars(place, 20) for place in range(PLACES)), weight=3.0, target=0.9)
     return Run(
         recipe="navigation",
         game=games.navigation(),
