@@ -48,7 +48,7 @@ def run_of(arguments: argparse.Namespace) -> Run:
         ("trainer.threads", 1),
         ("trainer.device", "cpu"),
     ]
-    return recipes.build("arena").replace_all(changes)
+    return recipes.build("arena_curriculum").replace_all(changes)
 
 
 def trainer_of(run: Run, warm: int) -> Trainer:

@@ -34,5 +34,10 @@ def arena_curriculum() -> Run:
         vary.append(Values(path=f"objects.{name}.converter.initial_resource_count", values=(0, 1)))
     sets = {"arena": TaskSet(game=with_stages(), vary=tuple(vary), target=5.0)}
     return arena().replace_all(
-        [("recipe", "arena_curriculum"), ("curriculum", CurriculumConfig(sets=sets, tasks=64, tries=4, patience=16))]
+        [
+            ("recipe", "arena_curriculum"),
+            ("curriculum", CurriculumConfig(sets=sets, tasks=64, tries=4, patience=16)),
+            ("trainer.signal", ()),  # what a variant pays
+            ("trainer.total_timesteps", 200_000_000),
+        ]
     )
