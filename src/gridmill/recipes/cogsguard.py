@@ -1,10 +1,11 @@
 """Holding junctions together: a junction takes gear, a heart of 40 mined units, and a way that nobody sees beforehand.
 
 The game pays all agents alike for every junction that is held, so hardly anything an agent does changes what it is
-paid. Here each also learns from its own steps on the way: mining, delivering, hearts, gear, junctions. Gear that is lost
+paid. Here each learns from its own steps on the way: mining, delivering, hearts, gear, junctions. Gear that is lost
 takes back what it brought, and nothing else can be gained twice. Episodes are short, because most of what is to be
 learned happens in the first ticks: one of 10 000 ticks takes 5 M agent-steps in 512 rows. Evaluation plays the game
-itself and counts junctions. docs/lab/recipes.md has the measurements.
+itself and counts junctions. From scratch this learns little; cogsguard_supervised_to_ppo imitates the script first
+(docs/lab/recipes.md).
 """
 
 from __future__ import annotations
