@@ -7,7 +7,7 @@ from gridmill.grid import Game, ObjectType, Observation, ObservedValue, RewardTe
 
 
 def explorers(num_agents: int = 4, map_size: int = 20) -> Game:
-    """Agents paid for every cell they stand on for the first time, among walls and blocks."""
+    """Agents rewarded for every new cell they stand on, among walls and blocks."""
     found = Stat(name="cell.visited")
     return Game(
         name="explorers",

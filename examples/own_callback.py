@@ -20,7 +20,7 @@ class Best:
 
 def stop_when_certain(epoch: Epoch) -> None:
     if epoch.metrics["loss/entropy"] < 0.1:
-        epoch.stop("the policy does not try anything new any more")
+        epoch.stop("the policy no longer explores")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Several policies in one world: train, then train on against the past, then judge the two and a script together.
+"""Several policies in one world: train, continue against an earlier checkpoint, then evaluate both beside a script.
 
 gridmill train ci run=second policy.init_from=runs/past players='{"runs/past": 0.5}'
 """
@@ -14,8 +14,8 @@ SHORT = ["trainer.total_timesteps=18_432", "checkpoint.epochs=1"]
 def main() -> None:
     run = overrides.apply(recipes.build("ci"), [*SHORT, "run=past"])
     past = str(train(run, panel=False, fresh=True).folder)
-    # Half of the agents of every world act by the first checkpoint of the past, whose weights do not change any more;
-    # the new policy begins with the last ones and learns from its own rows.
+    # Half of the agents of every world are played by the first checkpoint of the earlier run, whose weights stay as
+    # they are; the new policy starts with the newest ones and learns from its own rows.
     run = run.replace_all([("run", "second"), ("policy.init_from", past), ("players", {f"{past}@1": 0.5})])
     done = train(run, panel=False, fresh=True)
     print(f"{done.agent_steps:,} steps against {past}@1, score {done.score}")

@@ -195,7 +195,7 @@ EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.na
 # They train or export more than once: on every change they are only imported.
 LARGE = {"export_policy.py", "own_callback.py", "self_play.py"}
 # Libraries that an example is about; without them it is not run.
-NEEDED = {"stable_baselines.py": "stable_baselines3", "export_policy.py": "onnxruntime", "sweep.py": "optuna"}
+NEEDED = {"stable_baselines.py": "stable_baselines3", "export_policy.py": "onnxruntime", "jax_policy.py": "jax"}
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,10 @@ def test_a_small_game_is_learned_in_seconds(
 def test_recipes_reach_their_score(
     name: str, seed: int, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Every recipe that pays, three seeds: its score within its steps, or in a short run where its own takes hours."""
+    """Three seeds each: a score within the recipe's steps, or in a short run where those take hours.
+
+    What the supervised recipes reach is in docs/lab/recipes.md.
+    """
     steps, score = RECIPES[name]
     run = recipes.build(name)
     settings = [("run", "mine"), ("seed", seed), ("trainer.total_timesteps", steps or run.trainer.total_timesteps)]

@@ -19,7 +19,8 @@ from small_runs import needs_bf16
 from tiny import berries, difference, epochs_of, tiny, without_times
 from warm import started
 
-from gridmill import recipes
+from gridmill import games, recipes
+from gridmill.losses.clone import Clone
 from gridmill.run import PPO, PolicyConfig, Run, Schedule
 from gridmill.runs import resume, train
 from gridmill.runs.loop import Session
@@ -138,6 +139,22 @@ WITH_STATE: dict[str, dict[str, Any]] = {
             "tries": 1,
             "patience": 2,
         }
+    },
+    "a curriculum and a teacher that leads": {
+        "game": games.arena_basic_easy_shaped(num_agents=6, max_steps=40),
+        "score": "",
+        "teacher": "arena",
+        "supervised_steps": 4 * 384,
+        "losses__clone": Clone(lead=0.5),
+        "curriculum": {
+            "sets": {"short": {"vary": [{"kind": "range", "path": "max_steps", "low": 3, "high": 9}], "target": 0.5}},
+            "tasks": 5,
+            "tries": 1,
+            "patience": 2,
+        },
+        "trainer__batch_size": 384,
+        "trainer__minibatch_size": 96,
+        "trainer__max_microbatch": 48,
     },
     "one lane, no masks": {"trainer__async_factor": 1, "trainer__masks": False},
     "three agents, bf16": {

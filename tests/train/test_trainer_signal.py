@@ -13,7 +13,7 @@ from tiny import berries, difference, epochs_of, tiny, without_times
 
 import gridmill
 from gridmill.config import ConfigError
-from gridmill.run import Run, SignalTerm
+from gridmill.run import Run, Schedule, SignalTerm
 from gridmill.runs import dry_run, overrides, resume, train
 from gridmill.train.trainer import BrokenNumbers, Trainer
 
@@ -50,6 +50,17 @@ def test_it_replaces_the_reward_and_leaves_it_as_a_metric() -> None:
     assert not equal(plain, other)
     assert before[0]["reward"] == after[0]["reward"]  # the first rollout is the same: nothing was learned yet
     assert after[0]["signal"] != after[0]["reward"]
+
+
+def test_a_weight_follows_its_schedule() -> None:
+    """Twice the weight from the second epoch on: what is learned from is twice what the game pays."""
+    epoch = tiny().trainer.batch_size
+    rising = Schedule(start=0.1, end=0.2, begin=epoch - 1, until=epoch)
+    _, metrics = weights(tiny(trainer__signal=(SignalTerm(value="berry.get", weight=rising),)))
+    assert metrics[0]["signal"] == metrics[0]["reward"] > 0
+    for later in metrics[1:]:
+        assert later["signal"] == pytest.approx(2 * later["reward"])
+        assert later["reward"] > 0
 
 
 def test_threads_and_lanes_make_no_difference() -> None:

@@ -31,7 +31,7 @@ def info(
     which: Which,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
-    """Describe a policy: network, parameters, game, words, hash, score.
+    """Describe a policy: network, parameters, game, vocabulary, hash, score.
 
     No code that the policy names is run.
     """

@@ -1,4 +1,4 @@
-"""Python words for the grid engine: games, what stands in them, what agents see, what pays, and maps.
+"""Python words for the grid engine: games, what stands in them, what agents see, what is rewarded, and maps.
 
 Conditions, effects and values are all of their files, so that a new one is a class there.
 """

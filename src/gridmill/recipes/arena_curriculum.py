@@ -1,4 +1,4 @@
-"""The arena with lasers, learned from variants: what pays, whether shots can be paid, whether machines begin stocked.
+"""The arena with lasers, learned from variants: what is rewarded, what an attack costs, whether machines start stocked.
 
 What is paid in a variant is drawn from buckets of weights and caps; hearts always pay. A variant is scored by hearts,
 whatever it pays, and evaluation plays the arena itself, where only hearts do.

@@ -147,6 +147,6 @@ def append_branch(
     """
     tape = read(path)
     if len(tape.branches) >= most:
-        raise ReplayError(f"replay: expected a file of less than {most} branches, got {len(tape.branches)}")
+        raise ReplayError(f"replay: expected a file with fewer than {most} branches, got {len(tape.branches)}")
     write(path, fork(tape, parent, fork_tick, actions, who, name))
     return len(tape.branches)

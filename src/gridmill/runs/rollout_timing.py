@@ -29,7 +29,7 @@ SUMS = ("teacher",)
 def remedies() -> dict[str, str]:
     """What to change when a part of the rollout takes most of the time."""
     find = command("profile", "step")
-    shorter = "a shorter supervised phase, or losses.clone with a gate that ends"
+    shorter = "a shorter supervised phase, or losses.clone.until, so that imitation ends"
     return {
         "env": f"raise trainer.threads, set trainer.async_factor=2, or run `{find}` to find the slow phase",
         "copy": "smaller observations (fewer tokens), trainer.experience_device=auto",

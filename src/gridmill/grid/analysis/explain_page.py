@@ -26,7 +26,8 @@ def text(said: Explanation) -> str:
         lines += ["", *_reward_lines(said)]
     lines += ["", f"tokens: at worst {said.worst_tokens}, room for {said.num_tokens}, window {said.window}"]
     lines += hang(f"actions ({len(said.actions)}): ", ", ".join(said.actions))
-    lines.append(f"first episode with desync_episodes: at least {said.min_first_episode} ticks")
+    ticks = "1 tick" if said.min_first_episode == 1 else f"{said.min_first_episode} ticks"
+    lines.append(f"first episode with desync_episodes: at least {ticks}")
     if said.warnings:
         lines.append("")
     for warning in said.warnings:
