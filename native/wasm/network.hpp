@@ -16,6 +16,7 @@ namespace gridmill::wasm {
 struct PolicyConfig {
   std::string encoder = "auto", core = "scan", init_from;
   std::int64_t hidden = 128, layers = 1, latents = 8, heads = 4;
+  bool name_agents = false;
   double actor_gain = 0.01;  // of the initial weights
   template <class Self>
   static auto fields() {
@@ -25,6 +26,7 @@ struct PolicyConfig {
                       field("layers", &Self::layers, between(0, 8), "dense layers after the encoder's first"),
                       field("latents", &Self::latents, between(1, 64), "latents of the encoder `attend`"),
                       field("heads", &Self::heads, between(1, 64), "heads of the encoder `attend`"),
+                      field("name_agents", &Self::name_agents, "whether agents have words of their own"),
                       field("actor_gain", &Self::actor_gain, "gain of the actor's initial weights"),
                       field("init_from", &Self::init_from, "where its weights came from")};
   }

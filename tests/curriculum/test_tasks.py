@@ -160,11 +160,14 @@ def test_every_land_and_number_of_altars_can_be_drawn() -> None:
     """Few and many altars in each land, for some worlds; the supply is what a share of hearts is of."""
     run = recipes.build("navigation")
     tasks = Tasks(run.curriculum, run.game)
-    assert tasks.count == 3 * 48
+    assert tasks.count == 3 * 48 + 18**3
     for name in tasks.sets:
-        for altars in (3, 50):
-            game = tasks.base(name).replace("map.maps.0.layers.1.counts.altar", altars)
-            assert game.supply("heart.get") == altars
+        own = name == "all"  # the game itself: three places that are drawn, and a picture with ten altars
+        for altars in (3, 20 if own else 50):
+            paths = [f"map.maps.{place}.layers.1.counts.altar" for place in range(3 if own else 1)]
+            game = tasks.base(name).replace_all([(path, altars) for path in paths])
+            standing = 3 * altars + 10 if own else 4 * altars
+            assert game.supply("heart.get") == standing / 4
             with gridmill.make(game, num_worlds=50) as env:
                 env.reset(seed=1)
-                assert sum(thing["type"] == "altar" for thing in env.inspect(0)["objects"]) == 4 * altars
+                assert sum(thing["type"] == "altar" for thing in env.inspect(0)["objects"]) == standing

@@ -63,6 +63,12 @@ class PolicyConfig(Config):
 
     renamed: ClassVar[Mapping[str, str]] = {"start": "init_from"}
 
+    @classmethod
+    def upgraded(cls, tree: Any) -> Any:
+        """Runs that were saved before agents could have words say nothing of it."""
+        found = super().upgraded(tree)
+        return {"name_agents": False} | found if isinstance(found, dict) else found
+
 
 class Size(NamedTuple):
     """What a part of a network takes; known without making it, for the estimate of memory."""
