@@ -171,7 +171,7 @@ def test_the_dry_run_shows_the_sets_and_refuses_what_cannot_be() -> None:
         "  curriculum.choose = learning_progress",
         "  maze: 29% of new tasks, 48 tasks, completed from a score of 0.9",
         "  open: 14% of new tasks, 7 tasks, completed from a score of 0.9",
-        "  all: 43% of new tasks, 5832 tasks, completed from a score of 0.9",
+        "  all: 43% of new tasks, 5,832 tasks, completed from a score of 0.9",
     ):
         assert line in told.stdout.splitlines(), told.stdout
     refused = call("curriculum.sets.open.vary.0.high=5_000")
