@@ -30,8 +30,8 @@ from gridmill.workshop.statistics import median, paired_ratio
 def run_of(arguments: argparse.Namespace) -> Run:
     """A run with a curriculum whose tasks take the same time as the game itself: rewards differ by a thousandth.
 
-    With weights from 0 to 1 beside a game that pays for hearts alone, what the policy saw and did was another matter on
-    either side, and the game alone had four terms fewer to work out.
+    With weights from 0 to 1 beside a game whose four terms are worth nothing, the two sides would see and do different
+    things.
     """
     weights = {f"rewards.{place}.weight": 0.5 for place in range(4)}
     vary = tuple(Range(path=path, low=0.999 * weight, high=weight) for path, weight in weights.items())

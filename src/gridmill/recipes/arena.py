@@ -1,7 +1,7 @@
 """The arena with lasers, where only hearts pay: learned from what agents move, as in the easy one, for longer.
 
-From hearts alone it is not learned: a heart takes three ore, three batteries and a walk between machines, and policies
-settle down before they have made any. docs/lab/recipes.md has the measurements.
+A heart takes three ore, three batteries and the ways between machines; from hearts alone it was not learned.
+docs/lab/recipes.md has the measurements.
 """
 
 from __future__ import annotations

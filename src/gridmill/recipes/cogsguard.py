@@ -22,7 +22,7 @@ WEIGHTS = {
     "junction.scrambled_by_agent": 1.0,
     "cogs/aligned.junction.held": 0.0005,
     "heart.get": 0.3,
-    # The 40 units of a heart bring 1.1. With half of that hearts were short, with twice of it nobody aligned any more.
+    # The 40 units of a heart bring 1.1.
     **{f"{element}.get": 0.003 for element in ELEMENTS},
     **{f"{element}.put": 0.025 for element in ELEMENTS},
     **{f"{gear}.gained": 0.2 for gear in GEAR},

@@ -2,7 +2,7 @@
 
 The script acts in half of the rows at first, so that the policy sees what comes late in an episode, and in none for the
 last part of the supervised phase. Its advice comes from a map that it remembers, which the policy cannot know, so the
-pull falls soon to a small floor: with a larger one the policy wavers between the ways that the script might take.
+pull falls soon to a small floor.
 """
 
 from __future__ import annotations
