@@ -1,11 +1,13 @@
-"""A long run in pieces: each goes on with the same run and adds its figures to a record; their sum is the soak.
+"""Long runs in pieces: each goes on with a run and adds its figures to a record; their sum is the soak.
 
 python scripts/soak.py --minutes 60     another hour of the run in runs/soak: training, evaluation, replays
+python scripts/soak.py --recipe prospector --folder runs/soak-prospector    another run, perhaps beside it
 python scripts/soak.py --sum            what all pieces say together
 
 A piece's line in the record says how long it ran, how fast it was at its start and end, how much memory it took and
 what went wrong. Speed is steps per second of the process's own CPU time, times the CPU time of a fixed piece of work
-beside every epoch: neighbours on a shared machine slow both.
+beside every epoch: neighbours on a shared machine slow both. Every run is judged by itself; the hours of all are added
+up. A record is of one soak: move it away to begin another.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ class Piece:
 
     date: str
     commit: str
-    run: str  # which run it is a piece of: the time at which that began
+    run: str  # which run it is a piece of: its recipe and the time at which it began
     seconds: float
+    cpu_seconds: float  # of these, what training itself had of a core
     first_epoch: int
     last_epoch: int
     speed_early: float  # steps in the CPU time of the fixed work
@@ -64,11 +67,12 @@ class Look:
     memory: float
 
 
-def piece(folder: Path, minutes: float, every: float) -> Piece:
+def piece(folder: Path, recipe: str, minutes: float, every: float) -> Piece:
     """Train for so long, from where the run is."""
     from gridmill import recipes
     from gridmill.runs import resume, train
 
+    at = commit()  # now: files may change while this trains
     looks = watched(60 * minutes)
     log = folder / "log.txt"
     written = log.stat().st_size if log.exists() else 0
@@ -87,10 +91,10 @@ def piece(folder: Path, minutes: float, every: float) -> Piece:
     if (folder / "checkpoints").is_dir():
         result = resume(folder, [f"checkpoint.seconds={every}"], panel=False)
     else:
-        result = train(recipes.build("ci").replace_all(settings), folder.parent, panel=False)
+        result = train(recipes.build(recipe).replace_all(settings), folder.parent, panel=False)
     said = log.read_bytes()[written:].decode()
     errors = [] if result.exit_code == 128 + signal.SIGINT else [f"exit code {result.exit_code}"]
-    return described(folder, looks, result.epochs, errors + complaints(said))
+    return described(folder, begun(folder, recipe), at, looks, result.epochs, errors + complaints(said))
 
 
 def watched(seconds: float) -> list[Look]:
@@ -133,7 +137,7 @@ def complaints(said: str) -> list[str]:
     return [line.strip()[:200] for line in lines if "warning" in line or ": evaluation: " in line]
 
 
-def described(folder: Path, looks: Sequence[Look], epochs: int, errors: list[str]) -> Piece:
+def described(folder: Path, run: str, at: str, looks: Sequence[Look], epochs: int, errors: list[str]) -> Piece:
     from gridmill.replay import read
 
     early, late = part(looks, 0.2, 0.4), part(looks, 0.8, 1.0)
@@ -146,9 +150,10 @@ def described(folder: Path, looks: Sequence[Look], epochs: int, errors: list[str
     first = epochs - len(looks)
     return Piece(
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        commit=commit(),
-        run=begun(folder),
+        commit=at,
+        run=run,
         seconds=round(looks[-1].seconds, 1),
+        cpu_seconds=round(sum(look.used for look in looks), 1),
         first_epoch=first + 1,
         last_epoch=epochs,
         speed_early=round(median(look.steps * look.fixed / look.used for look in early), 2),
@@ -163,11 +168,11 @@ def described(folder: Path, looks: Sequence[Look], epochs: int, errors: list[str
     )
 
 
-def begun(folder: Path) -> str:
-    """When a run began; written once, so that pieces of different runs are not added up."""
+def begun(folder: Path, recipe: str) -> str:
+    """A run's recipe and when it began; written once, so that a piece is compared with those of its own run."""
     mark = folder / "soak.txt"
     if not mark.exists():
-        mark.write_text(datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S") + "\n")
+        mark.write_text(f"{recipe} {datetime.now(UTC):%Y-%m-%d %H:%M:%S}\n")
     return mark.read_text().strip()
 
 
@@ -177,38 +182,68 @@ def part(looks: Sequence[Look], begin: float, end: float) -> list[Look]:
 
 
 def load(record: Path) -> list[Piece]:
-    """The pieces of the newest run."""
     lines = record.read_text().splitlines() if record.exists() else []
-    pieces = [Piece(**json.loads(line)) for line in lines]
-    return [one for one in pieces if one.run == pieces[-1].run]
+    return [Piece(**json.loads(line)) for line in lines]
+
+
+def runs(pieces: Sequence[Piece]) -> dict[str, list[Piece]]:
+    """The pieces of each run, in their order."""
+    found: dict[str, list[Piece]] = {}
+    for one in pieces:
+        found.setdefault(one.run, []).append(one)
+    return found
+
+
+def speed(pieces: Sequence[Piece]) -> float:
+    """How fast a run is at its end, as a share of how fast it was at its start."""
+    return pieces[-1].speed_late / pieces[0].speed_early
+
+
+def growth(pieces: Sequence[Piece]) -> float:
+    """By which share the memory of a run grew: in the worst of its pieces, or from the first to the last."""
+    in_a_piece = max(one.memory_late / one.memory_early for one in pieces)
+    return max(in_a_piece, pieces[-1].memory_late / pieces[0].memory_late) - 1
 
 
 def summed(pieces: Sequence[Piece]) -> tuple[str, list[str]]:
     """What the pieces come to, and what is wrong with them."""
-    hours = sum(one.seconds for one in pieces) / 3600
-    first, last = pieces[0], pieces[-1]
-    speed = last.speed_late / first.speed_early
-    grown = max(one.memory_late / one.memory_early for one in pieces) - 1
-    errors = [error for one in pieces for error in one.errors]
+    several = runs(pieces)
+    faults = [f"{run}: {fault}" for run, own in several.items() for fault in faults_of(own)]
+    speeds = sorted(speed(own) for own in several.values())
+    grown = [growth(own) for own in several.values()]
     text = (
-        f"{hours:.2f} hours in {len(pieces)} pieces ({first.date} to {last.date}), {last.last_epoch} epochs, "
-        f"{sum(one.evaluations for one in pieces)} evaluations, {last.replays} replays; speed {speed:.3f} of the start "
-        f"({last.sps_late / first.sps_early:.3f} by CPU time alone), memory {grown:+.1%} at most in a piece and "
-        f"{last.memory_late / first.memory_late - 1:+.1%} from the first to the last, {len(errors)} errors"
+        f"{sum(one.seconds for one in pieces) / 3600:.2f} hours, {sum(one.cpu_seconds for one in pieces) / 3600:.2f} of "
+        f"a core, in {counted(len(pieces), 'piece')} of {counted(len(several), 'run')} "
+        f"({', '.join(sorted({run.split()[0] for run in several}))}), "
+        f"{sum(own[-1].last_epoch for own in several.values())} epochs, "
+        f"{sum(one.evaluations for one in pieces)} evaluations, "
+        f"{sum(own[-1].replays for own in several.values())} replays; speed at the end "
+        f"{' to '.join(dict.fromkeys(f'{one:.3f}' for one in (speeds[0], speeds[-1])))} of the start, "
+        f"memory {max(grown):+.1%} at most, {sum(len(one.errors) for one in pieces)} errors"
     )
-    faults = [f"error: {error}" for error in errors]
-    if speed < 1 - SLOWER:
-        faults.append(f"expected at least {1 - SLOWER} of the speed at the start, got {speed:.3f}")
-    if grown > GROWN or last.memory_late > (1 + GROWN) * first.memory_late:
-        faults.append(f"expected at most {GROWN:.0%} more memory")
+    return text, faults
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
+
+
+def faults_of(pieces: Sequence[Piece]) -> list[str]:
+    """What is wrong with the pieces of one run."""
+    faults = [f"error: {error}" for one in pieces for error in one.errors]
+    if speed(pieces) < 1 - SLOWER:
+        faults.append(f"expected at least {1 - SLOWER} of the speed at the start, got {speed(pieces):.3f}")
+    if growth(pieces) > GROWN:
+        faults.append(f"expected at most {GROWN:.0%} more memory, got {growth(pieces):.1%}")
     if any(one.first_epoch != before.last_epoch + 1 for before, one in pairwise(pieces)):
         faults.append("expected each piece to begin where the one before it ended")
-    return text, faults
+    return faults
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="train, evaluate and record replays for a long time, in pieces")
     parser.add_argument("--minutes", type=float, default=60.0, help="how long this piece is")
+    parser.add_argument("--recipe", default="ci", help="what a new run trains")
     parser.add_argument("--folder", type=Path, default=ROOT / "runs" / "soak", help="the run; gone on with if there")
     parser.add_argument("--record", type=Path, default=RECORD)
     parser.add_argument("--every", type=float, default=45.0, help="seconds between checkpoints, each evaluated")
@@ -216,7 +251,7 @@ def main() -> int:
     asked = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not asked.sum:
-        done = piece(asked.folder, asked.minutes, asked.every)
+        done = piece(asked.folder, asked.recipe, asked.minutes, asked.every)
         with asked.record.open("a") as file:
             file.write(json.dumps(asdict(done)) + "\n")
         if asked.record == RECORD:

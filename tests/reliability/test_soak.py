@@ -1,7 +1,7 @@
 """Training with evaluation for a long time is as fast at its end as at its start and needs no more memory.
 
-`scripts/soak.py` does it, in pieces that each go on with the same run; eight hours are the sum of such pieces
-(docs/reliability.md, S4).
+`scripts/soak.py` does it, in pieces that each go on with a run, and with several runs side by side; eight hours are the
+sum of such pieces (docs/reliability.md, S4).
 """
 
 from __future__ import annotations
@@ -55,20 +55,41 @@ def test_as_fast_at_the_end_as_at_the_start(
 
 
 def test_pieces_are_judged_together() -> None:
-    """The last against the first: slower, larger, with an error or from elsewhere is a fault, and says so."""
+    """The last of a run against its first: slower, larger, with an error or from elsewhere is a fault, and says so."""
     soak = script()
-    numbers = [100.0, 100.0, 5000.0, 5000.0, 200.0, 200.0]
-    first = soak.Piece("2026-01-01", "abc1234", "one", 3600.0, 1, 10, *numbers, 4, 4, [])
+    numbers = [1800.0, 1, 10, 100.0, 100.0, 5000.0, 5000.0, 200.0, 200.0]
+    first = soak.Piece("2026-01-01", "abc1234", "ci one", 3600.0, *numbers, 4, 4, [])
     again = dataclasses.replace(first, first_epoch=11, last_epoch=20)
     text, faults = soak.summed([first, again])
-    assert text.startswith("2.00 hours in 2 pieces (2026-01-01 to 2026-01-01), 20 epochs, 8 evaluations, 4 replays; ")
+    assert text == (
+        "2.00 hours, 1.00 of a core, in 2 pieces of 1 run (ci), 20 epochs, 8 evaluations, 4 replays; "
+        "speed at the end 1.000 of the start, memory +0.0% at most, 0 errors"
+    )
     assert faults == []
 
     def fault(**changes: object) -> str:
         (only,) = soak.summed([first, dataclasses.replace(again, **changes)])[1]
         return str(only)
 
-    assert fault(speed_late=94.0) == "expected at least 0.95 of the speed at the start, got 0.940"
-    assert fault(memory_late=211.0) == "expected at most 5% more memory"
-    assert fault(errors=["warning: W&B"]) == "error: warning: W&B"
-    assert fault(first_epoch=5) == "expected each piece to begin where the one before it ended"
+    assert fault(speed_late=94.0) == "ci one: expected at least 0.95 of the speed at the start, got 0.940"
+    assert fault(memory_late=211.0) == "ci one: expected at most 5% more memory, got 5.5%"
+    assert fault(errors=["warning: W&B"]) == "ci one: error: warning: W&B"
+    assert fault(first_epoch=5) == "ci one: expected each piece to begin where the one before it ended"
+
+
+def test_every_run_is_judged_by_itself() -> None:
+    """Two runs side by side: hours and epochs are added up, and neither is compared with the other."""
+    soak = script()
+    numbers = [900.0, 1, 10, 100.0, 98.0, 5000.0, 5000.0, 200.0, 202.0]
+    one = soak.Piece("2026-01-01", "abc1234", "ci one", 1800.0, *numbers, 4, 4, [])
+    other = dataclasses.replace(one, run="toy two", speed_early=900.0, speed_late=927.0, memory_late=206.0)
+    text, faults = soak.summed([one, other])
+    assert text == (
+        "1.00 hours, 0.50 of a core, in 2 pieces of 2 runs (ci, toy), 20 epochs, 8 evaluations, 8 replays; "
+        "speed at the end 0.980 to 1.030 of the start, memory +3.0% at most, 0 errors"
+    )
+    assert faults == []
+    slow = dataclasses.replace(other, speed_late=450.0)
+    assert soak.summed([one, slow])[1] == [
+        "toy two: expected at least 0.95 of the speed at the start, got 0.500"
+    ]
