@@ -2,7 +2,8 @@
 
 On every change those of the grid, which take long to compile, are built beside the extension, without sanitizers, and
 the others with ASan + UBSan; long: all of them with each. `make test` builds them first; here they are built only if
-something is missing or stale. The Python tests of the engine under ASan are `make asan-python`, part of the long tier.
+something is missing or stale. Long too: the Python tests of the engine (`make asan-python`) and the largest random ones
+(`make asan-fuzz`) on an extension with ASan and UBSan.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,46 @@ def test_native_tests_under_asan_and_ubsan(record_property):
 def test_native_tests_under_asan_and_all_of_ubsan(record_property):
     """All of them, with UBSan's checks of pointers: no report."""
     run_native_tests("asan-full", record_property, at_least=80)
+
+
+def run_python_tests(record_property, tmp_path, *chosen, at_least):
+    """pytest on an extension with ASan and UBSan, which end the process at their first report."""
+    report = tmp_path / "tests.xml"
+    asked = [str(ROOT / "scripts" / "test_asan_python.sh"), *chosen]
+    environment = os.environ | {"PYTEST_ADDOPTS": f"--junitxml={report}"}
+    ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, errors="replace", env=environment)
+    output = (ran.stdout + ran.stderr)[-20_000:]
+    assert ran.returncode == 0, output
+    counted = ElementTree.parse(report).getroot().find("testsuite").attrib
+    passed = int(counted["tests"]) - int(counted["skipped"])
+    assert passed >= at_least, output
+    record_property("figure", f"{passed} passed, {counted['skipped']} skipped, 0 reports")
+
+
+@pytest.mark.long
+@pytest.mark.S1
+@pytest.mark.timeout(20_000)
+def test_python_tests_under_asan(record_property, tmp_path):
+    """The Python tests of the engine: no report."""
+    run_python_tests(record_property, tmp_path, at_least=1000)
+
+
+@pytest.mark.long
+@pytest.mark.S1
+@pytest.mark.timeout(20_000)
+def test_five_thousand_random_games_under_asan(record_property, tmp_path):
+    """Random games, pairs of them and their masks, as many as in the long tier: no report."""
+    chosen = ["-m", "long", "tests/grid/test_fuzz.py", "-k", "not canvases"]
+    run_python_tests(record_property, tmp_path, *chosen, at_least=3)
+
+
+@pytest.mark.long
+@pytest.mark.S1
+@pytest.mark.timeout(20_000)
+def test_five_thousand_random_canvases_under_asan(record_property, tmp_path):
+    """Random maps: no report."""
+    chosen = ["-m", "long", "tests/grid/test_fuzz.py", "-k", "canvases"]
+    run_python_tests(record_property, tmp_path, *chosen, at_least=1)
 
 
 @pytest.mark.long
