@@ -20,6 +20,19 @@ void note_place(World& w, std::uint16_t code, std::uint32_t row, std::uint32_t c
   else if (!w.program.types[w.type[object]].areas.empty()) w.forget_reach();
 }
 
+// Where the first empty one of so many codes is; `n` if there is none. In blocks, which compilers make vectors of.
+template <class Code>
+std::uint32_t find_empty(const Code* codes, std::uint32_t n) {
+  constexpr std::uint32_t kBlock = 64;
+  std::uint32_t at = 0;
+  for (; at + kBlock <= n; at += kBlock) {
+    Code found = 0;
+    for (std::uint32_t i = 0; i < kBlock; ++i) found = static_cast<Code>(found | (codes[at + i] == kEmpty));
+    if (found != 0) break;
+  }
+  return static_cast<std::uint32_t>(std::find(codes + at, codes + n, kEmpty) - codes);
+}
+
 }  // namespace
 
 void relocate(World& w, std::uint16_t code, std::uint32_t row, std::uint32_t column, std::uint32_t new_row,
@@ -51,6 +64,17 @@ bool inside_map(const Program& p, std::int64_t row, std::int64_t column) {
 bool is_free(const Program& p, const World& w, std::int64_t row, std::int64_t column) {
   return inside_map(p, row, column) &&
          w.code_at(w.cell_at(static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column))) == kEmpty;
+}
+
+std::int64_t first_empty(const Program& p, const World& w, std::uint32_t start) {
+  const std::uint32_t first_row = start / p.width, first_column = start % p.width;
+  for (std::uint32_t i = 0; i <= p.height; ++i) {  // at last what comes before the start in its row
+    const std::uint32_t row = (first_row + i) % p.height, from = i == 0 ? first_column : 0;
+    const std::uint32_t n = (i == p.height ? first_column : p.width) - from, at = w.cell_at(row, from);
+    const std::uint32_t found = p.layout.narrow_grid ? find_empty(w.grid8 + at, n) : find_empty(w.grid16 + at, n);
+    if (found < n) return std::int64_t{row} * p.width + from + found;
+  }
+  return -1;
 }
 
 void place_object(const Program& p, World& w, std::uint32_t object, std::uint16_t type, std::uint32_t row,

@@ -14,6 +14,9 @@ void relocate_object(World& w, std::uint32_t object, std::uint32_t row, std::uin
 void swap_places(World& w, std::uint32_t object, std::uint32_t row, std::uint32_t column);
 bool inside_map(const Program& p, std::int64_t row, std::int64_t column);
 bool is_free(const Program& p, const World& w, std::int64_t row, std::int64_t column);
+// The first empty cell from one on, row by row and from the last to the first; cells are numbered row * width + column.
+// -1: there is none.
+std::int64_t first_empty(const Program& p, const World& w, std::uint32_t start);
 // An object as its type begins, in an empty cell.
 void place_object(const Program& p, World& w, std::uint32_t object, std::uint16_t type, std::uint32_t row,
                   std::uint32_t column);

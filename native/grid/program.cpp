@@ -71,10 +71,10 @@ Program compile(const Vocabulary& vocabulary, const Value& game) {
   p.window = compile_window(p.config.observation, p.stride);
   p.features = compile_features(p);
   compile_rules(p);
-  check_work(p);
   p.codes = compile_codes(p, references);
   write_plain_tokens(p);
   compile_reach(p);
+  check_work(p);
   p.rewards = compile_rewards(p);
   p.truncates = p.config.time_limit == "truncation";
   p.drop_on_overflow = p.config.observation.overflow != "error";

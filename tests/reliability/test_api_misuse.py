@@ -58,6 +58,7 @@ ALL_CALLS: dict[str, Callable[[Env], Any]] = BEFORE_RESET | {
     "restore": lambda env: env.restore(SAVED),
 }
 SAVED = started().save()
+BITS = "{}: expected an int of at most 64 bits, got 67 bits"
 
 
 @pytest.mark.parametrize("call", BEFORE_RESET)
@@ -142,6 +143,62 @@ def test_worlds_that_do_not_exist(worlds: list[int]) -> None:
             with pytest.raises(ValueError, match=r"^world -?\d+ is not in \[0, 4\)$"):
                 call(worlds)
         assert env.state_hash().tolist() == before
+
+
+HUGE = 10**20
+NO_ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "restore from no bytes": (lambda env: env.restore(None), "expected the bytes that `save` returned, got NoneType"),
+    "restore from a text": (lambda env: env.restore("a"), "expected the bytes that `save` returned, got str"),
+    "restore from too far": (lambda env: env.restore(SAVED, first=HUGE), BITS.format("first")),
+    "restore from before": (lambda env: env.restore(SAVED, first=-1), "first: expected an int of at least 0, got -1"),
+    "restore too many": (lambda env: env.restore(SAVED, [HUGE]), BITS.format("worlds")),
+    "join no bytes": (lambda env: env.join_saved([3]), "expected the bytes that `save` returned, got int"),
+    "save no world": (lambda env: env.save([None]), "worlds: expected an int, got None"),
+    "assign too many": (lambda env: env.assign(HUGE, 0), BITS.format("worlds")),
+    "assign a far game": (lambda env: env.assign(0, HUGE), BITS.format("games")),
+    "assign no numbers": (lambda env: env.assign(None, 0), "worlds: expected an int or ints, got None"),
+    "decode a name": (lambda env: env.decode("a"), "row: expected an int, got 'a'"),
+    "decode too far": (lambda env: env.decode(HUGE), BITS.format("row")),
+    "inspect a name": (lambda env: env.inspect("a"), "world: expected an int, got 'a'"),
+    "tokens of no game": (lambda env: env.worst_tokens(1), "game 1 is not in [0, 1)"),
+    "seed below zero": (lambda env: env.reseed([0], [-1]), "seed: expected an int in [0, 2**64), got -1"),
+    "send a name": (lambda env: env.send("a"), "lane: expected an int, got 'a'"),
+    "dense of a number": (lambda env: env.dense(rows=-1), "rows: expected an array of uint8, got int"),
+    "dense of a row": (lambda env: env.dense(env.obs[0]), "rows: expected 3 dimensions, got 2"),
+    "dense into floats": (
+        lambda env: env.dense_into(np.zeros((1, 1, 1, 1))),
+        "out: expected an array of uint8, got one of float64",
+    ),
+    "dense into gaps": (
+        lambda env: env.dense(out=np.zeros((2, 2, 2, 2), np.uint8)[:, ::2]),
+        "out: expected a writable array without gaps (C-contiguous)",
+    ),
+    "a game of a million letters": (
+        lambda env: env.add_game("x" * 1_000_000),
+        f"game: expected a Game, got str; a game by its name is gridmill.games.build('{'x' * 59})",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_ARGUMENTS)
+def test_arguments_that_are_none_are_refused_by_name(name: str) -> None:
+    """Not with the signature of a binding, and nothing has changed."""
+    call, said = NO_ARGUMENTS[name]
+    with started() as env:
+        before = env.state_hash().tolist()
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call(env)
+        assert str(caught.value) == said
+        assert env.state_hash().tolist() == before
+
+
+def test_a_copy_of_what_was_saved_is_restored() -> None:
+    with started() as env:
+        saved, before = env.save(), env.state_hash().tolist()
+        for copy in (bytearray(saved), memoryview(saved)):
+            env.step()
+            env.restore(copy)  # type: ignore[arg-type]
+            assert env.state_hash().tolist() == before
 
 
 def test_rows_and_games_that_do_not_exist() -> None:

@@ -90,6 +90,4 @@ def test_every_run_is_judged_by_itself() -> None:
     )
     assert faults == []
     slow = dataclasses.replace(other, speed_late=450.0)
-    assert soak.summed([one, slow])[1] == [
-        "toy two: expected at least 0.95 of the speed at the start, got 0.500"
-    ]
+    assert soak.summed([one, slow])[1] == ["toy two: expected at least 0.95 of the speed at the start, got 0.500"]

@@ -11,12 +11,13 @@
 namespace gridmill::grid {
 namespace {
 
-constexpr double kMostWork = 5e7;  // objects looked at and effects tried: about a second
+constexpr double kMostWork = 5e7;    // objects looked at and effects tried: about a second
+constexpr double kCell = 1.0 / 100;  // of such a step: a cell that is passed over in search of an empty one
 
 // Counted as if every condition held up to the last, and every tag were set anew.
 class Work {
  public:
-  explicit Work(const Program& p) : p_(p), game_(p.config) { follow_tags(); }
+  explicit Work(const Program& p) : p_(p), game_(p.config), search_(search()) { follow_tags(); }
 
   void check() {
     add_types();
@@ -24,10 +25,11 @@ class Work {
     add_events();
     if (sum_ <= kMostWork) return;
     const auto millions = [](double n) { return Value{std::max(1.0, std::round(n / 1e6))}.describe() + " million"; };
-    fail_at(most_at_,
-            "expected rules of at most " + millions(kMostWork) + " steps in a tick, got " + millions(sum_) +
-                ", most of them here; search for fewer objects or in a smaller radius, nest fewer `near`, or let tags "
-                "trigger fewer tags");
+    fail_at(
+        most_at_,
+        "expected rules of at most " + millions(kMostWork) + " steps in a tick, got " + millions(sum_) +
+            ", most of them here; search for fewer objects or in a smaller radius, nest fewer `near`, relocate fewer "
+            "objects, or let tags trigger fewer tags");
   }
 
  private:
@@ -58,6 +60,16 @@ class Work {
     const double height = std::min<double>(2 * radius + 1, p_.height),
                  width = std::min<double>(2 * radius + 1, p_.width);
     return std::min(count, height * width);
+  }
+
+  // Cells passed over in search of an empty one from a random one on, on average, where all that is on the map stands
+  // in one row after another.
+  double search() const {
+    const double cells = static_cast<double>(p_.height) * p_.width;
+    double taken = p_.rules.can_spawn ? p_.num_objects : 0;
+    for (const std::uint64_t placed : p_.map.placed) taken += static_cast<double>(placed);
+    taken = std::min(taken, cells);
+    return taken * taken / (2 * cells);
   }
 
   double of_value(const GameValue& value) const {
@@ -107,6 +119,9 @@ class Work {
             }
             if constexpr (std::is_same_v<T, Add>) own += of_value(item.value);
             if constexpr (std::is_same_v<T, SpawnObject>) own += p_.num_objects;
+            if constexpr (std::is_same_v<T, Relocate>) own += item.to == "random" ? kCell * search_ : 0;
+            if constexpr (std::is_same_v<T, Push>)
+              own += kCell * std::min<double>(static_cast<double>(item.distance), std::max(p_.height, p_.width));
             return own;
           },
           effect.data);
@@ -139,10 +154,13 @@ class Work {
     if (number_of(t) > 0) add(path + ".on_use", asked + p_.num_agents * of_rules(declared.on_use));
     for (std::size_t i = 0; i < declared.areas.size(); ++i) {
       const Area& area = declared.areas[i];
-      const double each =
-          of_conditions(area.when) + of_rules(area.rules) + of_rules(area.on_enter) + of_rules(area.on_exit);
+      double each = of_conditions(area.when) + of_rules(area.rules) + of_rules(area.on_enter) + of_rules(area.on_exit);
+      if (!p_.areas.list[p_.types[t].areas.first + i].counted)
+        each += static_cast<double>(area.changes.size() + area.enter.size() + area.exit.size());
+      // Every agent is compared with every source that walks; of those that do not, with 64 at a time.
+      const double compared = number_of(t) * (t == p_.agent_type ? 1.0 : 1.0 / 64);
       add(path + ".areas[" + std::to_string(i) + "]",
-          p_.num_agents * within(number_of(t), static_cast<double>(area.radius)) * each);
+          p_.num_agents * (compared + within(number_of(t), static_cast<double>(area.radius)) * each));
     }
   }
 
@@ -179,6 +197,7 @@ class Work {
 
   const Program& p_;
   const GameConfig& game_;
+  double search_;
   Cascade cascade_;
   double sum_ = 0, most_ = 0;
   std::string most_at_ = "$";

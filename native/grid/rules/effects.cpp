@@ -210,16 +210,13 @@ bool relocate_somewhere(const Op& op, RuleContext& s) {
     return true;
   }
   // The first empty cell from a random one on: fair where few cells are taken, and never a search without end.
-  const std::uint32_t cells = s.p.height * s.p.width;
   const Stream draws(s.header.key, s.tick(), kRelocateStream);
-  const std::uint32_t start = draws.below(index_of(who), cells);
-  for (std::uint32_t i = 0; i < cells; ++i) {
-    const std::uint32_t at = (start + i) % cells, row = at / s.p.width, column = at % s.p.width;
-    if (!is_free_for(s, row, column)) continue;
-    if (!s.dry()) relocate_object(s.w, index_of(who), row, column);
-    return true;
-  }
-  return false;
+  const std::int64_t at = first_empty(s.p, s.w, draws.below(index_of(who), s.p.height * s.p.width));
+  if (at < 0) return s.removed >= 0;  // on a full map there is room where something was removed in trial
+  if (!s.dry())
+    relocate_object(s.w, index_of(who), static_cast<std::uint32_t>(at / s.p.width),
+                    static_cast<std::uint32_t>(at % s.p.width));
+  return true;
 }
 
 bool spawn(const Op& op, RuleContext& s) {

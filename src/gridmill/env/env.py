@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gridmill import _native
 from gridmill.config.text import clipped
+from gridmill.env.arguments import not_negative, numbers, saved_bytes, seed_of, whole
 from gridmill.env.episodes import Episodes
 from gridmill.env.kind import GameConfig
 from gridmill.env.scripts import Part, dealt
@@ -185,12 +186,9 @@ class Env:
 
     def reset(self, seed: int | None = None) -> npt.NDArray[Any]:
         """Start new episodes in all worlds, from a seed or else the next episode of each; returns the observations."""
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
-            raise TypeError(f"seed: expected an int or None, got {seed!r}")
-        if seed is not None and not 0 <= seed < 2**64:
-            raise ValueError(f"seed: expected an int in [0, 2**64), got {seed!r:.60}")
+        checked = None if seed is None else seed_of(seed)
         try:
-            self._batch.reset(None if seed is None else int(seed))
+            self._batch.reset(checked)
         except _native.WorldFault as fault:
             raise self._with_recipe(fault) from None
         return self.obs
@@ -211,13 +209,13 @@ class Env:
 
     def send(self, lane: int) -> None:
         """Start a lane's tick; until `recv` returns, its rows belong to the core."""
-        self._batch.send(lane)
+        self._batch.send(whole("lane", lane))
         self._flying += 1
 
     def recv(self, lane: int) -> None:
         """Wait for a lane that was sent, and help with its remaining work."""
         try:
-            self._batch.recv(lane)
+            self._batch.recv(whole("lane", lane))
         except _native.WorldFault as fault:
             self._flying -= 1
             raise self._with_recipe(fault) from None
@@ -283,7 +281,7 @@ class Env:
         """Compile a game like `add_game`, in place of one that no world plays or will play next."""
         self._refuse_other_kind(game)
         self._expect_scripts(game)
-        self._batch.replace_game(operator.index(number), game.core_tree(), game.saved_name())
+        self._batch.replace_game(whole("game", number), game.core_tree(), game.saved_name())
         self._games[number] = game
 
     def assign(self, worlds: int | Iterable[int], games: int | Iterable[int]) -> None:
@@ -291,11 +289,8 @@ class Env:
 
         Lanes of other worlds may be in flight.
         """
-        chosen = [int(worlds)] if isinstance(worlds, int | np.integer) else [operator.index(w) for w in worlds]
-        given = (
-            [int(games)] * len(chosen) if isinstance(games, int | np.integer) else [operator.index(g) for g in games]
-        )
-        self._batch.assign(chosen, given)
+        chosen, given = numbers("worlds", worlds), numbers("games", games)
+        self._batch.assign(chosen, given * len(chosen) if isinstance(games, int | np.integer) else given)
 
     @property
     def game_of_world(self) -> npt.NDArray[np.int32]:
@@ -314,12 +309,12 @@ class Env:
 
         `first`: the number of the first saved world to use, if more were saved.
         """
-        some = {} if first is None else {"first": operator.index(first)}
-        self._batch.restore(data, self._worlds(worlds), **some)
+        some = {} if first is None else {"first": not_negative("first", first)}
+        self._batch.restore(saved_bytes(data), self._worlds(worlds), **some)
 
     def join_saved(self, parts: Sequence[bytes]) -> bytes:
         """Join the saved states of envs with the same games, as if one env had saved all of their worlds."""
-        return bytes(self._batch.join_saved(list(parts)))
+        return bytes(self._batch.join_saved([saved_bytes(part) for part in parts]))
 
     def state_hash(self) -> npt.NDArray[np.uint64]:
         """A hash of each world's state; equal exactly if the states are equal."""
@@ -331,7 +326,7 @@ class Env:
 
         This makes forks of one world differ; forks with the same seed draw the same numbers.
         """
-        self._batch.reseed(self._worlds(worlds), [operator.index(seed) for seed in seeds])
+        self._batch.reseed(self._worlds(worlds), [seed_of(seed) for seed in seeds])
 
     # ---- looking
 
@@ -392,7 +387,7 @@ class Env:
 
     def _refuse_other_kind(self, game: GameConfig) -> None:
         if type(game) is not type(self._games[0]):
-            by_name = f"; a game by its name is gridmill.games.build({game!r})" if isinstance(game, str) else ""
+            by_name = f"; a game by its name is gridmill.games.build({game!r:.60})" if isinstance(game, str) else ""
             raise TypeError(f"game: expected a {type(self._games[0]).__name__}, got {type(game).__name__}{by_name}")
 
     def _stepped(self) -> None:
@@ -407,7 +402,7 @@ class Env:
         self._batch.write_actions(array)
 
     def _worlds(self, worlds: Iterable[int] | None) -> list[int]:
-        return list(range(self.num_worlds)) if worlds is None else [operator.index(w) for w in worlds]
+        return list(range(self.num_worlds)) if worlds is None else numbers("worlds", worlds)
 
     def _with_recipe(self, fault: Exception) -> Exception:
         """The same fault with the way to see it again."""

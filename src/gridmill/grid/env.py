@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gridmill import _native
 from gridmill.env import Env, GameConfig
+from gridmill.env.arguments import rows_of_bytes, whole, written_rows
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
@@ -96,7 +97,7 @@ class GridEnv(Env):
 
     def decode(self, row: int) -> list[Token]:
         """The tokens of one row of `obs` by name."""
-        return [Token(*token) for token in self._batch.describe_row(row)]
+        return [Token(*token) for token in self._batch.describe_row(whole("row", row))]
 
     @property
     def dense_shape(self) -> tuple[int, int, int]:
@@ -111,8 +112,8 @@ class GridEnv(Env):
         `dense_channels` names the planes: one for each feature with its values, and one for each tag with 0 or 1.
         What lies nowhere fills its plane.
         """
-        tokens = np.ascontiguousarray(self.obs if rows is None else rows)
-        found = np.empty((len(tokens), *self.dense_shape), np.uint8) if out is None else out
+        tokens = np.ascontiguousarray(self.obs if rows is None else rows_of_bytes("rows", rows, 3))
+        found = np.empty((len(tokens), *self.dense_shape), np.uint8) if out is None else written_rows("out", out, 4)
         self._batch.dense(tokens, found)
         return found
 
@@ -121,12 +122,12 @@ class GridEnv(Env):
 
         That costs less than `dense` after the step, and each thread writes its own worlds. None ends it.
         """
-        self._batch.dense_into(out)
+        self._batch.dense_into(None if out is None else written_rows("out", out, 4))
         self._dense_out = out  # the batch writes to its memory
 
     def inspect(self, world: int = 0) -> dict[str, Any]:
         """One world by name: its clock and every object with place, tags, vibe and inventory."""
-        return self._batch.inspect(world)
+        return self._batch.inspect(whole("world", world))
 
     def render(self, world: int = 0, mode: str = "ansi") -> Any:
         from gridmill.grid import render
@@ -140,6 +141,8 @@ class GridEnv(Env):
 
     def worst_tokens(self, game: int = 0) -> int:
         """The most tokens that one agent of a game could see."""
+        if not 0 <= whole("game", game) < len(self.games):
+            raise ValueError(f"game {game} is not in [0, {len(self.games)})")
         return int(self._batch.worst_tokens(game))
 
     @property

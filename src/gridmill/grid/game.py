@@ -87,9 +87,10 @@ class Game(GameConfig):
         return ("random", *(f"script:{name}" for name in own))
 
     def min_first_episode(self) -> int:
+        from gridmill.grid.analysis.earliest import Earliest
         from gridmill.grid.analysis.earliest_reward import min_first_episode
 
-        return min_first_episode(self)
+        return min_first_episode(Earliest(self))
 
     def explain(self, first_episode: int | None = None) -> tuple[Any, str]:
         from gridmill.grid.analysis.explain import explain, text

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from gridmill import _native
 from gridmill.env import Env, GameConfig
+from gridmill.env.arguments import whole
 from gridmill.prospector.actions import ACTION_NAMES
 
 
@@ -46,7 +47,7 @@ class ProspectorBatchEnv(Env):
 
     def inspect(self, world: int = 0) -> dict[str, Any]:
         """One world by name: the ship, its cargo, prices, every sector and every link, seen by the ship or not."""
-        return self._batch.inspect(world)
+        return self._batch.inspect(whole("world", world))
 
     def render(self, world: int = 0, mode: str = "ansi") -> Any:
         from gridmill.prospector import render

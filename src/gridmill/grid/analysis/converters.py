@@ -45,6 +45,7 @@ class Converters:
     schedules: dict[tuple[str, str, int, int], Any] = field(
         default_factory=dict, compare=False, repr=False
     )  # known ones
+    plans: dict[tuple[str, int, bool], Plan | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, game: Game) -> Converters:
@@ -71,6 +72,20 @@ class Converters:
             for resource in self.converter(name).outputs:
                 found.setdefault(resource, []).append(name)
         return found
+
+    @cached_property
+    def _dearest_first(self) -> tuple[str, ...]:
+        """A resource costs more than what it is made of."""
+        return tuple(sorted(self.costs, key=lambda r: (-self.costs[r], r)))
+
+    @cached_property
+    def _waiting_in_one(self) -> dict[str, int]:
+        """Units of each resource that lie in one machine of each kind at the start."""
+        return {r: sum(self.waiting(name, r) for name in makers) for r, makers in self._makers.items()}
+
+    @cached_property
+    def _waiting_in_all(self) -> dict[str, int]:
+        return {r: self.supply(r) for r in self._makers}
 
     def consumers(self, resource: str) -> list[str]:
         return [name for name in self.machines if resource in self.converter(name).inputs]
@@ -113,12 +128,18 @@ class Converters:
         One machine of each kind, or all of the map. Where several kinds make a resource, the one that is quickest in
         sequence does. What lies in machines, and what agents hold, is used first.
         """
+        key = (product, amount, all_buildings)
+        if key not in self.plans:
+            self.plans[key] = self._plan(product, amount, all_buildings)
+        return self.plans[key]
+
+    def _plan(self, product: str, amount: int, all_buildings: bool) -> Plan | None:
         copies = {name: self.counts[name] if all_buildings else 1 for name in self.machines}
         agents = self.num_agents if all_buildings else 1
+        waiting = self._waiting_in_all if all_buildings else self._waiting_in_one
         uses, runs = Counter({product: amount}), Counter[str]()
-        # A resource costs more than what it is made of, so each is met when all that need it have been.
-        for resource in sorted(self.costs, key=lambda r: (-self.costs[r], r)):
-            need = uses[resource] - sum(copies[m] * self.waiting(m, resource) for m in self.makers(resource))
+        for resource in self._dearest_first:  # so each is met when all that need it have been
+            need = uses[resource] - waiting.get(resource, 0)
             if resource != product:
                 need -= agents * self.start.get(resource, 0)
             if need <= 0:
@@ -141,11 +162,18 @@ class Converters:
 
     def best_maker(self, resource: str) -> str | None:
         """The machine that makes a resource soonest, everything in sequence; None if it is only there at the start."""
-        for name in self.makers(resource):
-            cost = _run_cost(self.machines[name], self.costs)
-            if cost is not None and cost <= self.costs[resource]:
-                return name
-        return None
+        return self._best_makers.get(resource)
+
+    @cached_property
+    def _best_makers(self) -> dict[str, str]:
+        costs = {name: _run_cost(kind, self.costs) for name, kind in self.machines.items()}
+        found: dict[str, str] = {}
+        for resource, names in self._makers.items():
+            for name in names:
+                cost = costs[name]
+                if cost is not None and cost <= self.costs[resource]:
+                    found.setdefault(resource, name)
+        return found
 
 
 def counts_on(map: Map) -> Counter[str]:

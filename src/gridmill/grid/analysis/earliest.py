@@ -6,12 +6,14 @@ assemblers do, there is a bound (`bounds`).
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from gridmill.grid.analysis.bounds import Bounds, Moment, ruled_resources
 from gridmill.grid.analysis.converter_schedule import all_buildings, one_of_each
 from gridmill.grid.analysis.converters import Converters
-from gridmill.grid.facts import AGENT
+from gridmill.grid.analysis.productions import all_effects, promises
+from gridmill.grid.facts import AGENT, Fact
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
@@ -26,6 +28,14 @@ class Earliest:
     def __init__(self, game: Game) -> None:
         self.game, self.converters, self.bounds = game, Converters.of(game), Bounds(game)
         self.ruled = ruled_resources(game, self.bounds.productions)  # those with a bound only
+
+    @cached_property
+    def promised(self) -> set[Fact]:
+        return promises(self.game)
+
+    @cached_property
+    def moved_by_rule(self) -> bool:
+        return any(effect.moves_agents for effect in all_effects(self.game))
 
     def tick(self, way: Way, moment: Moment | None) -> int | None:
         """The earliest tick of a moment: one agent does all acts, or all agents share them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gridmill.grid.analysis.converters import Converters
 from gridmill.grid.analysis.earliest import Earliest, Way
-from gridmill.grid.analysis.productions import TEAM, all_effects, bearers, promises, shown_as
+from gridmill.grid.analysis.productions import TEAM, bearers, shown_as
 from gridmill.grid.facts import AGENT, Fact, held
 from gridmill.grid.parts import Collective
 from gridmill.grid.values import Constant, Count, GameValue, Index, Inventory, Stat
@@ -31,10 +31,10 @@ class Leaves:
         self.game = earliest.game
         self.start = {r: n for r, n in self.game.agent.inventory.items() if n > 0}
         self.resources = set(self.game.resources)
-        promised = promises(self.game)
+        promised = earliest.promised
         self.own_stats = {(of, name) for what, of, name in promised if what == "stat"}
         self.hits_by_rule = ("fight", "", "") in promised
-        self.moved_by_rule = any(effect.moves_agents for effect in all_effects(self.game))
+        self.moved_by_rule = earliest.moved_by_rule
 
     # ---- before the first tick
 

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from gridmill.grid.analysis.earliest import Earliest, Way
 from gridmill.grid.analysis.earliest_change import Certainty, Gains, Leaves, soonest
 from gridmill.grid.parts import RewardTerm
 from gridmill.grid.values import Constant, GameValue, Index, Log, Max, Min, Ratio, Sum
 
-if TYPE_CHECKING:
-    from gridmill.grid.game import Game
 
-
-def min_first_episode(game: Game) -> int:
+def min_first_episode(earliest: Earliest) -> int:
     """The tick by which every term that can pay at all could have paid with one of each building; at most max_steps.
 
     Where only a bound is known, the bound; where nothing is, 1.
     """
-    paid = [tick for tick in first_rewards(Earliest(game), "one") if tick is not None]
-    return min(game.max_steps, max(paid, default=1))
+    paid = [tick for tick in first_rewards(earliest, "one") if tick is not None]
+    return min(earliest.game.max_steps, max(paid, default=1))
 
 
 def first_rewards(earliest: Earliest, way: Way) -> list[int | None]:

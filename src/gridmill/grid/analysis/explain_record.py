@@ -145,7 +145,7 @@ def explain(game: Game, first_episode: int | None = None, env: GridEnv | None = 
         gatherings=tuple(_gathering(earliest, r) for r in game.resources if r in earliest.ruled),
         rewards=rewards,
         reward_ceiling=None if None in known else sum(amount for amount in known if amount is not None),
-        min_first_episode=min_first_episode(game) if first_episode is None else first_episode,
+        min_first_episode=min_first_episode(earliest) if first_episode is None else first_episode,
         num_tokens=game.observation.num_tokens,
         worst_tokens=worst,
         window=f"{game.observation.height}x{game.observation.width} {game.observation.window}",

@@ -5,12 +5,12 @@ It names rules and places; what a rule does in full is in `explain_rulebook`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from gridmill.grid.analysis.converters import Converters
 from gridmill.grid.analysis.productions import TEAM, Production, shown_as
-from gridmill.grid.facts import AGENT, held
+from gridmill.grid.facts import AGENT
 
 if TYPE_CHECKING:
     from gridmill.grid.game import Game
@@ -20,43 +20,51 @@ Words = tuple[str, ...]
 
 def sources(game: Game, productions: Iterable[Production], converters: Converters) -> dict[str, Words]:
     """For each resource where it comes from beside converters: productions that bring it, what is there at first."""
-    productions = list(productions)
-    return {
-        r: (*_by_place(d for d in productions if _provides(d, r)), *_at_the_start(game, converters, r))
-        for r in game.resources
-    }
+    of = _by_resource(productions, _provided)
+    return {r: (*_by_place(of.get(r, ())), *_at_the_start(game, converters, r)) for r in game.resources}
 
 
 def uses(game: Game, productions: Iterable[Production], converters: Converters) -> dict[str, Words]:
     """For each resource what it is spent on."""
-    productions = list(productions)
+    of = _by_resource(productions, _spent)
     found = {}
     for r in game.resources:
         paid = [f"moves and uses ({game.move_cost[r]} each)"] if game.move_cost.get(r) else []
         if game.attack is not None and game.attack.cost.get(r):
             paid.append(f"attack ({game.attack.cost[r]})")
-        found[r] = (*converters.consumers(r), *paid, *_by_place(d for d in productions if _spends(d, r)))
+        found[r] = (*converters.consumers(r), *paid, *_by_place(of.get(r, ())))
     return found
 
 
-def _provides(production: Production, resource: str) -> bool:
-    """It brings new units of a resource, or brings it from elsewhere to an agent; of machines, those yet to appear."""
+def _by_resource(
+    productions: Iterable[Production], which: Callable[[Production], set[str]]
+) -> dict[str, list[Production]]:
+    """The productions of each resource, in their order."""
+    found: dict[str, list[Production]] = {}
+    for production in productions:
+        for resource in which(production):
+            found.setdefault(resource, []).append(production)
+    return found
+
+
+def _provided(production: Production) -> set[str]:
+    """Resources it brings new units of, or brings from elsewhere to an agent; of machines, those yet to appear."""
     if production.how in ("converter", "attack") or (production.how == "machine" and not _appears(production)):
-        return False
-    gains = [gain for gain in production.gains if gain.fact[0] == "held" and gain.fact[2] == resource]
-    return any(gain.source is None or (gain.fact[1] == AGENT != gain.source[1]) for gain in gains)
+        return set()
+    gains = [gain for gain in production.gains if gain.fact[0] == "held"]
+    return {gain.fact[2] for gain in gains if gain.source is None or (gain.fact[1] == AGENT != gain.source[1])}
 
 
 def _appears(production: Production) -> bool:
     return any(fact[0] == "there" for fact in production.needs)
 
 
-def _spends(production: Production, resource: str) -> bool:
-    """An agent or a team loses it, and not to an agent."""
+def _spent(production: Production) -> set[str]:
+    """Resources that an agent or a team loses, and not to an agent."""
     if production.how in ("converter", "machine", "attack"):
-        return False
-    to_agent = any(gain.fact == held(AGENT, resource) for gain in production.gains)
-    return not to_agent and bool(production.losses & {held(AGENT, resource), held(TEAM, resource)})
+        return set()
+    lost = {fact[2] for fact in production.losses if fact[0] == "held" and fact[1] in (AGENT, TEAM)}
+    return lost - {gain.fact[2] for gain in production.gains if gain.fact[:2] == ("held", AGENT)}
 
 
 def _by_place(productions: Iterable[Production]) -> list[str]:
