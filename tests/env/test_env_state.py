@@ -274,7 +274,7 @@ def saved_env() -> tuple[bytes, Env]:
 SAVED = saved_env()
 
 
-@pytest.mark.parametrize("thing", [None, "text", 3, bytearray(b"x"), [1]])
+@pytest.mark.parametrize("thing", [None, "text", 3, [1]])
 def test_things_that_are_no_bytes(thing: Any) -> None:
     with pytest.raises(TypeError):
         make().restore(thing)

@@ -197,7 +197,7 @@ def test_a_copy_of_what_was_saved_is_restored() -> None:
         saved, before = env.save(), env.state_hash().tolist()
         for copy in (bytearray(saved), memoryview(saved)):
             env.step()
-            env.restore(copy)  # type: ignore[arg-type]
+            env.restore(copy)
             assert env.state_hash().tolist() == before
 
 

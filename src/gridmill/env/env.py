@@ -304,7 +304,9 @@ class Env:
         """The complete state of some worlds (default: all) as bytes, including their rows of the arrays."""
         return bytes(self._batch.save(self._worlds(worlds)))
 
-    def restore(self, data: bytes, worlds: Iterable[int] | None = None, first: int | None = None) -> None:
+    def restore(
+        self, data: bytes | bytearray | memoryview, worlds: Iterable[int] | None = None, first: int | None = None
+    ) -> None:
         """Restore saved worlds; one saved world may be forked into several.
 
         `first`: the number of the first saved world to use, if more were saved.

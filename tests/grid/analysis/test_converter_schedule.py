@@ -37,7 +37,7 @@ from gridmill.grid.analysis.converter_schedule import Clock, all_buildings, one_
 from gridmill.grid.analysis.converters import Converters, counts_on
 from gridmill.grid.analysis.earliest import Earliest
 from gridmill.grid.analysis.earliest_reward import first_rewards
-from gridmill.grid.analysis.explain import explain, min_first_episode
+from gridmill.grid.analysis.explain import explain
 
 EASY = MACHINES | {"altar": MACHINES["altar"].replace("converter.inputs.battery", 1)}
 RING = ((-1, 0), (0, 1), (1, 0), (0, -1), (-1, -1), (-1, 1), (1, 1), (1, -1))  # cells around the agent
@@ -290,7 +290,7 @@ def test_the_first_pay_of_every_kind_of_value(value: GameValue, mode: Any, tick:
         num_agents=2,
     )
     assert first_rewards(Earliest(game), "one") == [tick]
-    assert min_first_episode(game) == (tick or 1)
+    assert game.min_first_episode() == (tick or 1)
 
 
 def test_terms_that_pay_nothing() -> None:
@@ -298,14 +298,14 @@ def test_terms_that_pay_nothing() -> None:
         RewardTerm(weight=0.0, value=Inventory(resource="heart")),
         RewardTerm(value=Inventory(resource="heart"), cap=0.0),
     ]
-    assert min_first_episode(bench(EASY, rewards=terms)) == 1
+    assert bench(EASY, rewards=terms).min_first_episode() == 1
     full = RewardTerm(value=Inventory(resource="heart"), cap=1.0)
-    assert min_first_episode(bench(EASY, rewards=[full], agent=AgentType(inventory={"heart": 1}))) == 1
+    assert bench(EASY, rewards=[full], agent=AgentType(inventory={"heart": 1})).min_first_episode() == 1
 
 
 def test_the_reward_statistic_moves_a_tick_after_the_first_pay() -> None:
     terms = [RewardTerm(value=Inventory(resource="ore")), RewardTerm(value=Stat(name="reward"))]
-    assert min_first_episode(bench(EASY, rewards=terms)) == 52
+    assert bench(EASY, rewards=terms).min_first_episode() == 52
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_the_reward_statistic_moves_a_tick_after_the_first_pay() -> None:
     ],
 )
 def test_min_first_episode(game: str, sizes: dict[str, int], tick: int) -> None:
-    assert min_first_episode(gridmill.games.build(game, **sizes)) == tick
+    assert gridmill.games.build(game, **sizes).min_first_episode() == tick
 
 
 def test_make_desynchronises_no_shorter_than_the_first_rewards() -> None:

@@ -32,7 +32,7 @@ from gridmill.grid import (
     Stat,
 )
 from gridmill.grid.analysis.diff import differences
-from gridmill.grid.analysis.explain import Explanation, Product, explain, min_first_episode, text
+from gridmill.grid.analysis.explain import Explanation, Product, explain, text
 from gridmill.grid.analysis.rule_text import describe
 
 
@@ -188,7 +188,7 @@ def test_any_game_can_be_explained(game: Game) -> None:
     page = text(explain(game))
     assert page.isascii()
     assert max(map(len, page.splitlines())) <= 80
-    assert 1 <= min_first_episode(game) <= game.max_steps
+    assert 1 <= game.min_first_episode() <= game.max_steps
 
 
 def test_long_and_foreign_names_fit_too() -> None:

@@ -43,7 +43,7 @@ from gridmill.grid import (
     Take,
     Transfer,
 )
-from gridmill.grid.analysis.explain import Explanation, Gathering, Reward, explain, min_first_episode, text
+from gridmill.grid.analysis.explain import Explanation, Gathering, Reward, explain, text
 from gridmill.grid.analysis.rule_text import rule_text
 from gridmill.grid.effects import Effect
 from gridmill.grid.text import names
@@ -183,7 +183,7 @@ def test_first_ticks_of_single_rules(game: Game, expected: tuple[str, int | None
         assert any("can never be earned" in warning for warning in explain(game).warnings)
     else:
         assert ticks(reward) == expected
-    assert min_first_episode(game) == (expected[1] or 1)
+    assert game.min_first_episode() == (expected[1] or 1)
 
 
 def test_acts_in_series_are_counted() -> None:

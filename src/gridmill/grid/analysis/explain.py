@@ -5,8 +5,7 @@ behind the figures are in the files beside it: clocks of converters in `converte
 `bounds`, ceilings in `ceiling`; nothing here steps a world.
 """
 
-from gridmill.grid.analysis.earliest_reward import min_first_episode
 from gridmill.grid.analysis.explain_page import text
 from gridmill.grid.analysis.explain_record import Explanation, Gathering, Machine, Product, Reward, explain
 
-__all__ = ["Explanation", "Gathering", "Machine", "Product", "Reward", "explain", "min_first_episode", "text"]
+__all__ = ["Explanation", "Gathering", "Machine", "Product", "Reward", "explain", "text"]
