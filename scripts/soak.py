@@ -5,9 +5,10 @@ python scripts/soak.py --recipe prospector --folder runs/soak-prospector    anot
 python scripts/soak.py --sum            what all pieces say together
 
 A piece's line in the record says how long it ran, how fast it was at its start and end, how much memory it took and
-what went wrong. Speed is steps per second of the process's own CPU time, times the CPU time of a fixed piece of work
-beside every epoch: neighbours on a shared machine slow both. Every run is judged by itself; the hours of all are added
-up. A record is of one soak: move it away to begin another.
+what went wrong. Speed is steps per second of the process's own CPU time. The same times the CPU time of a fixed piece
+of work after every epoch is recorded too, but not judged: that work, five milliseconds of it, takes a third more or
+less CPU time depending on what else the machine does, where an epoch takes a tenth. Every run is judged by itself; the
+hours of all are added up. A record is of one soak: move it away to begin another.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Piece:
     last_epoch: int
     speed_early: float  # steps in the CPU time of the fixed work
     speed_late: float
-    sps_early: float  # steps per CPU second
+    sps_early: float  # steps per CPU second: what is judged
     sps_late: float
     memory_early: float  # MiB
     memory_late: float
@@ -196,7 +197,7 @@ def runs(pieces: Sequence[Piece]) -> dict[str, list[Piece]]:
 
 def speed(pieces: Sequence[Piece]) -> float:
     """How fast a run is at its end, as a share of how fast it was at its start."""
-    return pieces[-1].speed_late / pieces[0].speed_early
+    return pieces[-1].sps_late / pieces[0].sps_early
 
 
 def growth(pieces: Sequence[Piece]) -> float:
@@ -209,19 +210,24 @@ def summed(pieces: Sequence[Piece]) -> tuple[str, list[str]]:
     """What the pieces come to, and what is wrong with them."""
     several = runs(pieces)
     faults = [f"{run}: {fault}" for run, own in several.items() for fault in faults_of(own)]
-    speeds = sorted(speed(own) for own in several.values())
+    speeds = [speed(own) for own in several.values()]
+    beside = [own[-1].speed_late / own[0].speed_early for own in several.values()]
     grown = [growth(own) for own in several.values()]
+    hours, cpu_hours = (sum(getattr(one, name) for one in pieces) / 3600 for name in ("seconds", "cpu_seconds"))
     text = (
-        f"{sum(one.seconds for one in pieces) / 3600:.2f} hours, {sum(one.cpu_seconds for one in pieces) / 3600:.2f} of "
-        f"a core, in {counted(len(pieces), 'piece')} of {counted(len(several), 'run')} "
-        f"({', '.join(sorted({run.split()[0] for run in several}))}), "
+        f"{hours:.2f} hours, {cpu_hours:.2f} of a core, in {counted(len(pieces), 'piece')} of "
+        f"{counted(len(several), 'run')} ({', '.join(sorted({run.split()[0] for run in several}))}), "
         f"{sum(own[-1].last_epoch for own in several.values())} epochs, "
         f"{sum(one.evaluations for one in pieces)} evaluations, "
         f"{sum(own[-1].replays for own in several.values())} replays; speed at the end "
-        f"{' to '.join(dict.fromkeys(f'{one:.3f}' for one in (speeds[0], speeds[-1])))} of the start, "
+        f"{spread(speeds)} of the start by CPU time ({spread(beside)} by a fixed piece of work), "
         f"memory {max(grown):+.1%} at most, {sum(len(one.errors) for one in pieces)} errors"
     )
     return text, faults
+
+
+def spread(values: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(f"{one:.3f}" for one in (min(values), max(values))))
 
 
 def counted(number: int, what: str) -> str:

@@ -63,7 +63,8 @@ def test_pieces_are_judged_together() -> None:
     text, faults = soak.summed([first, again])
     assert text == (
         "2.00 hours, 1.00 of a core, in 2 pieces of 1 run (ci), 20 epochs, 8 evaluations, 4 replays; "
-        "speed at the end 1.000 of the start, memory +0.0% at most, 0 errors"
+        "speed at the end 1.000 of the start by CPU time (1.000 by a fixed piece of work), "
+        "memory +0.0% at most, 0 errors"
     )
     assert faults == []
 
@@ -71,7 +72,7 @@ def test_pieces_are_judged_together() -> None:
         (only,) = soak.summed([first, dataclasses.replace(again, **changes)])[1]
         return str(only)
 
-    assert fault(speed_late=94.0) == "ci one: expected at least 0.95 of the speed at the start, got 0.940"
+    assert fault(sps_late=4700.0) == "ci one: expected at least 0.95 of the speed at the start, got 0.940"
     assert fault(memory_late=211.0) == "ci one: expected at most 5% more memory, got 5.5%"
     assert fault(errors=["warning: W&B"]) == "ci one: error: warning: W&B"
     assert fault(first_epoch=5) == "ci one: expected each piece to begin where the one before it ended"
@@ -80,14 +81,15 @@ def test_pieces_are_judged_together() -> None:
 def test_every_run_is_judged_by_itself() -> None:
     """Two runs side by side: hours and epochs are added up, and neither is compared with the other."""
     soak = script()
-    numbers = [900.0, 1, 10, 100.0, 98.0, 5000.0, 5000.0, 200.0, 202.0]
+    numbers = [900.0, 1, 10, 100.0, 80.0, 5000.0, 4900.0, 200.0, 202.0]
     one = soak.Piece("2026-01-01", "abc1234", "ci one", 1800.0, *numbers, 4, 4, [])
-    other = dataclasses.replace(one, run="toy two", speed_early=900.0, speed_late=927.0, memory_late=206.0)
+    other = dataclasses.replace(one, run="toy two", sps_early=90_000.0, sps_late=92_700.0, memory_late=206.0)
     text, faults = soak.summed([one, other])
     assert text == (
         "1.00 hours, 0.50 of a core, in 2 pieces of 2 runs (ci, toy), 20 epochs, 8 evaluations, 8 replays; "
-        "speed at the end 0.980 to 1.030 of the start, memory +3.0% at most, 0 errors"
+        "speed at the end 0.980 to 1.030 of the start by CPU time (0.800 by a fixed piece of work), "
+        "memory +3.0% at most, 0 errors"
     )
     assert faults == []
-    slow = dataclasses.replace(other, speed_late=450.0)
+    slow = dataclasses.replace(other, sps_late=45_000.0)
     assert soak.summed([one, slow])[1] == ["toy two: expected at least 0.95 of the speed at the start, got 0.500"]
