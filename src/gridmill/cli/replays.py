@@ -10,6 +10,7 @@ import typer
 
 from gridmill.cli.code import Code, take_code
 from gridmill.cli.groups import Listed
+from gridmill.cli.say import say
 
 if TYPE_CHECKING:
     from gridmill.replay import Finding, Replay
@@ -49,9 +50,9 @@ def check(files: Files, json: Json = False) -> None:
             records.append({"file": str(file), "equal": equal, "branches": [_finding(f) for f in found]})
             lines = _said(file, tape, found)
         if not json:
-            typer.echo("\n".join(lines))
+            say("\n".join(lines))
     if json:
-        typer.echo(plain_json.dumps({"files": records}))
+        say(plain_json.dumps({"files": records}))
     raise typer.Exit(code)
 
 
@@ -82,11 +83,11 @@ def info(files: Files, json: Json = False) -> None:
 
     found = [(file, tools.info(read(file))) for file in files]
     if json:
-        typer.echo(plain_json.dumps({"files": [{"file": str(file)} | record for file, record in found]}))
+        say(plain_json.dumps({"files": [{"file": str(file)} | record for file, record in found]}))
         return
     for place, (file, record) in enumerate(found):
         lines = tools.text(record)
-        typer.echo("\n".join([*([""] if place else []), *([str(file)] if len(found) > 1 else []), *lines]))
+        say("\n".join([*([""] if place else []), *([str(file)] if len(found) > 1 else []), *lines]))
 
 
 @replay.command("cut")
@@ -100,7 +101,7 @@ def cut(
     from gridmill.replay import read, tools, write
 
     write(output, tools.cut(read(file), to, branch))
-    typer.echo(f"wrote {output}")
+    say(f"wrote {output}")
 
 
 @replay.command("merge")
@@ -110,7 +111,7 @@ def merge(files: Files, output: Output) -> None:
 
     whole = tools.merge([read(file) for file in files])
     write(output, whole)
-    typer.echo(f"wrote {output}, {len(whole.branches)} branches")
+    say(f"wrote {output}, {len(whole.branches)} branches")
 
 
 @app.command()
@@ -142,4 +143,4 @@ def whatif(
 
     take_code(code)
     found = tool.what_if(read(file), tick, agent, policy or "", rollouts, horizon, branch, seed, threads)
-    typer.echo(plain_json.dumps(found.record()) if json else "\n".join(tool.lines(found)))
+    say(plain_json.dumps(found.record()) if json else "\n".join(tool.lines(found)))

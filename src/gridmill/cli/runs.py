@@ -10,6 +10,7 @@ import typer
 from gridmill.cli import complete
 from gridmill.cli.inspect import as_json
 from gridmill.cli.named import expect_run, run_folder
+from gridmill.cli.say import say
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -27,7 +28,7 @@ def runs(
     from gridmill.runs import listing as tool
 
     found = tool.ordered(tool.matching(tool.rows(runs_dir), word or ()), sort)
-    typer.echo(as_json({"runs": found}) if json else tool.text(found))
+    say(as_json({"runs": found}) if json else tool.text(found))
 
 
 @app.command()
@@ -65,7 +66,7 @@ def report(
         from gridmill.runs.report import compare
 
         written = compare.write(folders, out or folders[0].parent / "compare.html")
-    typer.echo(f"wrote {written}")
+    say(f"wrote {written}")
 
 
 EPISODES = 10  # what evaluation.episodes is unless said otherwise
@@ -84,13 +85,13 @@ def _measure(folders: list[Path]) -> None:
         try:
             played = tool.run_of(folder)
         except ValueError as error:  # an older or damaged run.json: the page does without
-            typer.echo(f"no baselines: {error}", err=True)
+            say(f"no baselines: {error}", err=True)
             continue
         key = (played.played_game.fingerprint(), played.score)
         if not kind_of(file):
             if key in known:
                 write_whole(file, known[key])
             else:
-                typer.echo(f"playing {', '.join(tool.baselines(played))} for {file}")
+                say(f"playing {', '.join(tool.baselines(played))} for {file}")
                 others.write_baselines(file, played, EPISODES, played.seed)
         known.setdefault(key, read_plain(file, MOST_JSON))

@@ -14,6 +14,7 @@ import typer
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
 from gridmill.cli.named import folder_of, game_of, own_policy, run_of
+from gridmill.cli.say import say
 
 app = typer.Typer(rich_markup_mode=None)
 FILM_TICKS = 300  # of a film that is no replay, unless --to says otherwise
@@ -64,13 +65,13 @@ def show(
     with closing(source.play()) as shown:
         env = next(islice(shown, steps, None))
         if png is None:
-            typer.echo(env.render(world, "ansi"))
+            say(env.render(world, "ansi"))
             return
         from gridmill.env.picture import write_png
 
         png.parent.mkdir(parents=True, exist_ok=True)
         write_png(png, env.picture(world, scale, not plain))
-        typer.echo(f"wrote {png}")
+        say(f"wrote {png}")
 
 
 @app.command()
@@ -132,7 +133,7 @@ def _film(file: Path, source: _Source, span: tuple[int, int | None, int, float],
     first, to, every, fps = span
     last = _end(source, first, to, every, fps)
     count = film.write(file, film.frames(source.play(), first, last, every, scale, legend, source.world), fps)
-    typer.echo(f"wrote {file}: {count} frames, {file.stat().st_size // 1000} kB")
+    say(f"wrote {file}: {count} frames, {file.stat().st_size // 1000} kB")
 
 
 def _end(source: _Source, first: int, to: int | None, every: int, fps: float) -> int:

@@ -9,6 +9,7 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.named import built, run_folder
+from gridmill.cli.say import say
 
 if TYPE_CHECKING:
     from gridmill.env import GameConfig
@@ -103,10 +104,10 @@ def _at_terminal(game: GameConfig, seed: int, agent: int, others: str, save: Pat
     table = Table(game, seed, agent, others)
     played = play_in_terminal(table)
     if played is None:
-        typer.echo("nothing was played")
+        say("nothing was played")
         return
     replay.write(place, played)
-    typer.echo(f"played {len(table.actions)} ticks, reward {table.reward:.3f}; wrote {place}")
+    say(f"played {len(table.actions)} ticks, reward {table.reward:.3f}; wrote {place}")
 
 
 def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], dict[str, Path], Path | None]:
@@ -163,7 +164,7 @@ def _shown(
         inside = [(entry["name"], read_bytes(files[entry["url"]])) for entry in start["files"]]
         page = exported(start, module, inside).encode()
         write_whole(export, page)
-        typer.echo(f"wrote {export} ({len(page) / 1000:.0f} kB)")
+        say(f"wrote {export} ({len(page) / 1000:.0f} kB)")
         return
     import tempfile
     import webbrowser
@@ -176,11 +177,11 @@ def _shown(
         tempfile.TemporaryDirectory(prefix="gridmill-") as empty,
         serve(page_by_name, root or Path(empty), host=host, port=port, allow_remote=allow_remote) as running,
     ):
-        typer.echo(f"open {running.url}")
-        typer.echo("Ctrl-C ends it.")
+        say(f"open {running.url}")
+        say("Ctrl-C ends it.")
         if not no_browser:
             webbrowser.open(running.url)
         try:
             running.wait()
         except KeyboardInterrupt:
-            typer.echo("")
+            say("")

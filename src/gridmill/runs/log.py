@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from gridmill.config.files import write_whole
-from gridmill.config.text import WIDTH, ascii_only
+from gridmill.config.text import WIDTH, ascii_only, harmless
 from gridmill.run import Run
 from gridmill.runs.lines import Lines, cut_after
 from gridmill.runs.log_lines import ENDED, TITLES, epoch_line, evaluation_lines
@@ -118,7 +118,7 @@ class RunLog:
 
     def note(self, text: str, whole: bool = False) -> None:
         """Something a person should know: a warning, a checkpoint. A command to be copied stays `whole`."""
-        for line in text.splitlines():
+        for line in map(harmless, text.splitlines()):  # whoever reads log.txt does so on a terminal too
             self._write(self._log, line)
             if self._panel is not None:
                 try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from gridmill.config.text import harmless
 from gridmill.workshop.sweep import command, storage
 from gridmill.workshop.sweep.study import Study
 
@@ -27,5 +28,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main(int(sys.argv[1]), sys.argv[2]))
     except (ValueError, OSError, RuntimeError) as error:  # one line, as from the command itself
-        print(f"gridmill: another worker ended: {' '.join(str(error).split())}", file=sys.stderr)
+        print(harmless(f"gridmill: another worker ended: {' '.join(str(error).split())}"), file=sys.stderr)
         sys.exit(2)
