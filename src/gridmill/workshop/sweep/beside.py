@@ -16,12 +16,13 @@ from gridmill.workshop.sweep.study import Study
 def main(parent: int, text: str) -> int:
     settings = command.Settings.read(text)
     plan = command.planned(settings)
-    opened = storage.open_storage(settings.storage, plan.folder, plan.sweep.name)
-    try:
-        study = Study(plan.sweep, plan.space, opened, settings.storage, plan.base.seed)
-        return command.work(settings, plan, study, lambda: os.getppid() != parent)
-    finally:
-        opened.close()
+    with storage.faults_named(settings.storage, plan.folder):
+        opened = storage.open_storage(settings.storage, plan.folder, plan.sweep.name)
+        try:
+            study = Study(plan.sweep, plan.space, opened, settings.storage, plan.base.seed)
+            return command.work(settings, plan, study, lambda: os.getppid() != parent)
+        finally:
+            opened.close()
 
 
 if __name__ == "__main__":

@@ -121,6 +121,11 @@ def _word(recipe: str) -> str:
 def run(settings: Settings) -> int:
     """Search. 0 all trials have ended, 1 none has a score, else the code of the signal that stopped it."""
     plan = planned(settings)
+    with storage.faults_named(settings.storage, plan.folder):
+        return _search(settings, plan)
+
+
+def _search(settings: Settings, plan: Plan) -> int:
     opened = storage.open_storage(settings.storage, _made(plan.folder), plan.sweep.name)
     try:
         from gridmill.workshop.sweep.study import Study
