@@ -11,13 +11,14 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
+from gridmill.cli.groups import Command
 from gridmill.cli.named import folder_of, game_of, own_policy, played, policy_name, run_tree, split
 from gridmill.cli.say import say
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command()
+@app.command(cls=Command)
 def games() -> None:
     """List the games that ship."""
     import gridmill
@@ -39,7 +40,7 @@ def games() -> None:
         say("\n".join(hang("    ", said)))
 
 
-@app.command("eval")
+@app.command("eval", cls=Command)
 def evaluate(
     game: Annotated[
         list[str],
@@ -209,7 +210,7 @@ def _middle(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 2 - end]}..{text[-end:]}"
 
 
-@app.command()
+@app.command(cls=Command)
 def explain(
     game: Annotated[
         str,
@@ -236,7 +237,7 @@ def explain(
     say(as_json(record) if json else text)
 
 
-@app.command()
+@app.command(cls=Command)
 def diff(
     a: Annotated[
         str,
@@ -285,7 +286,7 @@ def as_json(record: Any) -> str:
     return json.dumps(record, default=plain)
 
 
-@app.command()
+@app.command(cls=Command)
 def doctor() -> None:
     """Show what is installed, what is missing, and the command to install it."""
     from gridmill.config.install import pip_install

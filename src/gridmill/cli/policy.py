@@ -9,7 +9,7 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.groups import Listed
+from gridmill.cli.groups import Command, Listed
 from gridmill.cli.inspect import as_json
 from gridmill.cli.named import policy_name
 from gridmill.cli.say import say
@@ -27,7 +27,7 @@ Which = Annotated[
 ]
 
 
-@policy.command()
+@policy.command(cls=Command)
 def info(
     which: Which,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
@@ -43,7 +43,7 @@ def info(
     say(as_json(found | {"next": about.next_commands(found, typed)}) if json else about.text(found, typed))
 
 
-@policy.command()
+@policy.command(cls=Command)
 def export(
     which: Which,
     out: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.groups import Listed
+from gridmill.cli.groups import Command, Listed
 from gridmill.cli.say import say
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON record instea
 DIFFERS = 2
 
 
-@replay.command("check")
+@replay.command("check", cls=Command)
 def check(files: Files, json: Json = False) -> None:
     """Play replays again and report the first tick that differs.
 
@@ -76,7 +76,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-@replay.command("info")
+@replay.command("info", cls=Command)
 def info(files: Files, json: Json = False) -> None:
     """Show the contents of replays: game, players, branches, results. Nothing is played."""
     from gridmill.replay import read, tools
@@ -90,7 +90,7 @@ def info(files: Files, json: Json = False) -> None:
         say("\n".join([*([""] if place else []), *([str(file)] if len(found) > 1 else []), *lines]))
 
 
-@replay.command("cut")
+@replay.command("cut", cls=Command)
 def cut(
     file: File,
     to: Annotated[int, typer.Option(help="Ticks to keep.")],
@@ -104,7 +104,7 @@ def cut(
     say(f"wrote {output}")
 
 
-@replay.command("merge")
+@replay.command("merge", cls=Command)
 def merge(files: Files, output: Output) -> None:
     """Merge replays of one game and seed into one file, one branch each."""
     from gridmill.replay import read, tools, write
@@ -114,7 +114,7 @@ def merge(files: Files, output: Output) -> None:
     say(f"wrote {output}, {len(whole.branches)} branches")
 
 
-@app.command()
+@app.command(cls=Command)
 def whatif(
     file: File,
     tick: Annotated[int, typer.Option(help="The tick before which the world is forked.")],

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gridmill.cli import complete
+from gridmill.cli.groups import Command
 from gridmill.cli.inspect import as_json
 from gridmill.cli.named import expect_run, run_folder
 from gridmill.cli.say import say
@@ -15,7 +16,7 @@ from gridmill.cli.say import say
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command()
+@app.command(cls=Command)
 def runs(
     word: Annotated[
         list[str] | None, typer.Argument(help="Only runs with this word in name, recipe or state; seed=N for a seed.")
@@ -31,7 +32,7 @@ def runs(
     say(as_json({"runs": found}) if json else tool.text(found))
 
 
-@app.command()
+@app.command(cls=Command)
 def report(
     run: Annotated[
         list[str], typer.Argument(metavar="RUN...", help="Runs by name or folder.", autocompletion=complete.run)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gridmill.cli.groups import Command
 from gridmill.cli.inspect import as_json
 from gridmill.cli.say import say
 
@@ -20,7 +21,7 @@ SCHEDULE = (
 )
 
 
-@app.command()
+@app.command(cls=Command)
 def settings(
     pattern: Annotated[
         str | None, typer.Argument(help="Part of a name or meaning, or a pattern such as 'trainer.*'.")

@@ -14,7 +14,7 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.groups import TakesSettings
+from gridmill.cli.groups import Command, TakesSettings
 from gridmill.cli.named import RUNS
 from gridmill.cli.say import say
 
@@ -130,7 +130,7 @@ def resume(
     raise typer.Exit(_trainer().resume(folder, list(change or ())).exit_code)
 
 
-@app.command("recipes")
+@app.command("recipes", cls=Command)
 def recipes() -> None:
     """List the recipes that ship."""
     from gridmill.runs import dry_run as tool

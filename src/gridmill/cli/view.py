@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridmill.cli import complete
+from gridmill.cli.groups import Command
 from gridmill.cli.named import built, run_folder
 from gridmill.cli.say import say
 
@@ -36,7 +37,7 @@ Others = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=Command)
 def view(
     what: Annotated[
         list[str] | None,
@@ -59,7 +60,7 @@ def view(
     _shown(start, files, root, export, (host, port, allow_remote, no_browser))
 
 
-@app.command()
+@app.command(cls=Command)
 def play(
     game: Annotated[
         str, typer.Argument(help="A game's name, or path/to/file.py[:function].", autocompletion=complete.game)
@@ -154,6 +155,8 @@ def _shown(
     export: Path | None,
     server: tuple[str, int, bool, bool],
 ) -> None:
+    if not 0 <= server[1] < 2**16:
+        raise ValueError(f"--port must be 0 to 65535, got {server[1]}")
     from gridmill.config.files import write_whole
     from gridmill.replay.blocks import read_bytes
     from gridmill.viewer import engine
