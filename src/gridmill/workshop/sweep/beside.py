@@ -9,6 +9,7 @@ import os
 import sys
 
 from gridmill.config.text import harmless
+from gridmill.runs.stop import Stop
 from gridmill.workshop.sweep import command, storage
 from gridmill.workshop.sweep.study import Study
 
@@ -20,7 +21,9 @@ def main(parent: int, text: str) -> int:
         opened = storage.open_storage(settings.storage, plan.folder, plan.sweep.name)
         try:
             study = Study(plan.sweep, plan.space, opened, settings.storage, plan.base.seed)
-            return command.work(settings, plan, study, lambda: os.getppid() != parent)
+            signals: list[int] = []
+            with Stop(signals.append):
+                return command.work(settings, plan, study, lambda: os.getppid() != parent, signals)
         finally:
             opened.close()
 
