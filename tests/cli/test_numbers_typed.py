@@ -1,4 +1,4 @@
-"""Numbers that are none, or that nothing could ever reach, are refused by name, in one line and at once."""
+"""Numbers that no option takes, or that nothing could ever reach, are refused by name, in one line and at once."""
 
 from __future__ import annotations
 

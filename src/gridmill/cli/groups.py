@@ -1,5 +1,5 @@
-"""How commands are listed, and what they answer: whole sentences in `--help`, numbers that are none, settings that
-were typed as options.
+"""How commands are listed, and what they answer: whole sentences in `--help`, numbers that no option takes, settings
+that were typed as options.
 """
 
 from __future__ import annotations
