@@ -10,6 +10,7 @@ from random_games import quiet_make
 from reference.observation import reward_token
 
 from gridmill import Env, Game
+from gridmill.config import ConfigError
 from gridmill.grid import (
     AgentType,
     Ascii,
@@ -121,6 +122,17 @@ def test_values_nested_eight_deep_and_one_more() -> None:
     refused = r"^expected game values nested at most 8 levels deep, got more - at `\$.rewards\[0\].value"
     with pytest.raises(ValueError, match=refused):
         env_with(RewardTerm(value=Max(values=[value]), mode="per_tick"))
+
+
+@pytest.mark.parametrize("levels", [150, 400, 5000])
+def test_values_nested_deeper_than_can_be_written_are_refused_with_their_path(levels: int) -> None:
+    value: Any = Constant(value=1.0)
+    for _ in range(levels):
+        value = Sum(values=[value])
+    with pytest.raises(ConfigError) as caught:
+        env_with(RewardTerm(value=value, mode="per_tick"))
+    assert caught.value.what == "expected settings nested at most 8 levels deep, got more"
+    assert caught.value.path == f"$.rewards[0].value{'.values[0]' * 8}.values"
 
 
 def test_terms_are_added_in_double_and_rounded_once() -> None:

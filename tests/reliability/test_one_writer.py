@@ -23,6 +23,7 @@ from tiny import difference, tiny
 from warm import FORKS
 
 from gridmill.runs import listing, place, resume, train
+from gridmill.runs.epoch import Epoch
 
 pytestmark = pytest.mark.R12
 
@@ -126,6 +127,51 @@ def test_the_lock_goes_with_the_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert train(tiny(1, run="x"), tmp_path, panel=False).exit_code == 0
     lock.close()
     assert resume(tmp_path / "y", panel=False).exit_code == 0
+
+
+def removed(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def renamed(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def replaced(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "mine").write_text("somebody else's")
+
+
+@pytest.mark.parametrize("happens", [removed, renamed, replaced])
+@pytest.mark.parametrize("at", [1, 3])  # in the middle, and when only the last checkpoint is left to write
+def test_a_run_without_its_folder_ends_and_writes_nowhere(
+    happens: Callable[[Path], None], at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "x"
+
+    def lose(epoch: Epoch) -> None:
+        if epoch.number == at:
+            happens(folder)
+
+    # In the middle a checkpoint is due after every epoch.
+    run = tiny(3, run="x", checkpoint__epochs=1 if at < 3 else 0)
+    assert train(run, tmp_path, panel=False, callbacks=[lose]).exit_code == 3
+    lines = capsys.readouterr().out.splitlines()
+    said = f"`{folder}` was removed or replaced during training; nothing more can be saved"
+    assert " ".join(map(str.strip, lines)).endswith(f"ended: {said}")
+    assert sum("nothing more can be saved" in line or "could not be saved" in line for line in lines) == 1
+    there = [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_relative_to(folder)]
+    assert sorted(there) == (["x", "x/mine"] if happens is replaced else [])
+
+
+def test_a_checkpoint_that_a_program_asks_for_is_not_written_elsewhere(tmp_path: Path) -> None:
+    def lose(epoch: Epoch) -> None:
+        replaced(tmp_path / "x")
+        epoch.save()
+
+    assert train(tiny(3, run="x"), tmp_path, panel=False, callbacks=[lose]).exit_code == 3
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["mine"]
 
 
 def test_a_killed_run_is_free_at_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 import pytest
@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from warm import Popen
 
 from gridmill.cli import app
-from gridmill.workshop.sweep import record, worker
+from gridmill.workshop.sweep import command, record, worker
 
 pytest.importorskip("optuna")
 pytestmark = pytest.mark.R14
@@ -165,6 +165,39 @@ def test_a_stop_leaves_the_trial_to_the_same_command(number: signal.Signals, mon
     assert "continues: 2 of 2 trials: 1 done, 1 unfinished" in again.stdout
     assert "resumed after epoch 3" in Path("runs/tiny-sweep/trial-0001/log.txt").read_text()
     whole("tiny-sweep", 2)
+
+
+class Beside:
+    """A further worker that does nothing but end when it is asked to. The signal comes when it has just started."""
+
+    made: ClassVar[list[Beside]] = []
+
+    def __init__(self, words: list[str], **_: object) -> None:
+        self.asked = list[int]()
+        self.returncode = 0
+        self.made.append(self)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def poll(self) -> int | None:
+        return -signal.SIGTERM if self.asked else None
+
+    def send_signal(self, number: int) -> None:
+        self.asked.append(number)
+
+
+def test_a_stop_while_the_other_workers_start_ends_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = list[int]()
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))  # not of the tests
+    monkeypatch.setattr(command.subprocess, "Popen", Beside)
+    Beside.made.clear()
+    try:
+        result = CliRunner().invoke(app, [*WORDS, LENGTH, "--trials", "2", "--workers", "2"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (result.exit_code, heard) == (143, []), result.output
+    assert "stopped; the same command continues the sweep:" in result.stdout
+    assert [each.asked for each in Beside.made] == [[signal.SIGTERM]]
+    assert record.read(Path("runs/tiny-sweep")).trials == []
 
 
 @pytest.mark.long

@@ -1,8 +1,9 @@
 """Output is readable plain lines on any terminal and on none.
 
-Six cases: no terminal, 80 columns, NO_COLOR, a pipe whose reader leaves, UTF-8 off, errors in a pipe. Each
-starts the real command in a process of its own, on a real pseudo-terminal where the case is about one. The three that
-look at many commands give them to one forked process, one after the other; long: each has an interpreter of its own.
+Eight cases: no terminal, 80 columns, names that a terminal would obey, a full disk, NO_COLOR, a pipe whose reader
+leaves, UTF-8 off, errors in a pipe. Each starts the real command in a process of its own, on a real pseudo-terminal
+where the case is about one. The three that look at many commands give them to one forked process, one after the other;
+long: each has an interpreter of its own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from typing import Any
 
 import pytest
 import warm
+from typer.testing import CliRunner
+
+from gridmill import cli
 
 pytestmark = pytest.mark.U3
 
@@ -166,6 +170,77 @@ def test_80_columns(alone: bool, folder: Path) -> None:
     for commands, program in programs([["bench", "step", "--help"], *ON_TERMINAL], alone):
         for said in said_in_turn(on_terminal(program, env, 80, folder, alone), commands, alone):
             lines_fit(said)
+
+
+# A game and a file of somebody who wants the terminal to obey: colours, a window's title, a bell, text turned round.
+THEIRS = """
+from gridmill.grid import Game, Give, Inventory, ObjectType, RewardTerm, Rule, Scatter
+
+def game():
+    orb = ObjectType(on_use=(Rule(name="\\x1b[5m", then=(Give(amounts={"r\\x1b[32m": 1}),)),))
+    return Game(
+        name="a\\x1b[31mRED\\x1b]0;pwn\\x07\\x7f\\x9b\\u202e",
+        resources=("r\\x1b[32m",),
+        objects={"wall": ObjectType(), "o\\x1b[2J": orb},
+        map=Scatter(height=6, width=6, objects={"o\\x1b[2J": 2}),
+        rewards=(RewardTerm(weight=1, value=Inventory(resource="r\\x1b[32m")),),
+    )
+"""
+NAMED = "\x1b[31mx\x9b\x07"
+OBEYED = [
+    ["explain", "theirs.py:game"],
+    ["diff", "theirs.py:game", "toy"],
+    ["show", "theirs.py:game"],
+    ["eval", "theirs.py:game", "--episodes", "1"],
+]
+REFUSED = [
+    ["replay", "info", NAMED],
+    ["show", NAMED],
+    ["view", NAMED],
+    ["resume", NAMED],
+    ["report", NAMED],
+    ["eval", NAMED],
+    ["train", NAMED],
+    ["bench", "step", "--game", NAMED],
+    ["games", f"--{NAMED}"],
+    [f"--{NAMED}"],
+    ["train", f"--{NAMED}"],
+]
+
+
+def obeys(shown: str) -> set[str]:
+    """What a terminal would do something about, or could not show."""
+    return {letter for letter in shown if not letter.isprintable() and letter not in "\n\r"}
+
+
+def test_no_name_of_a_game_is_obeyed(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    env = environment(TERM="xterm-256color", LC_ALL="C.UTF-8")
+    for commands, program in programs([*OBEYED, ["watch", "theirs.py:game", "--to", "2"]], alone=False):
+        done = piped(program, env, tmp_path, alone=False)
+        assert (done.returncode, obeys(done.stdout), obeys(done.stderr)) == (0, set(), set()), commands
+        assert "RED" in done.stdout
+    for commands, program in programs(OBEYED[:2], alone=False):
+        shown = on_terminal(program, env, 80, tmp_path, alone=False)
+        assert obeys(shown) == set(), commands
+        assert r"a\x1b[31mRED\x1b]0;pwn\x07\u007f\x9b\u202e" in shown
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=lambda words: words[0])
+def test_no_name_of_a_file_is_obeyed(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli.app, words)
+    assert done.exit_code in (2, 64), done.output
+    assert obeys(done.output) == set()
+    assert r"\x1b[31mx\x9b\x07" in done.stderr
+
+
+def test_the_words_of_a_full_disk(tmp_path: Path) -> None:
+    """Also where a command is answered before it begins."""
+    for words in (["--help"], ["--version"], ["games", "--help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, "gridmill: [Errno 28] No space left on device\n"), words
 
 
 def test_no_color(tmp_path: Path) -> None:

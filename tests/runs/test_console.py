@@ -176,3 +176,15 @@ with RunLog(Path({str(tmp_path)!r}), Run(recipe="toy", game=games.toy()), ["reci
     assert bool(colours) is not plain  # NO_COLOR keeps the panel, and takes its colours
     for words in ("recipe: toy", "a note", "ended: finished"):
         assert words in text
+
+
+def test_no_name_in_it_is_obeyed_by_a_terminal() -> None:
+    theirs = "\x1b[31mx\x1b]0;pwn\x07\x9b"
+    out = io.StringIO()
+    panel = Panel(theirs, theirs, Console(width=80, force_terminal=True, file=out, color_system=None))
+    panel.epoch(METRICS | {"last_checkpoint": theirs})
+    panel.note(theirs)
+    panel.close()
+    shown = re.sub(r"\x1b\[(\?25[hl]|\d*[AK]|2K)", "", out.getvalue())  # what the panel itself writes
+    assert not {letter for letter in shown if not letter.isprintable()} - {"\n", "\r"}, repr(shown)
+    assert shown.count(r"\x1b[31mx\x1b]0;pwn\x07\x9b") >= 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import socket
 import threading
@@ -20,7 +21,7 @@ from typer.testing import CliRunner, Result
 from gridmill.cli import app
 from gridmill.config import ConfigError
 from gridmill.runs import overrides, place
-from gridmill.workshop.sweep import command, pictures, record, space, storage, study, worker
+from gridmill.workshop.sweep import beside, command, pictures, record, space, storage, study, worker
 
 pytest.importorskip("optuna")
 
@@ -430,3 +431,29 @@ def test_a_missing_driver_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_space_is_checked_against_the_settings_beside_it() -> None:
     with pytest.raises(ConfigError, match=r"gamma"):
         space.read([RATE, "trainer.gamma=2"], tiny())
+
+
+def refusing(*_: Any) -> None:
+    """What SQLAlchemy raises on a full disk."""
+    from sqlalchemy.exc import OperationalError
+
+    raise OperationalError("INSERT INTO trials VALUES (?)", ("x" * 1000,), OSError("database or disk is full"))
+
+
+def test_a_full_disk_is_one_line_with_the_storage(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "a sweep cannot be stored in `runs/tiny-sweep/study.sqlite3`: database or disk is full"
+    monkeypatch.setattr(study.Study, "next", refusing)
+    result = sweep(TINY, RATE, "--trials", "1")
+    assert (result.exit_code, result.stderr) == (2, f"gridmill: {said}\n")
+    settings = command.Settings(TINY, (RATE,), 1)
+    with pytest.raises(ValueError) as caught:  # as a further worker
+        beside.main(os.getppid(), settings.written())
+    assert str(caught.value) == said
+
+
+def test_a_damaged_database_is_one_line_with_the_storage() -> None:
+    Path("s").mkdir()
+    Path("s/study.sqlite3").write_bytes(b"no database" * 1000)
+    with pytest.raises(ValueError) as caught:
+        storage.open_storage("", Path("s"), "s")
+    assert str(caught.value) == "a sweep cannot be stored in `s/study.sqlite3`: file is not a database"

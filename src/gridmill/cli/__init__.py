@@ -13,14 +13,15 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from gridmill.cli import inspect, policy, replays, runs, settings, show, speed, sweep, train, view, workshop
-from gridmill.cli.groups import Listed
+from gridmill.cli.groups import USAGE_ERROR, Listed
 from gridmill.cli.judging import in_one_line
+from gridmill.cli.say import say
 
 USER_ERROR = 2
 
@@ -30,24 +31,44 @@ class RootGroup(Listed):
 
     owns_process = False  # whether `main` was called, not a program that uses the commands
 
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        """Here `--help` and `--version` are answered, before there is a command to invoke."""
+        base = super()
+        return _one_line_of_errors(lambda: base.make_context(*arguments, **more), traceback=False)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
+        base = super()
+
+        def work() -> Any:
             if self.owns_process:
                 from gridmill import _native
 
                 _native.leave_on_second_signal(True)  # also where Python does not get to hear of it
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            # The reader has gone (`gridmill games | head -1`); nothing is left to say, also not at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-        except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
+            return base.invoke(ctx)
+
+        return _one_line_of_errors(work, bool(ctx.params.get("traceback")))
+
+
+def _one_line_of_errors(work: Callable[[], Any], traceback: bool) -> Any:
+    """Do it; what the caller did wrong is one line on stderr and an exit code."""
+    try:
+        return work()
+    except USAGE_ERROR as error:  # names options and files as they were typed, or as a shell's * found them
+        from gridmill.config.text import harmless
+
+        error.message = harmless(error.message)
+        raise
+    except BrokenPipeError:
+        # The reader has gone (`gridmill games | head -1`); nothing is left to say, also not at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+    except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
+        raise
+    except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
+        if traceback:
             raise
-        except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
-            if ctx.params.get("traceback"):
-                raise
-            typer.echo(f"gridmill: {in_one_line(error)}", err=True)
-            raise typer.Exit(USER_ERROR) from None
+        say(f"gridmill: {in_one_line(error)}", err=True)
+        raise typer.Exit(USER_ERROR) from None
 
 
 app = typer.Typer(
@@ -97,9 +118,15 @@ def _root(
             reconfigure(errors="replace")
 
 
+def _warning(message: Warning | str, *_: Any, **__: Any) -> str:
+    from gridmill.config.text import harmless
+
+    return f"gridmill: warning: {harmless(str(message))}\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; ends the process with the command's exit code."""
     RootGroup.owns_process = True
     # A warning is for the caller too: one line, without the place in our source.
-    warnings.formatwarning = lambda message, *_, **__: f"gridmill: warning: {message}\n"
+    warnings.formatwarning = _warning
     app(args=None if arguments is None else list(arguments), prog_name="gridmill")

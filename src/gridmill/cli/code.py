@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from gridmill.cli.say import say
+
 Code = Annotated[
     list[str] | None,
     typer.Option(
@@ -20,4 +22,4 @@ def take_code(code: Sequence[str] | None) -> None:
     from gridmill.config import user_code
 
     for line in user_code.take(code or ()):
-        typer.echo(line, err=True)
+        say(line, err=True)

@@ -1,7 +1,10 @@
-"""How commands are listed, and what they answer: whole sentences in `--help`, settings that were typed as options."""
+"""How commands are listed, and what they answer: whole sentences in `--help`, numbers that no option takes, settings
+that were typed as options.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import typer
@@ -19,7 +22,30 @@ class Listed(TyperGroup):
             formatter.write_dl([(name, command.get_short_help_str(limit=1_000)) for name, command in found if command])
 
 
-class TakesSettings(TyperCommand):
+class Command(TyperCommand):
+    """A command whose numbers are numbers: finite, and such as a machine has; narrower limits are said by what it
+    calls.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        parsed: list[str] = super().parse_args(ctx, args)
+        for param in self.params:
+            value = ctx.params.get(param.name)
+            if isinstance(value, int | float) and not ctx.resilient_parsing:
+                refuse_no_number(max(param.opts, key=len), value)
+        return parsed
+
+
+def refuse_no_number(option: str, value: float) -> None:
+    """ValueError for NaN, infinities and whole numbers of more than 64 bits."""
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise ValueError(f"{option}: expected a number of at most 64 bits, got one of {value.bit_length()}")
+    elif not math.isfinite(value):
+        raise ValueError(f"{option}: expected a finite number, got {value}")
+
+
+class TakesSettings(Command):
     """A command with KEY=VALUE arguments: `--trainer.gamma 0.9` is answered with `trainer.gamma=0.9`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

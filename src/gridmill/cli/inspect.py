@@ -11,12 +11,14 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
+from gridmill.cli.groups import Command
 from gridmill.cli.named import folder_of, game_of, own_policy, played, policy_name, run_tree, split
+from gridmill.cli.say import say
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command()
+@app.command(cls=Command)
 def games() -> None:
     """List the games that ship."""
     import gridmill
@@ -32,13 +34,13 @@ def games() -> None:
         text = (gridmill.games.maker(name).__doc__ or "").strip()
         says.append(text.splitlines()[0] if text else "")
     header, *lines = table(("game", "agents", "map", "actions"), rows)
-    typer.echo(header)
+    say(header)
     for line, said in zip(lines, says, strict=True):
-        typer.echo(line)
-        typer.echo("\n".join(hang("    ", said)))
+        say(line)
+        say("\n".join(hang("    ", said)))
 
 
-@app.command("eval")
+@app.command("eval", cls=Command)
 def evaluate(
     game: Annotated[
         list[str],
@@ -106,7 +108,7 @@ def evaluate(
     # Every pair gets a game built for it alone, so that no two can share a config.
     if json:
         results = [tool.evaluate(played(g), p, episodes, seed, g, kept, **how) for g in names for p in asked]
-        typer.echo(as_json(tool.as_record(results, seed, beside)))
+        say(as_json(tool.as_record(results, seed, beside)))
     else:
         _tables(names, asked, episodes, seed, kept, how)
 
@@ -142,15 +144,15 @@ def _tables(names: list[str], asked: list[str], episodes: int, seed: int, kept: 
         shown = _apart(compared, max(12, 42 - max(len(row[0]) for row in rows)))
         rows = [(title, shown[player], *figures) for title, player, *figures in rows]
         heading += ["", name, *table(("statistic", "policy", "mean", "std. error", "median"), rows, left=2)]
-        typer.echo("\n".join(heading))
+        say("\n".join(heading))
         heading = []
         for result in results:
             if result.sha256:
-                typer.echo(f"{_middle(result.policy, 50)}: sha256 {result.sha256[:SHOWN]}")
+                say(f"{_middle(result.policy, 50)}: sha256 {result.sha256[:SHOWN]}")
     if kept is not None and kept.file is not None:
-        typer.echo(f"\nwrote {kept.file}")
+        say(f"\nwrote {kept.file}")
     if kept is not None and kept.folder is not None:
-        typer.echo(f"\nwrote {count(kept.count, 'replay')} in {kept.folder}")
+        say(f"\nwrote {count(kept.count, 'replay')} in {kept.folder}")
 
 
 class _Ticks:
@@ -159,7 +161,9 @@ class _Ticks:
     PAUSE = 0.2  # seconds between two of them
 
     def __init__(self, who: str, episodes: int) -> None:
-        self.who, self.episodes, self.said = who, episodes, 0.0
+        from gridmill.config.text import ascii_only
+
+        self.who, self.episodes, self.said = ascii_only(who), episodes, 0.0
         self.watched = sys.stderr.isatty()
 
     def __enter__(self) -> _Ticks:
@@ -206,7 +210,7 @@ def _middle(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 2 - end]}..{text[-end:]}"
 
 
-@app.command()
+@app.command(cls=Command)
 def explain(
     game: Annotated[
         str,
@@ -230,10 +234,10 @@ def explain(
     if said is None:
         raise ValueError(f"expected a game that can be explained, got `{game}`")
     record, text = said
-    typer.echo(as_json(record) if json else text)
+    say(as_json(record) if json else text)
 
 
-@app.command()
+@app.command(cls=Command)
 def diff(
     a: Annotated[
         str,
@@ -261,9 +265,9 @@ def diff(
         first, second = game_of(a), game_of(b)
         names, found = (first.name, second.name), tool.differences(first, second)
     if json:
-        typer.echo(as_json({"a": names[0], "b": names[1], "differences": found}))
+        say(as_json({"a": names[0], "b": names[1], "differences": found}))
     else:
-        typer.echo(tool.text(found, *names))
+        say(tool.text(found, *names))
 
 
 def as_json(record: Any) -> str:
@@ -282,7 +286,7 @@ def as_json(record: Any) -> str:
     return json.dumps(record, default=plain)
 
 
-@app.command()
+@app.command(cls=Command)
 def doctor() -> None:
     """Show what is installed, what is missing, and the command to install it."""
     from gridmill.config.install import pip_install
@@ -291,17 +295,17 @@ def doctor() -> None:
 
     works, found = _try_the_base()
     lines = [*machine.headline(machine.describe()), *(f"{k}: {v}" for k, v in machine.native_build().items())]
-    typer.echo("\n".join(line[:80] for line in lines) + "\n")
-    typer.echo(f"{'ok' if works else 'BROKEN':<9}base: {found}")
+    say("\n".join(line[:80] for line in lines) + "\n")
+    say(f"{'ok' if works else 'BROKEN':<9}base: {found}")
     bf16 = onednn.settle()
-    typer.echo(_finding("careful" if bf16.state in ("broken", "unknown") else "ok", "onednn", bf16.text))
+    say(_finding("careful" if bf16.state in ("broken", "unknown") else "ok", "onednn", bf16.text))
     for extra, needs in machine.extras().items():
         missing = [need for need, version in needs.items() if version is None]
         present = ", ".join(f"{machine.name_of(need)} {v}" for need, v in needs.items() if v is not None)
         text = pip_install(*missing) if missing else present
-        typer.echo(_finding("missing" if missing else "ok", extra, text))
+        say(_finding("missing" if missing else "ok", extra, text))
     for tool, (said, command) in machine.tools().items():
-        typer.echo(_finding("missing" if said is None else "ok", tool, said or command))
+        say(_finding("missing" if said is None else "ok", tool, said or command))
     raise typer.Exit(0 if works else 1)
 
 

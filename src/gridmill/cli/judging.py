@@ -10,17 +10,18 @@ from typing import Any
 import typer
 
 from gridmill.cli.groups import USAGE_ERROR, TakesSettings
+from gridmill.cli.say import say
 
 BAD_INPUT = 64  # EX_USAGE of sysexits.h
 
 
 def in_one_line(error: BaseException) -> str:
     """What a person is told of an error; words of files and of the core may have any length."""
-    from gridmill.config.text import clipped  # its package loads pydantic, which --help does without
+    from gridmill.config.text import clipped, harmless  # its package loads pydantic, which --help does without
 
     if isinstance(error, MemoryError) and str(error) in ("", "std::bad_alloc"):
         return "out of memory"
-    return clipped(" ".join(str(error).split()) or type(error).__name__, 8000)
+    return harmless(clipped(" ".join(str(error).split()) or type(error).__name__, 8000))
 
 
 class Judging(TakesSettings):
@@ -33,7 +34,7 @@ class Judging(TakesSettings):
             error.exit_code = BAD_INPUT
             raise
         except ValueError as error:
-            typer.echo(f"gridmill: {error}", err=True)
+            say(f"gridmill: {in_one_line(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
 
     def invoke(self, ctx: Any) -> Any:
@@ -44,5 +45,5 @@ class Judging(TakesSettings):
         except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if isinstance(error, BrokenPipeError) or ctx.find_root().params.get("traceback"):
                 raise
-            typer.echo(f"gridmill: {in_one_line(error)}", err=True)
+            say(f"gridmill: {in_one_line(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None

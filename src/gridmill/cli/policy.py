@@ -9,9 +9,10 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.groups import Listed
+from gridmill.cli.groups import Command, Listed
 from gridmill.cli.inspect import as_json
 from gridmill.cli.named import policy_name
+from gridmill.cli.say import say
 
 policy = typer.Typer(
     cls=Listed, rich_markup_mode=None, no_args_is_help=True, help="Inspect or export a trained policy."
@@ -26,7 +27,7 @@ Which = Annotated[
 ]
 
 
-@policy.command()
+@policy.command(cls=Command)
 def info(
     which: Which,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
@@ -39,10 +40,10 @@ def info(
 
     typed = policy_name(which)
     found = about.of(typed)
-    typer.echo(as_json(found | {"next": about.next_commands(found, typed)}) if json else about.text(found, typed))
+    say(as_json(found | {"next": about.next_commands(found, typed)}) if json else about.text(found, typed))
 
 
-@policy.command()
+@policy.command(cls=Command)
 def export(
     which: Which,
     out: Annotated[
@@ -59,10 +60,10 @@ def export(
 
     take_code(code)
     written = tool.export(policy_name(which), out)
-    typer.echo(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB")
+    say(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB")
     for name in ("inputs", "outputs"):
         shapes = {each: f"{kind} [{', '.join(map(str, shape))}]" for each, (kind, shape) in written[name].items()}
         listed = ", ".join(f"{each} {shape}" for each, shape in shapes.items())
-        typer.echo("\n".join(hang(f"{name:<9}", listed, 9)))
+        say("\n".join(hang(f"{name:<9}", listed, 9)))
     difference = f"{written['largest_difference']:.1g}"
-    typer.echo("\n".join(hang("checked  ", f"outputs differ from the policy's own by at most {difference}", 9)))
+    say("\n".join(hang("checked  ", f"outputs differ from the policy's own by at most {difference}", 9)))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.groups import Listed
+from gridmill.cli.groups import Command, Listed
+from gridmill.cli.say import say
 
 if TYPE_CHECKING:
     from gridmill.replay import Finding, Replay
@@ -26,7 +27,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON record instea
 DIFFERS = 2
 
 
-@replay.command("check")
+@replay.command("check", cls=Command)
 def check(files: Files, json: Json = False) -> None:
     """Play replays again and report the first tick that differs.
 
@@ -49,9 +50,9 @@ def check(files: Files, json: Json = False) -> None:
             records.append({"file": str(file), "equal": equal, "branches": [_finding(f) for f in found]})
             lines = _said(file, tape, found)
         if not json:
-            typer.echo("\n".join(lines))
+            say("\n".join(lines))
     if json:
-        typer.echo(plain_json.dumps({"files": records}))
+        say(plain_json.dumps({"files": records}))
     raise typer.Exit(code)
 
 
@@ -75,21 +76,21 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-@replay.command("info")
+@replay.command("info", cls=Command)
 def info(files: Files, json: Json = False) -> None:
     """Show the contents of replays: game, players, branches, results. Nothing is played."""
     from gridmill.replay import read, tools
 
     found = [(file, tools.info(read(file))) for file in files]
     if json:
-        typer.echo(plain_json.dumps({"files": [{"file": str(file)} | record for file, record in found]}))
+        say(plain_json.dumps({"files": [{"file": str(file)} | record for file, record in found]}))
         return
     for place, (file, record) in enumerate(found):
         lines = tools.text(record)
-        typer.echo("\n".join([*([""] if place else []), *([str(file)] if len(found) > 1 else []), *lines]))
+        say("\n".join([*([""] if place else []), *([str(file)] if len(found) > 1 else []), *lines]))
 
 
-@replay.command("cut")
+@replay.command("cut", cls=Command)
 def cut(
     file: File,
     to: Annotated[int, typer.Option(help="Ticks to keep.")],
@@ -100,20 +101,20 @@ def cut(
     from gridmill.replay import read, tools, write
 
     write(output, tools.cut(read(file), to, branch))
-    typer.echo(f"wrote {output}")
+    say(f"wrote {output}")
 
 
-@replay.command("merge")
+@replay.command("merge", cls=Command)
 def merge(files: Files, output: Output) -> None:
     """Merge replays of one game and seed into one file, one branch each."""
     from gridmill.replay import read, tools, write
 
     whole = tools.merge([read(file) for file in files])
     write(output, whole)
-    typer.echo(f"wrote {output}, {len(whole.branches)} branches")
+    say(f"wrote {output}, {len(whole.branches)} branches")
 
 
-@app.command()
+@app.command(cls=Command)
 def whatif(
     file: File,
     tick: Annotated[int, typer.Option(help="The tick before which the world is forked.")],
@@ -142,4 +143,4 @@ def whatif(
 
     take_code(code)
     found = tool.what_if(read(file), tick, agent, policy or "", rollouts, horizon, branch, seed, threads)
-    typer.echo(plain_json.dumps(found.record()) if json else "\n".join(tool.lines(found)))
+    say(plain_json.dumps(found.record()) if json else "\n".join(tool.lines(found)))

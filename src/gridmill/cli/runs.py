@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from gridmill.cli import complete
+from gridmill.cli.groups import Command
 from gridmill.cli.inspect import as_json
 from gridmill.cli.named import expect_run, run_folder
+from gridmill.cli.say import say
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command()
+@app.command(cls=Command)
 def runs(
     word: Annotated[
         list[str] | None, typer.Argument(help="Only runs with this word in name, recipe or state; seed=N for a seed.")
@@ -27,10 +29,10 @@ def runs(
     from gridmill.runs import listing as tool
 
     found = tool.ordered(tool.matching(tool.rows(runs_dir), word or ()), sort)
-    typer.echo(as_json({"runs": found}) if json else tool.text(found))
+    say(as_json({"runs": found}) if json else tool.text(found))
 
 
-@app.command()
+@app.command(cls=Command)
 def report(
     run: Annotated[
         list[str], typer.Argument(metavar="RUN...", help="Runs by name or folder.", autocompletion=complete.run)
@@ -65,7 +67,7 @@ def report(
         from gridmill.runs.report import compare
 
         written = compare.write(folders, out or folders[0].parent / "compare.html")
-    typer.echo(f"wrote {written}")
+    say(f"wrote {written}")
 
 
 EPISODES = 10  # what evaluation.episodes is unless said otherwise
@@ -84,13 +86,13 @@ def _measure(folders: list[Path]) -> None:
         try:
             played = tool.run_of(folder)
         except ValueError as error:  # an older or damaged run.json: the page does without
-            typer.echo(f"no baselines: {error}", err=True)
+            say(f"no baselines: {error}", err=True)
             continue
         key = (played.played_game.fingerprint(), played.score)
         if not kind_of(file):
             if key in known:
                 write_whole(file, known[key])
             else:
-                typer.echo(f"playing {', '.join(tool.baselines(played))} for {file}")
+                say(f"playing {', '.join(tool.baselines(played))} for {file}")
                 others.write_baselines(file, played, EPISODES, played.seed)
         known.setdefault(key, read_plain(file, MOST_JSON))

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from gridmill.cli.groups import Command
 from gridmill.cli.inspect import as_json
+from gridmill.cli.say import say
 
 if typing.TYPE_CHECKING:
     from gridmill.config.describe import Setting
@@ -19,7 +21,7 @@ SCHEDULE = (
 )
 
 
-@app.command()
+@app.command(cls=Command)
 def settings(
     pattern: Annotated[
         str | None, typer.Argument(help="Part of a name or meaning, or a pattern such as 'trainer.*'.")
@@ -41,13 +43,13 @@ def settings(
         hint = did_you_mean(str(pattern), [*(setting.path for setting in every), *names])
         raise ValueError(f"no setting matches `{pattern}`{hint}")
     if json:
-        typer.echo(as_json({"settings": [_record(setting) for setting in found]}))
+        say(as_json({"settings": [_record(setting) for setting in found]}))
         return
     for setting in found:
-        typer.echo("\n".join(hang(f"{setting.path} = {shown(setting.default)}  ", f"({setting.takes})", 4)))
-        typer.echo("\n".join(hang("    ", setting.meaning, 4)))
+        say("\n".join(hang(f"{setting.path} = {shown(setting.default)}  ", f"({setting.takes})", 4)))
+        say("\n".join(hang("    ", setting.meaning, 4)))
     if any("schedule" in setting.takes for setting in found):
-        typer.echo("\n" + "\n".join(hang("", SCHEDULE)))
+        say("\n" + "\n".join(hang("", SCHEDULE)))
 
 
 def shown(value: Any) -> str:

@@ -13,10 +13,14 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
+from gridmill.cli.groups import Command
 from gridmill.cli.named import folder_of, game_of, own_policy, run_of
+from gridmill.cli.say import say
 
 app = typer.Typer(rich_markup_mode=None)
 FILM_TICKS = 300  # of a film that is no replay, unless --to says otherwise
+MOST_TICKS = 1_000_000  # of a game that is played to be shown; more would be minutes without a picture
+MOST_FPS, MOST_SCALE = 1000, 256
 Shown = Annotated[
     str,
     typer.Argument(
@@ -30,7 +34,7 @@ Every = Annotated[int, typer.Option(help="Ticks per frame.")]
 Fps = Annotated[float, typer.Option(help="Frames per second.")]
 
 
-@app.command()
+@app.command(cls=Command)
 def show(
     game: Shown,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture instead of text.")] = None,
@@ -49,7 +53,9 @@ def show(
 ) -> None:
     """Show a game, a run or a replay as text, picture or video."""
     take_code(code)
-    _refuse_below({"--steps": (steps, 0), "--world": (world, 0), "--scale": (scale, 1)})
+    _refuse_outside("--steps", steps, 0)
+    _refuse_outside("--world", world, 0)
+    _refuse_outside("--scale", scale, 1, MOST_SCALE)
     films = {ending: file for ending, file in ((".gif", gif), (".mp4", mp4)) if file is not None}
     for ending, file in films.items():
         if file.suffix.lower() != ending:
@@ -61,19 +67,21 @@ def show(
     source = _Source(game, seed, world)
     if source.ticks is not None and steps > source.ticks:
         raise ValueError(f"--steps must be at most {source.ticks}, the ticks of the replay, got {steps}")
+    if source.ticks is None:
+        _refuse_outside("--steps", steps, 0, MOST_TICKS)
     with closing(source.play()) as shown:
         env = next(islice(shown, steps, None))
         if png is None:
-            typer.echo(env.render(world, "ansi"))
+            say(env.render(world, "ansi"))
             return
         from gridmill.env.picture import write_png
 
         png.parent.mkdir(parents=True, exist_ok=True)
         write_png(png, env.picture(world, scale, not plain))
-        typer.echo(f"wrote {png}")
+        say(f"wrote {png}")
 
 
-@app.command()
+@app.command(cls=Command)
 def watch(
     game: Shown,
     seed: Annotated[int, typer.Option(help="Seed of the worlds and of the random steps.")] = 0,
@@ -93,6 +101,8 @@ def watch(
     take_code(code)
     source = _Source(game, seed, 0)
     last = _end(source, first, to, every, fps)
+    if not 0 <= agent < source.game.num_agents:
+        raise ValueError(f"--agent must be 0 to {source.game.num_agents - 1} in {source.game.name}, got {agent}")
     colour = "NO_COLOR" not in os.environ
     tool.watch(tool.Watch(source.play, last, fps, agent, first, colour), last, every)
 
@@ -132,20 +142,23 @@ def _film(file: Path, source: _Source, span: tuple[int, int | None, int, float],
     first, to, every, fps = span
     last = _end(source, first, to, every, fps)
     count = film.write(file, film.frames(source.play(), first, last, every, scale, legend, source.world), fps)
-    typer.echo(f"wrote {file}: {count} frames, {file.stat().st_size // 1000} kB")
+    say(f"wrote {file}: {count} frames, {file.stat().st_size // 1000} kB")
 
 
 def _end(source: _Source, first: int, to: int | None, every: int, fps: float) -> int:
     """The tick before which a film ends."""
-    _refuse_below({"--from": (first, 0), "--every": (every, 1), "--fps": (fps, 1)})
-    most = source.ticks + 1 if source.ticks is not None else max(FILM_TICKS, to or 0)
-    last = most if to is None else to
+    _refuse_outside("--from", first, 0)
+    _refuse_outside("--every", every, 1, MOST_TICKS)
+    _refuse_outside("--fps", fps, 1, MOST_FPS)
+    most = MOST_TICKS if source.ticks is None else source.ticks + 1
+    last = (FILM_TICKS if source.ticks is None else most) if to is None else to
     if not first < last <= most:
         raise ValueError(f"--from must be below --to, --to at most {most}, got {first} and {last}")
     return last
 
 
-def _refuse_below(given: dict[str, tuple[float, int]]) -> None:
-    for name, (value, lowest) in given.items():
-        if value < lowest:
-            raise ValueError(f"{name} must be at least {lowest}, got {value:g}")
+def _refuse_outside(name: str, value: float, lowest: int, most: int | None = None) -> None:
+    if value < lowest:
+        raise ValueError(f"{name} must be at least {lowest}, got {value:.15g}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got {value:.15g}")

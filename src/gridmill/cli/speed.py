@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridmill.cli import complete
-from gridmill.cli.groups import Listed, TakesSettings
+from gridmill.cli.groups import Command, Listed, TakesSettings
 from gridmill.cli.judging import Judging
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _training(
     return tool.Settings(tool.run_of(game, recipe, changes or ()), tuple(map(int, numbers)), *rest)
 
 
-@profile.command("step")
+@profile.command("step", cls=Command)
 def profile_step(
     game: Annotated[
         list[str] | None, typer.Option(help="A game or recipe to profile; may be repeated.", show_default="all")
@@ -278,7 +278,7 @@ def profile_train(
     raise typer.Exit(tool.run(settings))
 
 
-@app.command()
+@app.command(cls=Command)
 def throughput(
     mode: Annotated[Mode, typer.Option(help="What to measure.")] = Mode.env_only,
     env_impl: Annotated[Implementation, typer.Option(help="Which implementation of Prospector.")] = Implementation.auto,

@@ -14,8 +14,9 @@ import typer
 
 from gridmill.cli import complete
 from gridmill.cli.code import Code, take_code
-from gridmill.cli.groups import TakesSettings
+from gridmill.cli.groups import Command, TakesSettings
 from gridmill.cli.named import RUNS
+from gridmill.cli.say import say
 
 app = typer.Typer(rich_markup_mode=None)
 NEEDED = ("torch", "safetensors", "schedulefree")
@@ -80,12 +81,12 @@ def train(
     plain = recipes.build(recipe)
     run, rounded = (presets.fill(plain), []) if preset is None else presets.fitted(presets.merged(plain, preset))
     if rounded:
-        typer.echo("\n".join(hang(f"preset {preset}, to fit {plain.game.num_agents} agents: ", ", ".join(rounded))))
+        say("\n".join(hang(f"preset {preset}, to fit {plain.game.num_agents} agents: ", ", ".join(rounded))))
     changes, seeds = overrides.without_seeds(change or ())
     by = preset or f"{presets.detected()}, where the recipe says nothing"
     merged, run = run, overrides.apply(run, changes)
     if dry_run:
-        typer.echo(tool.page(run, plain, by))
+        say(tool.page(run, plain, by))
         return
     sizing.refuse_unfit(run)
     trainer = _trainer()
@@ -129,12 +130,12 @@ def resume(
     raise typer.Exit(_trainer().resume(folder, list(change or ())).exit_code)
 
 
-@app.command("recipes")
+@app.command("recipes", cls=Command)
 def recipes() -> None:
     """List the recipes that ship."""
     from gridmill.runs import dry_run as tool
 
-    typer.echo(tool.listing())
+    say(tool.listing())
 
 
 def _launched() -> tuple[int, int]:

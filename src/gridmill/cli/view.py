@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridmill.cli import complete
+from gridmill.cli.groups import Command
 from gridmill.cli.named import built, run_folder
+from gridmill.cli.say import say
 
 if TYPE_CHECKING:
     from gridmill.env import GameConfig
@@ -35,7 +37,7 @@ Others = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=Command)
 def view(
     what: Annotated[
         list[str] | None,
@@ -58,7 +60,7 @@ def view(
     _shown(start, files, root, export, (host, port, allow_remote, no_browser))
 
 
-@app.command()
+@app.command(cls=Command)
 def play(
     game: Annotated[
         str, typer.Argument(help="A game's name, or path/to/file.py[:function].", autocompletion=complete.game)
@@ -103,10 +105,10 @@ def _at_terminal(game: GameConfig, seed: int, agent: int, others: str, save: Pat
     table = Table(game, seed, agent, others)
     played = play_in_terminal(table)
     if played is None:
-        typer.echo("nothing was played")
+        say("nothing was played")
         return
     replay.write(place, played)
-    typer.echo(f"played {len(table.actions)} ticks, reward {table.reward:.3f}; wrote {place}")
+    say(f"played {len(table.actions)} ticks, reward {table.reward:.3f}; wrote {place}")
 
 
 def _opened(what: list[str], seed: int, others: str) -> tuple[dict[str, Any], dict[str, Path], Path | None]:
@@ -153,6 +155,8 @@ def _shown(
     export: Path | None,
     server: tuple[str, int, bool, bool],
 ) -> None:
+    if not 0 <= server[1] < 2**16:
+        raise ValueError(f"--port must be 0 to 65535, got {server[1]}")
     from gridmill.config.files import write_whole
     from gridmill.replay.blocks import read_bytes
     from gridmill.viewer import engine
@@ -163,7 +167,7 @@ def _shown(
         inside = [(entry["name"], read_bytes(files[entry["url"]])) for entry in start["files"]]
         page = exported(start, module, inside).encode()
         write_whole(export, page)
-        typer.echo(f"wrote {export} ({len(page) / 1000:.0f} kB)")
+        say(f"wrote {export} ({len(page) / 1000:.0f} kB)")
         return
     import tempfile
     import webbrowser
@@ -176,11 +180,11 @@ def _shown(
         tempfile.TemporaryDirectory(prefix="gridmill-") as empty,
         serve(page_by_name, root or Path(empty), host=host, port=port, allow_remote=allow_remote) as running,
     ):
-        typer.echo(f"open {running.url}")
-        typer.echo("Ctrl-C ends it.")
+        say(f"open {running.url}")
+        say("Ctrl-C ends it.")
         if not no_browser:
             webbrowser.open(running.url)
         try:
             running.wait()
         except KeyboardInterrupt:
-            typer.echo("")
+            say("")

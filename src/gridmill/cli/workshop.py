@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gridmill.cli import complete
-from gridmill.cli.groups import TakesSettings
+from gridmill.cli.groups import Command, TakesSettings
 from gridmill.cli.judging import Judging
 
 app = typer.Typer(rich_markup_mode=None)
@@ -37,7 +37,7 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-@app.command()
+@app.command(cls=Command)
 def ab(
     a: Annotated[
         str, typer.Argument(metavar="A", help="Recipe, KEY=VALUE, SWITCH=VALUE and @REVISION, in one quoted text.")
@@ -63,7 +63,7 @@ def ab(
     raise typer.Exit(tool.run(tool.Settings(*sides, many, blocks, epochs, warmup, phases, output, resume)))
 
 
-@app.command()
+@app.command(cls=Command)
 def gate(
     game: Annotated[list[str] | None, typer.Option(help="A game; may be repeated.", show_default="all")] = None,
     rounds: Annotated[int, typer.Option(help="Rounds for the time ratio.")] = 30,
@@ -191,7 +191,7 @@ def compare_presets(
     raise typer.Exit(tool.run(settings))
 
 
-@app.command()
+@app.command(cls=Command)
 def artifacts(
     folder: Annotated[list[Path] | None, typer.Argument(help="Folders of artifacts.", show_default="artifacts")] = None,
     page: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Draw them all on one page.")] = None,

@@ -14,13 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, Tag, ValidationError
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
 
 from gridmill.config.text import clipped
 
 K = TypeVar("K")
 V = TypeVar("V")
 MOST_DEEP = 200  # levels of plain data
+MOST_NESTED = 8  # parts of one name inside each other: game values, conditions, layers of a map
 
 
 class ConfigError(ValueError):
@@ -155,7 +156,13 @@ class Config(BaseModel):
 
     def tree(self) -> dict[str, Any]:
         """Plain data: what crosses to the core and what a file holds."""
-        return json.loads(self.model_dump_json())  # type: ignore[no-any-return]
+        try:
+            return json.loads(self.model_dump_json())  # type: ignore[no-any-return]
+        except PydanticSerializationError as error:  # it has a depth of its own, and no path
+            path = _too_deep(self, "$", ())
+            if path is None:
+                raise ConfigError(str(error)) from None
+            raise ConfigError(f"expected settings nested at most {MOST_NESTED} levels deep, got more", path) from None
 
     def replace(self, path: str, value: Any) -> Self:
         """A copy with one setting changed (`"observation.num_tokens"`), validated as a whole."""
@@ -256,6 +263,21 @@ def _not_plain(tree: Any, path: str, deep: int = 0) -> tuple[str, str] | None:
     if inside is None and (not plain or (isinstance(tree, float) and not math.isfinite(tree))):
         return _show(tree), path
     return inside
+
+
+def _too_deep(part: Any, path: str, names: tuple[str, ...]) -> str | None:
+    """Where the first part is that lies in too many others of its name; None if no part does."""
+    if names and names.count(names[-1]) > MOST_NESTED:
+        return path
+    inside: list[tuple[str, tuple[str, ...], Any]] = []
+    if isinstance(part, Config):
+        inside = [(f"{path}.{name}", (*names, name), getattr(part, name)) for name in type(part).model_fields]
+    elif isinstance(part, Mapping):
+        inside = [(f"{path}.{name}", names, value) for name, value in part.items()]
+    elif isinstance(part, list | tuple):
+        inside = [(f"{path}[{number}]", names, value) for number, value in enumerate(part)]
+    found = (_too_deep(value, where, names_) for where, names_, value in inside)
+    return next((where for where in found if where is not None), None)
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

@@ -10,15 +10,26 @@ WIDTH = 80
 LONGEST = 4_000  # characters of a text that is wrapped
 
 
+def harmless(text: str) -> str:
+    """Text of a stranger for a terminal: nothing in it moves a cursor, turns a line round or cannot be encoded.
+
+    Line ends stay; whatever else is not printable becomes an escape. What gridmill itself writes to move a cursor or to
+    colour is put around it afterwards.
+    """
+    if text.isascii() and text.isprintable():  # most lines
+        return text
+    shown = "".join(c if c in "\n\x7f" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shown.replace("\x7f", "\\u007f")  # as JSON has it, which leaves it as it is
+
+
 def ascii_only(text: str) -> str:
     """Other characters as escapes, so that a line is as wide as it looks."""
-    return text.encode("ascii", "backslashreplace").decode()
+    return harmless(text).encode("ascii", "backslashreplace").decode()
 
 
 def printable(text: object, most: int = 200) -> str:
-    """Words of a stranger for a terminal: nothing in them moves a cursor, turns a line round or cannot be encoded."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)[:most])
-    return shown[:most]
+    """A word of a stranger for a line of a terminal: harmless, without line ends, and not long."""
+    return harmless(str(text)[:most]).replace("\n", "\\n")[:most]
 
 
 def clipped(text: str, most: int = 80) -> str:

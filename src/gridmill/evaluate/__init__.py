@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 WORLDS = 256  # played at a time
+MOST_EPISODES = 10**9  # their scores are kept: 8 GB, and weeks of the smallest game
 MOST_RECORD = 1 << 26  # bytes of a run.json; one has some 50 kB
 Columns = dict[str, NDArray[np.float64]]
 
@@ -139,6 +140,8 @@ def _ready(
     """The game, the statistic that a run scores by, the policy, and the players that are no scripts of the game."""
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
+    if episodes > MOST_EPISODES:
+        raise ValueError(f"--episodes must be at most {MOST_EPISODES}, got {episodes}")
     if kept is not None and kept.count and (kept.folder is None or not 0 < kept.count <= episodes):
         raise ValueError(f"replays: expected a folder for 1 to {episodes} episodes, got {kept.count} in {kept.folder}")
     statistic = game.score if isinstance(game, Run) else ""

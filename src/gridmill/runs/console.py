@@ -18,6 +18,7 @@ from rich.panel import Panel as Frame
 from rich.table import Table
 from rich.text import Text
 
+from gridmill.config.text import harmless, printable
 from gridmill.runs.figures import (
     Trend,
     count,
@@ -86,8 +87,8 @@ class Panel:
 
     def note(self, text: str) -> None:
         """A line above the panel, which the terminal keeps, and the newest one in it."""
-        self._note = text
-        self._live.console.print(Text(text), soft_wrap=True)
+        self._note = harmless(text)
+        self._live.console.print(Text(self._note), soft_wrap=True)
 
     def close(self, reason: str = "") -> None:
         """Leave the last picture on the terminal, with why it is the last."""
@@ -204,7 +205,7 @@ class Panel:
         if not last:
             return _named("saved") + Text("no checkpoint yet", "dim")
         age = "" if self._ended else f"   {duration(time.monotonic() - self._saved_at)} ago"
-        return _named("saved") + str(last) + Text(age, "dim")
+        return _named("saved") + printable(last) + Text(age, "dim")
 
 
 def _named(name: str) -> Text:
@@ -212,7 +213,7 @@ def _named(name: str) -> Text:
 
 
 def _cut(text: str, width: int, style: str) -> Text:
-    found = Text(text, style)
+    found = Text(printable(text), style)
     found.truncate(width, overflow="ellipsis")
     return found
 

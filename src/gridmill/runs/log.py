@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from gridmill.config.files import write_whole
-from gridmill.config.text import WIDTH, ascii_only
+from gridmill.config.text import WIDTH, ascii_only, harmless
 from gridmill.run import Run
 from gridmill.runs.lines import Lines, cut_after
 from gridmill.runs.log_lines import ENDED, TITLES, epoch_line, evaluation_lines
@@ -76,6 +76,11 @@ class RunLog:
             self._show(line)
         self._tell_troubles()
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the run's folder is no longer where it was: what lies there now is not the run's to write to."""
+        return not self._lock.is_of(self.folder)
+
     def epoch(self, metrics: Mapping[str, Any]) -> None:
         """An epoch is over: metrics.jsonl, log.txt, terminal, trackers."""
         record = {key: _plain(value) for key, value in metrics.items()}
@@ -110,6 +115,8 @@ class RunLog:
 
     def curriculum(self, record: Mapping[str, Any]) -> None:
         """What the curriculum is like now: curriculum.json, written anew."""
+        if self.is_gone:
+            return
         try:
             write_whole(self.folder / "curriculum.json", json.dumps(_plain(record), allow_nan=False).encode())
         except OSError as reason:
@@ -118,7 +125,7 @@ class RunLog:
 
     def note(self, text: str, whole: bool = False) -> None:
         """Something a person should know: a warning, a checkpoint. A command to be copied stays `whole`."""
-        for line in text.splitlines():
+        for line in map(harmless, text.splitlines()):  # whoever reads log.txt does so on a terminal too
             self._write(self._log, line)
             if self._panel is not None:
                 try:
@@ -138,6 +145,8 @@ class RunLog:
         """Write report.html anew; None if that failed. The next one is due when this one's time does not matter."""
         from gridmill.runs.report import page as report
 
+        if self.is_gone:
+            return None
         began = time.monotonic()
         try:
             return report.write(self.folder, running)

@@ -49,6 +49,10 @@ def is_judged(folder: Path, epoch: int) -> bool:
     return any("evaluation" in record and record.get("epoch") == epoch for record in found)
 
 
+class Gone(checkpoint.NotSaved):
+    """The folder of a run is not there any more, or another is in its place."""
+
+
 class Session:
     """One run in one process, from its first epoch here to its last line."""
 
@@ -139,6 +143,8 @@ class Session:
             except BrokenNumbers as error:
                 self.log.note(f"stopped: {error}; {self.dumped()}")
                 code, reason = BROKEN, "non-finite values"
+            except Gone as error:
+                code, reason = NOT_SAVED, str(error)
             except checkpoint.NotSaved as error:
                 self.log.note(str(error))
                 code, reason = NOT_SAVED, "checkpoints cannot be written"
@@ -209,6 +215,7 @@ class Session:
         if self.saved is not None:
             metrics["last_checkpoint"] = self.saved.name
         self.metrics = metrics
+        self.refuse_gone()
         for window in self.trainer.full_windows:  # before the epoch: what looks for the newest reads the last lines
             self.log.window(self.trainer.epochs, window.record())
         self.log.epoch(metrics)  # before the checkpoint: whatever one holds, the metrics up to it are there
@@ -254,6 +261,7 @@ class Session:
 
     def save_last(self) -> bool:
         """The last checkpoint; then all ranks are done."""
+        self.refuse_gone()
         t = self.trainer
         there = self.saved is not None and self.saved_at[0] == t.epochs
         _, wanted = t.ranks.agree(0, not there and not t.learner.in_a_row)
@@ -263,6 +271,7 @@ class Session:
 
     def save(self, last: bool = False) -> bool:
         """Write a checkpoint, unless there is one of this epoch or updates were skipped; False if the disk fails."""
+        self.refuse_gone()
         t, began = self.trainer, time.monotonic()
         if t.learner.in_a_row or (self.saved is not None and self.saved_at[0] == t.epochs):
             return True
@@ -280,6 +289,11 @@ class Session:
         self.saving += time.monotonic() - began
         return path is not None
 
+    def refuse_gone(self) -> None:
+        """Gone if nothing can be saved any more: a folder made anew would have checkpoints without the run's files."""
+        if self.log.is_gone:
+            raise Gone(f"`{self.folder}` was removed or replaced during training; nothing more can be saved")
+
     def tell_curriculum(self) -> None:
         """What is in the pool of tasks now, for the report."""
         if self.trainer.curriculum is not None:
@@ -287,6 +301,8 @@ class Session:
 
     def dumped(self) -> str:
         """Keep what is needed to see why a run broke, if the disk takes it; where it lies."""
+        if self.log.is_gone:
+            return "no dump: the run's folder is gone"
         try:
             return f"dump: {dump(self.folder, self.trainer)}"
         except OSError as error:
@@ -348,7 +364,7 @@ class Session:
 
     def last_lines(self, reported: bool, done: bool) -> list[str]:
         """Where to look next, if there is something to look at."""
-        if self.saved is None:
+        if self.saved is None or self.log.is_gone:
             return []
         policy = user_code.named_in({"policy": self.run.policy.tree()})
         lines = ending.lines(self.folder, reported, self.judged, policy)

@@ -44,6 +44,18 @@ class Lock:
                     raise RuntimeError(f"`{folder}` is being trained by another process") from None
             time.sleep(0.05)
 
+    def is_of(self, folder: Path) -> bool:
+        """Whether what lies at a path is still what was locked: not removed, renamed or replaced by another. A disk
+        that does not answer changes nothing.
+        """
+        try:
+            there = os.stat(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return not self._handles or os.path.samestat(there, os.fstat(self._handles[0]))
+
     def close(self) -> None:
         while self._handles:
             os.close(self._handles.pop())

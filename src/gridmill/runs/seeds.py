@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from gridmill.config.text import table
+from gridmill.config.text import harmless, table
 from gridmill.evaluate.means import standard_error
 from gridmill.run import Run
 from gridmill.runs import ending, session
@@ -36,7 +36,7 @@ def train(
     print("\n" + "\n".join(_table(seeds, results)))
     if len(results) > 1:
         page = compare.write([each.folder for each in results], runs_dir / f"{base}.html")
-        print(f"{'compared':<{ending.NAMED}}{page}")
+        print(harmless(f"{'compared':<{ending.NAMED}}{page}"))
     return 0
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gridmill.config import user_code
+from gridmill.config.text import harmless
 from gridmill.policy import checkpoint, initial, record
 from gridmill.run import Run
 from gridmill.runs import beginning, ending, group, overrides, place
@@ -187,7 +188,7 @@ def _finished(found: checkpoint.Checkpoint, run: Run) -> Result | None:
         return None
     if _unjudged(run, folder, found.epoch):
         return None
-    print(ending.finished(folder, last, run.trainer.total_timesteps), flush=True)
+    print(harmless(ending.finished(folder, last, run.trainer.total_timesteps)), flush=True)
     return Result(folder, steps, found.epoch, last.get("score_recent"), float(seconds), 0)
 
 

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from gridmill.config.text import harmless
 from gridmill.env import Env, GameConfig
 from gridmill.games.make import make
 from gridmill.replay import Replay, as_taken, record
@@ -89,7 +90,7 @@ class Table:
             lines.append(f"observation: {shown} ...")
         lines.append(f"tick {len(self.actions)}, reward {self.reward:.3f}{self.said and f' - {self.said}'}")
         lines.append(HELP)
-        return "\n".join(lines)
+        return harmless("\n".join(lines))
 
     def _action(self, key: str, env: Env, keys: Iterator[str], out: TextIO) -> int | None:
         """What a key means; None if it means nothing here."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TextIO
 
-from gridmill.config.text import ascii_only, packed
+from gridmill.config.text import ascii_only, harmless, packed
 from gridmill.env import Env
 
 HOME, CLEAR_REST, HIDE, SHOW = "\x1b[H", "\x1b[J", "\x1b[?25l", "\x1b[?25h"
@@ -78,7 +78,7 @@ class Watch:
 
     def text(self, columns: int, rows: int) -> str:
         """The world, cut to the room there is, and a line about the player."""
-        lines = self.env().render(0, "ansi").splitlines()
+        lines = harmless(self.env().render(0, "ansi")).splitlines()  # colours come after
         state = "paused" if self.paused else f"{self.rate:g} ticks/s"
         lines = _cut(lines, columns, rows - 2, *self._place())
         shown = [_coloured(line) if self.colour and number > 0 else line for number, line in enumerate(lines)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from gridmill.config.text import harmless
+from gridmill.runs.stop import Stop
 from gridmill.workshop.sweep import command, storage
 from gridmill.workshop.sweep.study import Study
 
@@ -15,17 +17,20 @@ from gridmill.workshop.sweep.study import Study
 def main(parent: int, text: str) -> int:
     settings = command.Settings.read(text)
     plan = command.planned(settings)
-    opened = storage.open_storage(settings.storage, plan.folder, plan.sweep.name)
-    try:
-        study = Study(plan.sweep, plan.space, opened, settings.storage, plan.base.seed)
-        return command.work(settings, plan, study, lambda: os.getppid() != parent)
-    finally:
-        opened.close()
+    with storage.faults_named(settings.storage, plan.folder):
+        opened = storage.open_storage(settings.storage, plan.folder, plan.sweep.name)
+        try:
+            study = Study(plan.sweep, plan.space, opened, settings.storage, plan.base.seed)
+            signals: list[int] = []
+            with Stop(signals.append):
+                return command.work(settings, plan, study, lambda: os.getppid() != parent, signals)
+        finally:
+            opened.close()
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main(int(sys.argv[1]), sys.argv[2]))
     except (ValueError, OSError, RuntimeError) as error:  # one line, as from the command itself
-        print(f"gridmill: another worker ended: {' '.join(str(error).split())}", file=sys.stderr)
+        print(harmless(f"gridmill: another worker ended: {' '.join(str(error).split())}"), file=sys.stderr)
         sys.exit(2)

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from gridmill.config.text import ascii_only, hang, printable, table
 from gridmill.run import Run
 from gridmill.runs import overrides, place, presets
 from gridmill.runs.figures import duration, number
+from gridmill.runs.stop import Stop
 from gridmill.runs.trackers import refuse_missing
 from gridmill.workshop.sweep import record, storage
 from gridmill.workshop.sweep.record import DONE, RUNNING, State, Sweep
@@ -31,6 +33,7 @@ from gridmill.workshop.sweep.space import read as read_space
 
 SHOWN = 10  # trials in the table on the terminal
 MOST_LINE = 4_000  # characters of a line that is to be copied
+PAUSE = 0.05  # seconds between two looks at the other workers
 
 
 @dataclass(frozen=True)
@@ -121,16 +124,25 @@ def _word(recipe: str) -> str:
 def run(settings: Settings) -> int:
     """Search. 0 all trials have ended, 1 none has a score, else the code of the signal that stopped it."""
     plan = planned(settings)
+    with storage.faults_named(settings.storage, plan.folder):
+        return _search(settings, plan)
+
+
+def _search(settings: Settings, plan: Plan) -> int:
     opened = storage.open_storage(settings.storage, _made(plan.folder), plan.sweep.name)
     try:
         from gridmill.workshop.sweep.study import Study
+        from gridmill.workshop.sweep.worker import code_of
 
         study = Study(plan.sweep, plan.space, opened, settings.storage, plan.base.seed)
         state = study.save(plan.folder, settings.trials)
         print("\n".join(_heading(plan, settings, state)), flush=True)
-        with Others(settings) as others:
-            code = work(settings, plan, study, lambda: False)
+        signals: list[int] = []
+        # From before there are other workers: a command that a signal ends at once leaves them to themselves.
+        with Stop(signals.append), Others(settings, signals) as others:
+            code = work(settings, plan, study, lambda: False, signals)
             others.end(bool(code))
+            code = code or code_of(signals)
         state = study.save(plan.folder, settings.trials)
     finally:
         opened.close()
@@ -140,14 +152,14 @@ def run(settings: Settings) -> int:
     return code or (0 if state.best is not None else 1)
 
 
-def work(settings: Settings, plan: Plan, study: Any, orphaned: Callable[[], bool]) -> int:
+def work(settings: Settings, plan: Plan, study: Any, orphaned: Callable[[], bool], signals: Sequence[int]) -> int:
     """Be a worker of the sweep."""
     from gridmill.workshop.sweep.worker import Worker
 
     tell = functools.partial(print, flush=True)
     lock = place.Lock(plan.folder, shared=True)  # by which others see that somebody works
     try:
-        return Worker(study, plan.base, plan.folder, settings.trials, settings.prune, orphaned, tell).go()
+        return Worker(study, plan.base, plan.folder, settings.trials, settings.prune, orphaned, signals, tell).go()
     finally:
         lock.close()
 
@@ -164,7 +176,8 @@ class Others:
     trial goes to the others.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, signals: Sequence[int]) -> None:
+        self.signals = signals  # that came to the command
         words = [sys.executable, "-P", "-m", "gridmill.workshop.sweep.beside", str(os.getpid()), settings.written()]
         self.processes: list[subprocess.Popen[bytes]] = []
         try:
@@ -181,12 +194,14 @@ class Others:
         self.end(kind is not None)
 
     def end(self, stop: bool) -> None:
-        """Wait for them; with `stop` they are asked to end after the running update."""
-        for process in self.processes if stop else ():
-            if process.poll() is None:
+        """Wait for them; with `stop`, or once a signal comes, they are asked to end after the running update."""
+        asked = False
+        while running := [process for process in self.processes if process.poll() is None]:
+            stop = stop or bool(self.signals)
+            for process in running if stop and not asked else ():
                 process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            process.wait()
+            asked = stop
+            time.sleep(PAUSE)
         died = [process for process in self.processes if process.returncode < 0]
         if died and not stop:
             names = ", ".join(signal.Signals(-process.returncode).name for process in died)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -66,12 +68,29 @@ def without_password(text: str) -> str:
     return f"{POSTGRESQL}{who.partition(':')[0]}{at}{where}"
 
 
+@contextmanager
+def faults_named(text: str, folder: Path) -> Iterator[None]:
+    """Whatever the database of a sweep complains of in here is one line that names it: a full disk, a damaged file."""
+    optuna = optuna_module()
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        fault = error.__cause__ if isinstance(error.__cause__, SQLAlchemyError) else error
+        said = " ".join(str(getattr(fault, "orig", None) or fault).split())
+        named = without_password(text) or folder / SQLITE
+        raise ValueError(f"a sweep cannot be stored in `{named}`: {clipped(said, 300)}") from None
+
+
 def open_storage(text: str, folder: Path, name: str) -> Storage:
     """The storage of a sweep in `folder`, which is called `name` where several share one database."""
     check(text)
-    optuna_module()
-    if text.startswith(POSTGRESQL):
-        return _postgresql(text, name)
+    with faults_named(text, folder):
+        return _postgresql(text, name) if text.startswith(POSTGRESQL) else _of_a_file(text, folder)
+
+
+def _of_a_file(text: str, folder: Path) -> Storage:
     from optuna.storages import JournalStorage, RDBStorage
     from optuna.storages.journal import JournalFileBackend
 
@@ -95,11 +114,7 @@ def _postgresql(text: str, name: str) -> Storage:
     from optuna.storages import RDBStorage
 
     url = f"postgresql+psycopg://{text.removeprefix(POSTGRESQL)}"
-    try:
-        engine = sqlalchemy.create_engine(url)
-        claims = DatabaseClaims(engine, name)
-        with claims.alone():
-            return Storage(RDBStorage(url, {"pool_pre_ping": True}), claims)
-    except sqlalchemy.exc.SQLAlchemyError as error:
-        said = " ".join(str(getattr(error, "orig", None) or error).split())
-        raise ValueError(f"a sweep cannot be stored in `{without_password(text)}`: {clipped(said, 300)}") from None
+    engine = sqlalchemy.create_engine(url)
+    claims = DatabaseClaims(engine, name)
+    with claims.alone():
+        return Storage(RDBStorage(url, {"pool_pre_ping": True}), claims)

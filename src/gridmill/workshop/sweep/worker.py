@@ -12,7 +12,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from gridmill.runs.group import BROKEN, STOPPED
 from gridmill.runs.lines import read_records
 from gridmill.runs.loop import NOT_SAVED
 from gridmill.runs.report.folder import read as read_run
-from gridmill.runs.stop import Stop
 from gridmill.workshop.sweep.record import DONE, FAILED, PRUNED, State
 from gridmill.workshop.sweep.study import LOOKS, STEPS, Study, step_of
 
@@ -35,38 +34,47 @@ PAUSE = 0.5  # seconds between two looks whether others have left something to d
 WHY = {BROKEN: "values that are not finite", STOPPED: "stopped by the guard"}
 
 
+def code_of(signals: Sequence[int]) -> int:
+    """The exit code of what the newest signal ended; 0 if none came."""
+    return 128 + signals[-1] if signals else 0
+
+
 class Worker:
     """One process of a sweep; `base` is the run that trials change."""
 
     def __init__(
-        self, study: Study, base: Run, folder: Path, wanted: int, prune: bool, orphaned: Callable[[], bool], tell: Any
+        self,
+        study: Study,
+        base: Run,
+        folder: Path,
+        wanted: int,
+        prune: bool,
+        orphaned: Callable[[], bool],
+        signals: Sequence[int],
+        tell: Any,
     ) -> None:
         self.study, self.base, self.folder, self.wanted, self.prune = study, base, folder, wanted, prune
         self.orphaned = orphaned  # whether the command that started this worker has gone
+        self.signals = signals  # those that came, also before this worker was made
         self.print = tell
-        self.signal = 0
         self.looked: set[int] = set()  # steps of the trial at which its score was reported
 
     def go(self) -> int:
         """0 when all trials have ended, or the code of the signal that ended the work."""
-        with Stop(self._stop_for):
-            while not self._must_leave():
-                trial = self.study.next(self.wanted)
-                if trial is not None:
-                    code = self._try(trial)
-                    if code:
-                        return code
-                elif self.study.unfinished():  # others train; if one of them dies, its trial is for us
-                    time.sleep(PAUSE)
-                else:
-                    return 0
-        return 128 + self.signal if self.signal else 0
-
-    def _stop_for(self, number_: int) -> None:
-        self.signal = number_
+        while not self._must_leave():
+            trial = self.study.next(self.wanted)
+            if trial is not None:
+                code = self._try(trial)
+                if code:
+                    return code
+            elif self.study.unfinished():  # others train; if one of them dies, its trial is for us
+                time.sleep(PAUSE)
+            else:
+                return 0
+        return code_of(self.signals)
 
     def _must_leave(self) -> bool:
-        return bool(self.signal) or self.orphaned()
+        return bool(self.signals) or self.orphaned()
 
     def _try(self, trial: Any) -> int:
         """Train a trial's runs and tell; an exit code if the worker must end."""
@@ -81,7 +89,7 @@ class Worker:
                 result, pruned = self._train(run, functools.partial(self._look, trial, run, place))
                 if result.exit_code >= 128 or self._must_leave():
                     self.study.leave(trial)
-                    return max(result.exit_code, 128 + self.signal if self.signal else 1)
+                    return max(result.exit_code, code_of(self.signals) or 1)
                 if result.exit_code == NOT_SAVED:
                     raise OSError(f"checkpoints cannot be written under `{self.folder}`; the trial stays unfinished")
                 seconds.append(result.seconds)
