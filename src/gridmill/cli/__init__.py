@@ -33,11 +33,11 @@ class RootGroup(Listed):
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
         """Here `--help` and `--version` are answered, before there is a command to invoke."""
-        base = super()
+        base: Any = super()
         return _one_line_of_errors(lambda: base.make_context(*arguments, **more), traceback=False)
 
     def invoke(self, ctx: Any) -> Any:
-        base = super()
+        base: Any = super()
 
         def work() -> Any:
             if self.owns_process:
