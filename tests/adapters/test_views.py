@@ -151,7 +151,8 @@ def test_what_dense_into_refuses() -> None:
     with batch() as env:
         with pytest.raises(ValueError, match=r"^out: expected \[rows, channels, height, width\]$"):
             env.dense_into(np.zeros((2, *env.dense_shape), np.uint8))
-        with pytest.raises(TypeError):  # a copy would be written to in its place
+        gaps = r"^out: expected a writable array without gaps \(C-contiguous\)$"
+        with pytest.raises(ValueError, match=gaps):  # a copy would be written to in its place
             env.dense_into(np.zeros((3, *env.dense_shape[:2], 22), np.uint8)[..., ::2])
 
 
