@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import resource
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from random_games import num_handles, num_threads, quiet_make, scripted_actions, settled
+from tiny import tiny
 
 import gridmill
 from gridmill import Game
+from gridmill.policy.checkpoint import Checkpoint
+from gridmill.runs import resume, train
 
 pytestmark = pytest.mark.S3
 
@@ -110,3 +114,18 @@ def test_ten_million_agent_steps(threads: int) -> None:
                 sizes.append(resident())
         assert num_handles() == handles
     assert slope(sizes[1:]) < 2**20, sizes
+
+
+def test_a_run_lets_go_of_the_checkpoint_it_began_with(tmp_path: Path) -> None:
+    """Resumed, or begun with a policy: what was loaded is not kept beside what is trained, worlds and all."""
+    kept: list[int] = []
+
+    def look(epoch: Any) -> None:
+        gc.collect()
+        kept.append(sum(isinstance(thing, Checkpoint) for thing in gc.get_objects()))
+
+    folder = train(tiny(2, run="mine"), tmp_path, panel=False).folder
+    resume(folder, ["trainer.total_timesteps=1024"], panel=False, callbacks=[look])
+    train(tiny(2, run="next", policy__init_from=str(folder)), tmp_path, panel=False, callbacks=[look])
+    assert len(kept) == 8
+    assert set(kept) == {0}

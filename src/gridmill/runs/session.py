@@ -112,7 +112,9 @@ def _from_the_beginning(run: Run, runs_dir: Path, panel: bool | None, fresh: boo
                 trainer.close()
                 raise
             held.callback(lock.close)
-        return (yield from _session(trainer, folder, panel, lock, start=start, recipe=recipe).go())
+        session = _session(trainer, folder, panel, lock, start=start, recipe=recipe)
+        del start
+        return (yield from session.go())
 
 
 def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, code: Sequence[str]) -> Loop:
@@ -154,7 +156,9 @@ def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None
         # Players that the file names are made here; all weights are in the checkpoint.
         with user_code.from_a_file(None, folder), initial.left_out():
             trainer = Trainer(run, folder, ranks)
-        return (yield from _session(trainer, folder, panel, lock, kept, skipped).go())
+        session = _session(trainer, folder, panel, lock, kept, skipped)
+        del found, kept  # what they hold is the trainer's now, and worlds can be large
+        return (yield from session.go())
 
 
 def begin_or_resume(
