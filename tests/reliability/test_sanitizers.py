@@ -98,9 +98,18 @@ def test_python_tests_under_asan(record_property, tmp_path):
 @pytest.mark.S1
 @pytest.mark.timeout(20_000)
 def test_five_thousand_random_games_under_asan(record_property, tmp_path):
-    """Random games, pairs of them and their masks, as many as in the long tier: no report."""
-    chosen = ["-m", "long", "tests/grid/test_fuzz.py", "-k", "not canvases"]
-    run_python_tests(record_property, tmp_path, *chosen, at_least=3)
+    """Random games, as many as in the long tier: no report. Seventy minutes of CPU."""
+    chosen = ["-m", "long", "tests/grid/test_fuzz.py", "-k", "five_thousand_random_games"]
+    run_python_tests(record_property, tmp_path, *chosen, at_least=1)
+
+
+@pytest.mark.long
+@pytest.mark.S1
+@pytest.mark.timeout(20_000)
+def test_pairs_of_random_games_and_their_masks_under_asan(record_property, tmp_path):
+    """Two games in a batch, and what masks say against what comes: no report."""
+    chosen = ["-m", "long", "tests/grid/test_fuzz.py", "-k", "pairs or masks"]
+    run_python_tests(record_property, tmp_path, *chosen, at_least=2)
 
 
 @pytest.mark.long
