@@ -147,7 +147,7 @@ test-avx512: $(VENV)/.tools
 	scripts/test_avx512.sh $(TEST)
 
 # The Python tests of the engine on an extension built with ASan and UBSan. The base interpreter sees the packages of the venv but
-# not its editable install; build/asan-python/site holds the package with the instrumented extension.
+# not its editable install; a folder in build/asan-python, while it runs, holds the package with the instrumented extension.
 asan-python: $(VENV)/.dev
 	scripts/test_asan_python.sh
 
