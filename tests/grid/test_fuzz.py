@@ -231,6 +231,7 @@ def test_two_random_games_hold_together(first: Game, second: Game, seed: int) ->
 
 
 @pytest.mark.long
+@pytest.mark.timeout(20_000)
 @settings(max_examples=200)
 @TWO
 def test_two_hundred_pairs_of_random_games_hold_together(first: Game, second: Game, seed: int) -> None:
