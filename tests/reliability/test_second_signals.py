@@ -131,12 +131,24 @@ def test_fifty_second_signals(tmp_path: Path, record_property: Callable[[str, ob
     record_property("figure", f"50 signals, slowest end {1000 * slowest:.0f} ms")
 
 
-def test_a_command_is_left_with_the_second_signal() -> None:
-    """As `gridmill` begins: the first Ctrl-C waits for the call to come back, the second does not."""
+@pytest.mark.parametrize(
+    ("within", "number"),
+    [
+        ("nullcontext", signal.SIGINT),
+        ("stoppable", signal.SIGINT),
+        ("stoppable", signal.SIGTERM),
+        ("between_pieces", signal.SIGINT),
+        ("between_pieces", signal.SIGTERM),
+    ],
+)
+def test_a_command_is_left_with_the_second_signal(within: str, number: signal.Signals) -> None:
+    """As `gridmill` begins, and in what measures: the first signal waits for the call to come back, the second does not."""
     code = (
-        "import signal\nfrom gridmill import _native\nfrom gridmill.cli import app, main\n"
+        "import signal\nfrom contextlib import nullcontext\nfrom gridmill import _native\n"
+        "from gridmill.cli import app, main\nfrom gridmill.workshop.progress import between_pieces, stoppable\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job ignores it
-        "@app.command()\ndef wait(): print('HERE', flush=True); _native.memcpy_limit(100, 100, 600.0)\n"
+        "@app.command()\ndef wait():\n"
+        f"    with {within}(): print('HERE', flush=True); _native.memcpy_limit(100, 100, 600.0)\n"
         "main(['wait'])"
     )
     child = process(code)
@@ -144,10 +156,10 @@ def test_a_command_is_left_with_the_second_signal() -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == "HERE\n"
         time.sleep(0.2)
-        child.send_signal(signal.SIGINT)
+        child.send_signal(number)
         time.sleep(0.2)
         assert child.poll() is None
-        assert send_until_it_ends(child, signal.SIGINT) == 130
+        assert send_until_it_ends(child, number) == 128 + number
     finally:
         child.kill()
         child.wait()

@@ -199,6 +199,46 @@ def test_a_disk_that_stays_full(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.txt", "metrics.jsonl"]
 
 
+def test_a_file_that_was_removed_is_written_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With all it had: the run still holds the file that nobody can see any more."""
+    with opened(tmp_path) as log:
+        log.epoch(metrics(1))
+        (tmp_path / "log.txt").unlink()
+        (tmp_path / "metrics.jsonl").rename(tmp_path / "moved.jsonl")
+        log.epoch(metrics(2))
+        log.epoch(metrics(3))
+    assert epochs_of(tmp_path) == [1, 2, 3]
+    assert (tmp_path / "log.txt").read_text().splitlines()[:4] == [*HEADER, "", TITLES]
+    out = " ".join(capsys.readouterr().out.split())
+    for name in ("log.txt", "metrics.jsonl"):
+        assert out.count(f"warning: {name} was removed or replaced; it is written again") == 1
+
+
+def test_a_file_that_was_replaced_is_continued(tmp_path: Path) -> None:
+    """As an editor does it: what it left stays, and the run goes on behind it."""
+    with opened(tmp_path) as log:
+        log.epoch(metrics(1))
+        log.epoch(metrics(2))
+        edited = tmp_path / "edited"
+        edited.write_text((tmp_path / "metrics.jsonl").read_text().splitlines(keepends=True)[1] + '{"torn')
+        edited.rename(tmp_path / "metrics.jsonl")
+        log.epoch(metrics(3))
+    assert epochs_of(tmp_path) == [2, 3]
+
+
+def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other"
+    other.write_text("somebody's\n")
+    with opened(folder) as log:
+        log.epoch(metrics(1))
+        (folder / "log.txt").unlink()
+        (folder / "log.txt").symlink_to(other)
+        log.epoch(metrics(2))
+    assert other.read_text() == "somebody's\n"
+    said = "warning: log.txt cannot be written: expected a plain file, got a link"
+    assert " ".join(capsys.readouterr().out.split()).count(said) == 1
+
+
 @pytest.mark.R10
 def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: int, data: bytes) -> int:

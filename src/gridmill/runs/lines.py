@@ -56,6 +56,27 @@ class Lines:
             return reason.strerror or str(reason)
         return None
 
+    def reopen(self) -> bool:
+        """Continue at the path if the file is no longer there: one that was removed or renamed is written anew, with
+        all it had; one that was replaced is appended to. Whether there was a need; OSError if it cannot be done.
+        """
+        if self._file is None:
+            return False
+        old, missing = self._file, kind_of(self.path) == ""
+        if not missing and os.path.samestat(os.lstat(self.path), os.fstat(old)):
+            return False
+        new = self._open()
+        try:
+            if missing:
+                _copy(old, new)
+        except OSError:
+            self.path.unlink(missing_ok=True)  # half of it would pass for all of it
+            os.close(new)
+            raise
+        os.close(old)
+        self._file = new
+        return True
+
     @property
     def waiting(self) -> int:
         """Lines the disk has not taken yet."""
@@ -75,6 +96,7 @@ class Lines:
         except BaseException:
             os.close(file)
             raise
+        self._append = True  # what lies there from now on is ours
         return file
 
 
@@ -186,6 +208,12 @@ def _append(file: int, line: bytes) -> None:
         if done:  # half a line is worse than none
             os.ftruncate(file, end)
         raise
+
+
+def _copy(old: int, new: int) -> None:
+    at = 0
+    while block := os.pread(old, TAIL, at):
+        at += os.write(new, block)
 
 
 def _whole(file: int) -> int:

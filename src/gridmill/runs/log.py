@@ -83,6 +83,7 @@ class RunLog:
 
     def epoch(self, metrics: Mapping[str, Any]) -> None:
         """An epoch is over: metrics.jsonl, log.txt, terminal, trackers."""
+        self._look_for_files()
         record = {key: _plain(value) for key, value in metrics.items()}
         self._write(self._metrics, json.dumps(record, allow_nan=False))
         line = epoch_line(record)
@@ -193,6 +194,17 @@ class RunLog:
         self.close("finished" if kind is None else f"{kind.__name__}: {fault}")
 
     # ---- files
+
+    def _look_for_files(self) -> None:
+        """Somebody may have removed one: a run would go on writing to what nobody can read."""
+        if self.is_gone:
+            return
+        for lines in (self._metrics, self._log):
+            try:
+                if lines.reopen():
+                    self._troubles.append(f"warning: {lines.path.name} was removed or replaced; it is written again")
+            except OSError as reason:
+                self._trouble(lines.path.name, reason.strerror or str(reason))
 
     def _write(self, lines: Lines, line: str) -> None:
         waited = lines.waiting

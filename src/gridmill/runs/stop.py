@@ -12,13 +12,32 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
-from typing import Any
 
 from gridmill import _native
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Handler = Callable[[int, FrameType | None], None]
+
+
+@contextmanager
+def handling(numbers: Iterable[signal.Signals], handler: Handler, patient: bool = False) -> Iterator[None]:
+    """These signals are the handler's, in the main thread; a handler of Python's takes the place of the core's, so the
+    core is told again to end the process at the second of a kind, or, if `patient`, not to.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    listened = _native.leave_on_second_signal(not patient)
+    try:
+        yield
+    finally:
+        for number, own in before.items():
+            signal.signal(number, own)
+        _native.leave_on_second_signal(listened)
 
 
 class Stop:
@@ -26,16 +45,12 @@ class Stop:
 
     def __init__(self, told: Callable[[int], None], patient: bool = False) -> None:
         self.told, self.patient = told, patient
-        self.before: dict[int, Any] = {}
-        self.listened = False
         self.seen: set[int] = set()
 
     def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-                    self.before[number] = signal.signal(number, self.handle)
-            self.listened = _native.leave_on_second_signal(not self.patient)
+        numbers = [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN]
+        self.installed: AbstractContextManager[None] = handling(numbers, self.handle, self.patient)
+        self.installed.__enter__()
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         if number in self.seen:
@@ -46,7 +61,4 @@ class Stop:
         self.told(number)
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-        if self.before:
-            _native.leave_on_second_signal(self.listened)
+        self.installed.__exit__(None, None, None)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, TextIO
+from typing import TextIO
+
+from gridmill.runs.stop import handling
 
 PAUSE = 30.0  # seconds between lines where nobody watches
 
@@ -62,31 +63,22 @@ def stoppable() -> Iterator[list[str]]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, stop) if main else None
-    try:
-        yield reasons
-    except KeyboardInterrupt as reason:
-        reasons.append(f"stopped by {str(reason) or 'SIGINT'}")
-    finally:
-        if main:
-            signal.signal(signal.SIGTERM, before)
+    with handling([signal.SIGTERM], stop):
+        try:
+            yield reasons
+        except KeyboardInterrupt as reason:
+            reasons.append(f"stopped by {str(reason) or 'SIGINT'}")
 
 
 @contextmanager
 def between_pieces() -> Iterator[list[str]]:
-    """Work that looks at the list between its pieces: Ctrl-C and SIGTERM are put there, the second one is heard."""
+    """Work that looks at the list between its pieces: Ctrl-C and SIGTERM are put there, the second one is raised."""
     reasons: list[str] = []
-    before: dict[int, Any] = {}
 
     def stop(number: int, frame: FrameType | None) -> None:
+        if reasons:
+            raise KeyboardInterrupt(signal.Signals(number).name)
         reasons.append(f"stopped by {signal.Signals(number).name}")
-        signal.signal(number, before[number])
 
-    if threading.current_thread() is threading.main_thread():
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with handling([signal.SIGINT, signal.SIGTERM], stop):
         yield reasons
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
