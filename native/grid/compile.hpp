@@ -2,12 +2,19 @@
 // said beside them; all of them read what was compiled before.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+
 #include "grid/program.hpp"
 #include "grid/rules/references.hpp"
 
 namespace gridmill::grid {
 
 constexpr std::size_t kNoLimits = 1;  // the place of the empty set among Program::limit_sets
+
+// How a number of steps is said.
+inline std::string millions(double n) { return Value{std::max(1.0, std::round(n / 1e6))}.describe() + " million"; }
 
 // compile_types.cpp
 std::vector<std::uint16_t> per_resource(const GameConfig& game, const OrderedDict<std::int64_t>& amounts,
@@ -21,6 +28,8 @@ Collectives compile_collectives(Program& p);
 
 // compile_map.cpp: the map, its size, and room for the objects with state.
 void compile_map(Program& p);
+// compile_map_work.cpp: how often a map may be tried; refuses one that takes longer than anybody waits.
+void compile_map_work(Program& p);
 
 // compile_actions.cpp
 Actions compile_actions(const GameConfig& game, const Vocabulary& vocabulary, const References& references,

@@ -231,6 +231,7 @@ struct Map {
   std::size_t largest_canvas = 0;     // cells, with a ring around them
   std::vector<std::uint64_t> placed;  // per type: the most pieces the map can have
   std::uint16_t wall = 0;             // the type borders are made of
+  std::uint32_t attempts = 1;         // to draw one on which everything has room and can be reached
 };
 
 // What stands in a cell: objects with state have their number + 1, terrain the codes behind them.

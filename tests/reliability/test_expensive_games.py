@@ -24,20 +24,27 @@ from gridmill.grid import (
     Canvas,
     Caves,
     ClearTag,
+    Clumps,
+    Compound,
+    Connect,
     Converter,
     Event,
+    Fill,
     Game,
     Inventory,
     Near,
     Objects,
     ObjectType,
     Observation,
+    Part,
     Recipe,
     Relocate,
     RewardTerm,
     Rule,
     Scatter,
     SetTag,
+    Standing,
+    Zones,
 )
 from gridmill.grid.analysis.explain import explain
 
@@ -100,6 +107,24 @@ def crowded(apart: int, clear: int) -> Game:
     layers = (buildings, Objects(counts={"box": 20_000}))
     drawn = Canvas(height=150, width=150, layers=layers)
     return Game(name="crowded", num_agents=2, objects={"wall": ObjectType(), "box": ObjectType()}, map=drawn)
+
+
+def drawn(*layers: Any) -> Game:
+    """A map of the largest size made of these."""
+    objects = {"wall": ObjectType(), "box": ObjectType()}
+    return Game(name="drawn", num_agents=2, objects=objects, map=Canvas(height=250, width=250, layers=layers))
+
+
+def cut_off() -> Game:
+    """Thousands of pieces of floor behind a fence of boxes, through which no tunnel leads to the largest floor."""
+    fence = tuple(Standing(type="box", row=row, column=0) for row in range(-123, 124))
+    west = Part(height=247, width=123, layers=(Caves(rounds=0, fill=0.85),))
+    return drawn(Compound(side=247, wall=0, gate=0, clear=0, things=fence), west, *(Connect(),) * 60)
+
+
+def nothing_fits() -> Game:
+    """Clumps that leave no floor, in every one of many attempts."""
+    return drawn(Clumps(every=1, jitter=0, chance=1, smallest=8, largest=8, fill=1))
 
 
 def fallbacks(count: int, every: int) -> Game:
@@ -224,6 +249,31 @@ def test_rules_that_ask_too_much_of_a_tick_are_refused(path: str) -> None:
     assert time.process_time() - began < SECONDS
 
 
+CLUMPS = Clumps(every=1, smallest=64, largest=64)
+DRAWN: dict[str, Callable[[], Game]] = {
+    "$.map.layers[1]": lambda: drawn(Fill(what="floor"), CLUMPS, Fill(what="floor")),
+    "$.map.layers[0]": lambda: drawn(*(Caves(rounds=32),) * 25),
+    "$.map.layers[0] ": lambda: drawn(Zones(count=64, smallest=8, largest=64, layers=(Part(layers=(CLUMPS,)),))),
+}
+
+
+@pytest.mark.parametrize("path", DRAWN)
+def test_maps_that_take_long_to_draw_are_refused(path: str) -> None:
+    began = time.process_time()
+    with pytest.raises(ValueError, match=r"expected layers of at most 50 million steps for a map, got \d+ mi") as caught:
+        gridmill.make(DRAWN[path](), num_worlds=1)
+    assert str(caught.value).endswith(f"- at `{path.strip()}`")
+    assert time.process_time() - began < SECONDS
+
+
+def test_maps_that_take_a_while_get_fewer_attempts() -> None:
+    with (
+        gridmill.make(nothing_fits(), num_worlds=1) as env,
+        pytest.raises(RuntimeError, match="expected floor for all agents, found too little in 11 attempts; use fewer"),
+    ):
+        env.reset()
+
+
 def test_tags_that_set_off_tags_are_refused() -> None:
     with pytest.raises(ValueError, match=r"let tags trigger fewer tags") as caught:
         gridmill.make(tags_that_set_off_tags(), num_worlds=1)
@@ -250,6 +300,8 @@ def test_a_little_of_the_same_is_allowed() -> None:
 QUICK: dict[str, Callable[[], Game]] = {
     "buildings far apart": lambda: crowded(apart=64, clear=1),
     "buildings that clear much": lambda: crowded(apart=0, clear=64),
+    "floor behind a fence": cut_off,
+    "clumps that leave no floor": nothing_fits,
     "5000 fallbacks": lambda: fallbacks(5_000, every=50),
     "2000 events in every tick": lambda: fallbacks(2_000, every=1),
     "6 layers of 8 machines": lambda: layered(6, 8),
@@ -282,7 +334,7 @@ def test_explained_in_time(name: str) -> None:
     assert time.process_time() - began < SECONDS
 
 
-ALL = {**REFUSED, "tags that set off tags": tags_that_set_off_tags, **QUICK}
+ALL = {**REFUSED, **DRAWN, "tags that set off tags": tags_that_set_off_tags, **QUICK}
 
 
 def seconds_of(make: Callable[[], Game]) -> dict[str, float]:

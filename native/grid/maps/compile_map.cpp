@@ -240,6 +240,7 @@ void compile_map(Program& p) {
     fail_at("$.map", "expected at most 65535 objects on a map, got " + std::to_string(all) + " (" +
                          std::to_string(p.num_agents) + " agents + " + std::to_string(all - p.num_agents) + " others)");
   p.num_objects = static_cast<std::uint32_t>(stock.with_state + p.num_agents);
+  compile_map_work(p);
 }
 
 }  // namespace gridmill::grid

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "grid/occupancy.hpp"
 #include "grid/streams.hpp"
@@ -46,22 +47,22 @@ class Layer {
   std::uint32_t next_object_;
 };
 
-// Why an attempt came to nothing, and which canvas it was.
+// Why an attempt came to nothing, and which canvas it was. # is the number of attempts.
 struct Failure {
   const char* why = nullptr;
   const CompiledMap* map = nullptr;
 };
 constexpr const char* kScatterFailed =
-    "scatter found no layout in 100 attempts in which every agent and every object with its own state can be "
+    "scatter found no layout in # attempts in which every agent and every object with its own state can be "
     "reached; use fewer objects or a larger map";
 constexpr const char* kNoRoom =
-    "expected room for all objects on floor where they block no path, found too little in 100 attempts; use fewer "
+    "expected room for all objects on floor where they block no path, found too little in # attempts; use fewer "
     "objects, "
     "a larger canvas or wider paths";
 constexpr const char* kNoStart =
-    "expected floor for all agents, found too little in 100 attempts; use fewer agents or a larger canvas";
+    "expected floor for all agents, found too little in # attempts; use fewer agents or a larger canvas";
 constexpr const char* kCutOff =
-    "expected paths between all agents and objects, found none in 100 attempts; add a `connect` layer at the end";
+    "expected paths between all agents and objects, found none in # attempts; add a `connect` layer at the end";
 
 // One attempt to draw the whole map: objects node by node, then agents.
 class Drawing {
@@ -297,13 +298,14 @@ void MapScratch::fit(const Program& p) {
 }
 
 void draw_map(const Program& p, World& w, const Key& key, MapScratch& scratch) {
-  constexpr std::uint32_t kAttempts = 100;
   Failure failure;
-  for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+  for (std::uint32_t attempt = 0; attempt < p.map.attempts; ++attempt) {
     failure = Drawing(p, w, key, attempt, scratch).draw();
     if (failure.why == nullptr) return;
   }
-  throw std::runtime_error(failure.map == nullptr ? failure.why : failure.why + (" - at `" + failure.map->path + "`"));
+  std::string text = failure.why;
+  text.replace(text.find('#'), 1, std::to_string(p.map.attempts));
+  throw std::runtime_error(failure.map == nullptr ? text : text + " - at `" + failure.map->path + "`");
 }
 
 }  // namespace gridmill::grid

@@ -68,7 +68,7 @@ class Tunnels {
   }
 
   void join(std::uint32_t component) {
-    if (joined_[component] == main_) return;
+    if (joined_[component] == main_ || joined_[component] == kLost) return;
     std::uint32_t near_head = 0, near_tail = 0, far_head = 0, far_tail = 0;
     for (std::uint32_t k = s_.begin[component]; k < s_.begin[component + 1]; ++k) {
       const std::uint32_t cell = s_.order[k];
@@ -94,9 +94,12 @@ class Tunnels {
         else s_.near[near_tail++] = next;
       }
     }
+    // No way: nor is there one from whatever else was come by.
+    for (std::uint32_t k = 0; k < near_tail; ++k) joined_[s_.label[s_.near[k]]] = kLost;
   }
 
  private:
+  static constexpr std::uint32_t kLost = 0xFFFFFFFF;
   bool inside(std::uint32_t cell) const { return all_ || area_.has(canvas_.row(cell), canvas_.column(cell)); }
 
   // Opens the way back and joins every component it goes through or passes by.

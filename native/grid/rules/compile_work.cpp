@@ -24,7 +24,6 @@ class Work {
     add("$.on_tick", of_rules(game_.on_tick));
     add_events();
     if (sum_ <= kMostWork) return;
-    const auto millions = [](double n) { return Value{std::max(1.0, std::round(n / 1e6))}.describe() + " million"; };
     fail_at(
         most_at_,
         "expected rules of at most " + millions(kMostWork) + " steps in a tick, got " + millions(sum_) +
