@@ -156,6 +156,7 @@ void compile_types(Program& p, const References& references) {
 // Tags that rules set or clear are bits of every object; the others belong to its type.
 Tags compile_tags(Program& p, const References& references) {
   Tags tags;
+  tags.own = tags_of(p.config);
   tags.bit_of.assign(256, -1);
   const auto& names = references.changeable;
   if (names.size() > 64)

@@ -185,6 +185,7 @@ struct Machines {
 };
 
 struct Tags {
+  std::vector<std::string> own;          // names of the game's own, sorted; the batch may have more
   std::vector<std::uint8_t> changeable;  // those that rules set or clear; at most 64
   std::vector<std::int32_t> bit_of;      // tag -> its place there, or -1
   std::vector<TagRules> rules;           // per changeable tag

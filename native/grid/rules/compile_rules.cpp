@@ -45,7 +45,7 @@ std::uint16_t Compiler::resource(const std::string& name, const char* where) con
   return position(name, p.config.resources, "resource", path + where);
 }
 std::uint16_t Compiler::tag(const std::string& name, const char* where) const {
-  position(name, tags_of(p.config), "tag", path + where);
+  position(name, p.tags.own, "tag", path + where);
   return p.vocabulary->tag(name);
 }
 std::uint16_t Compiler::vibe(const std::string& name, const char* where) const {
