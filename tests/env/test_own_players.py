@@ -90,3 +90,25 @@ def test_a_file_whose_function_fails_is_one_line(tmp_path: Path) -> None:
         evaluate(berries(), f"{file}:fails", episodes=1)
     with pytest.raises(ValueError, match=r"no function `walks` in `mine\.py`"):
         evaluate(berries(), f"{file}:walks", episodes=1)
+
+
+@pytest.mark.parametrize("fault", ["ValueError", "KeyError"])
+@pytest.mark.parametrize("option", ["--policy", "--players"])
+def test_a_command_names_the_file_whose_player_fails_later(option: str, fault: str, tmp_path: Path) -> None:
+    """It said what was wrong without saying where, or showed a traceback."""
+    file = tmp_path / "late.py"
+    file.write_text(f"def fails(env, seed):\n    def act(obs):\n        raise {fault}('mine')\n\n    return act\n")
+    named = f"{file}:fails" if option == "--policy" else f"{file}:fails=0.5"
+    done = CliRunner().invoke(app, ["eval", "toy", "--episodes", "1", option, named])
+    assert done.exit_code == 2
+    mine = "'mine'" if fault == "KeyError" else "mine"
+    assert done.stderr.splitlines()[-1] == f"gridmill: `{file}` failed in line 3: {fault}: {mine}"
+
+
+def test_a_command_that_judges_names_it_too(tmp_path: Path) -> None:
+    """Whose exit code 2 is a finding."""
+    file = tmp_path / "mine.py"
+    file.write_text("import gridmill\n\n\ndef mine():\n    return {}['nothing']\n")
+    done = CliRunner().invoke(app, ["bench", "step", "--game", f"{file}:mine"])
+    assert done.exit_code == 64
+    assert done.stderr == f"gridmill: `{file}:mine` failed in line 5: KeyError: 'nothing'\n"

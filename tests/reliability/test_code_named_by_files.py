@@ -421,4 +421,4 @@ def test_what_breaks_in_the_middle_of_training_names_the_file(tmp_path: Path, fa
     with pytest.raises(ValueError) as caught:
         train(tiny(2, run="late", policy__network=f"{file}:Late"), tmp_path, panel=False)
     kind = fault.removeprefix("raise ").partition("(")[0]
-    assert str(caught.value) == f"`{file}:Late` failed in line 15: {kind}: mine"
+    assert str(caught.value) == f"`{file}` failed in line 15: {kind}: mine"

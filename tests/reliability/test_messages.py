@@ -119,4 +119,4 @@ def test_a_wide_network_is_told_of_before_it_is_made(
     monkeypatch.setattr(session, "WIDE", 16)
     train(tiny(1), tmp_path, panel=False)
     first = capsys.readouterr().out.splitlines()[0]
-    assert first == "policy.hidden = 16: drawing the initial weights takes some seconds"
+    assert first == "policy.hidden = 16: drawing the initial weights may take 4 s, the first epoch longer"

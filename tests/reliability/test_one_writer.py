@@ -129,6 +129,40 @@ def test_the_lock_goes_with_the_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert resume(tmp_path / "y", panel=False).exit_code == 0
 
 
+def test_a_folder_that_is_put_aside_while_its_lock_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between opening the folder and locking it: the lock was that of the old folder, under its new name."""
+    folder, lock = place.begin(tmp_path, "x", "mine", False)
+    (folder / "log.txt").write_text("the old run's\n")
+    locks: list[place.Lock] = [lock]
+    flock = fcntl.flock
+
+    def slow(handle: int, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)  # once
+        locks[0] = place.put_aside(folder, lock)
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", slow)
+    monkeypatch.setattr(place, "PATIENCE", 0.2)
+    with pytest.raises(RuntimeError, match="is being trained by another process"):
+        place.begin(tmp_path, "x", "mine", True)
+    assert locks[0].is_of(folder)
+    locks[0].close()
+    second = place.Lock(folder)
+    assert second.is_of(folder)
+    second.close()
+
+
+def test_a_run_that_was_stopped_before_its_first_checkpoint_is_not_offered(tmp_path: Path) -> None:
+    folder, lock = place.begin(tmp_path, "x", "mine", False)
+    (folder / "log.txt").write_text("")
+    lock.close()
+    with pytest.raises(ValueError, match="exists, without a checkpoint to resume from; start over: --fresh$"):
+        train(tiny(1, run="x"), tmp_path, panel=False)
+    assert train(tiny(1, run="x"), tmp_path, panel=False, fresh=True).exit_code == 0
+
+
 def removed(folder: Path) -> None:
     shutil.rmtree(folder)
 

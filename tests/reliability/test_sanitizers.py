@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 EXTENSION = "Release"  # the folder in which the extension is built
-SAVED = ["toy", "arena", "arena_basic_easy_shaped", "navigation", "extractor_hub", "cogsguard_arena", "cogsguard"]
+GRIDS = ["toy", "arena", "arena_basic", "arena_basic_easy_shaped", "navigation", "extractor_hub", "cogsguard_arena"]
+SAVED = [*GRIDS, "cogsguard"]
 
 
 def run_native_tests(preset, record_property, *chosen, at_least=10, **variables):

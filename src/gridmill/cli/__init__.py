@@ -20,7 +20,7 @@ import typer
 
 from gridmill.cli import inspect, policy, replays, runs, settings, show, speed, sweep, train, view, workshop
 from gridmill.cli.groups import USAGE_ERROR, Listed
-from gridmill.cli.judging import in_one_line
+from gridmill.cli.judging import in_one_line, is_told
 from gridmill.cli.say import say
 
 USER_ERROR = 2
@@ -64,8 +64,8 @@ def _one_line_of_errors(work: Callable[[], Any], traceback: bool) -> Any:
         raise typer.Exit(0) from None
     except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
         raise
-    except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
-        if traceback:
+    except Exception as error:
+        if traceback or not is_told(error):
             raise
         say(f"gridmill: {in_one_line(error)}", err=True)
         raise typer.Exit(USER_ERROR) from None

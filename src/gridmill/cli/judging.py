@@ -15,13 +15,23 @@ from gridmill.cli.say import say
 BAD_INPUT = 64  # EX_USAGE of sysexits.h
 
 
+def is_told(error: Exception) -> bool:
+    """Whether a person is told of an error in one line, since it is not a fault of ours, which has a traceback."""
+    from gridmill.config import user_code
+
+    theirs = (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError)
+    return isinstance(error, theirs) or user_code.own_fault(error) is not None
+
+
 def in_one_line(error: BaseException) -> str:
     """What a person is told of an error; words of files and of the core may have any length."""
-    from gridmill.config.text import clipped, harmless  # its package loads pydantic, which --help does without
+    from gridmill.config import user_code  # its package loads pydantic, which --help does without
+    from gridmill.config.text import clipped, harmless
 
     if isinstance(error, MemoryError) and str(error) in ("", "std::bad_alloc"):
         return "out of memory"
-    return harmless(clipped(" ".join(str(error).split()) or type(error).__name__, 8000))
+    text = user_code.own_fault(error) or str(error)
+    return harmless(clipped(" ".join(text.split()) or type(error).__name__, 8000))
 
 
 class Judging(TakesSettings):
@@ -42,8 +52,8 @@ class Judging(TakesSettings):
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
             raise
-        except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
-            if isinstance(error, BrokenPipeError) or ctx.find_root().params.get("traceback"):
+        except Exception as error:
+            if isinstance(error, BrokenPipeError) or ctx.find_root().params.get("traceback") or not is_told(error):
                 raise
             say(f"gridmill: {in_one_line(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None

@@ -34,6 +34,7 @@ from gridmill.config.text import clipped, printable
 Base = TypeVar("Base")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 FILES = "gridmill_own_"  # how the names of modules begin that are people's own files
+_packages: set[str] = set()  # modules of packages that are people's own
 
 
 def is_own(text: str) -> bool:
@@ -53,7 +54,9 @@ def module_of(text: str, what: str, anew: bool = False) -> ModuleType:
             said = f"`{clipped(text, 400)}`"
             raise ValueError(f"expected FILE.py, FILE.py:name or package.module:name for a {what}, got {said}")
         with _importable(Path.cwd()), one_line(text, place):
-            return importlib.import_module(place)
+            module = importlib.import_module(place)
+            _packages.add(module.__name__)
+            return module
     if not os.path.isfile(place):
         raise ValueError(f"no {what} file `{clipped(place, 400)}`")
     file = Path(place).resolve()
@@ -357,10 +360,15 @@ def their_own(text: str) -> Iterator[None]:
         raise
 
 
-def name_fault(error: BaseException, texts: Iterable[str]) -> None:
-    """ValueError that names the user's own file and line if an error came out of one, in the middle of our code."""
-    files = {str(Path(place_of(text)).resolve()): text for text in texts if place_of(text).endswith(".py")}
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
-    if isinstance(error, Exception) and frames:
-        where = f"`{files[frames[-1].filename]}` failed in line {frames[-1].lineno}"
-        raise ValueError(f"{where}: {type(error).__name__}: {error}") from error
+def own_fault(error: BaseException) -> str | None:
+    """What to tell of an error that came out of the user's own code, in the middle of ours: its file and line."""
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if str(name := frame.f_globals.get("__name__", "")).startswith(FILES) or name in _packages
+    ]
+    if not frames or not isinstance(error, Exception):
+        return None
+    file, line = Path(frames[-1][0]), frames[-1][1]
+    shown = file.relative_to(here) if file.is_relative_to(here := Path.cwd()) else file
+    return f"`{shown}` failed in line {line}: {type(error).__name__}: {error}"

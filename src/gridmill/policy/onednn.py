@@ -67,7 +67,7 @@ class Trial:
 @functools.cache
 def settle() -> Finding:
     """Find out, and cap oneDNN if it must be; the first call of a process does the work."""
-    return find(cpu(), torch_version(), os.environ, cache_folder(), [sys.executable, "-c", TRIAL])
+    return find(cpu(), torch_version(), os.environ, cache_folder(), [sys.executable, "-P", "-c", TRIAL])
 
 
 def find(

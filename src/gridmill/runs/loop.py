@@ -159,7 +159,8 @@ class Session:
                 ) from error
             except BaseException as error:
                 reason = f"{type(error).__name__}: {error}"
-                user_code.name_fault(error, user_code.named_in(self.run.tree()))
+                if (told := user_code.own_fault(error)) is not None:
+                    raise ValueError(told) from error
                 raise
             finally:
                 self.close(code, reason)

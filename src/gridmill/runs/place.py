@@ -36,12 +36,18 @@ class Lock:
         how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         until = time.monotonic() + PATIENCE
         while True:
+            missing = None
             try:
                 self._handles = _locked(folder, how, make=True)
-                return
+                if self.is_of(folder):
+                    return
+                self.close()  # whoever had it has put the folder aside: what lies there now is another
+            except FileNotFoundError as reason:  # it is about to
+                missing = reason
             except BlockingIOError:
-                if time.monotonic() > until:
-                    raise RuntimeError(f"`{folder}` is being trained by another process") from None
+                pass
+            if time.monotonic() > until:
+                raise missing or RuntimeError(f"`{folder}` is being trained by another process")
             time.sleep(0.05)
 
     def is_of(self, folder: Path) -> bool:
@@ -129,8 +135,10 @@ def is_occupied(folder: Path) -> bool:
 def refuse_occupied(folder: Path) -> None:
     """ValueError if a run is there already."""
     if is_occupied(folder):
-        said = f"`{folder}` exists; resume it: {command('resume', ending.word(folder))}"
-        raise ValueError(f"{said} - or start over: --fresh")
+        said = f"`{folder}` exists; resume it: {command('resume', ending.word(folder))} - or start over: --fresh"
+        if not any((folder / "checkpoints").glob("epoch-*")):  # stopped before its first
+            said = f"`{folder}` exists, without a checkpoint to resume from; start over: --fresh"
+        raise ValueError(said)
 
 
 def give_up(folder: Path, lock: Lock) -> None:

@@ -28,6 +28,7 @@ from gridmill.train.ranks import launched
 from gridmill.train.trainer import Trainer, refuse_deadly
 
 WIDE = 1024  # networks as wide as this are told of before they are made
+SECONDS = 4  # that one of this width may take; the time grows with its third power
 
 
 def train(
@@ -95,7 +96,9 @@ def _from_the_beginning(run: Run, runs_dir: Path, panel: bool | None, fresh: boo
     folder, lock = place.begin(runs_dir, run.run, run.recipe, fresh)
     if run.policy.hidden >= WIDE:
         with contextlib.suppress(OSError):  # nobody may be there to read it
-            print(f"policy.hidden = {run.policy.hidden}: drawing the initial weights takes some seconds", flush=True)
+            seconds = max(1, round(SECONDS * (run.policy.hidden / WIDE) ** 3))
+            said = f"policy.hidden = {run.policy.hidden}: drawing the initial weights may take {seconds} s"
+            print(f"{said}, the first epoch longer", flush=True)
     run = run.replace("run", folder.name)
     with contextlib.ExitStack() as held:
         try:

@@ -106,7 +106,7 @@ def start(side: Side, seed: int, phases: bool) -> machine.Worker:
     timed = [f"{switches.PROFILING}=1"] if phases else []
     python = revisions.python_of(revisions.site_of(side.revision) if side.revision else None)
     file = Path(__file__).with_name("ab_side.py")
-    command = ["env", *timed, *side.environment, *python, "-P", str(file), json.dumps(order)]
+    command = ["env", *timed, *side.environment, *python, str(file), json.dumps(order)]
     return machine.Worker(f"`{side.text}`", command, needed=("batch_size", "threads"))
 
 

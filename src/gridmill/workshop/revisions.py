@@ -48,7 +48,7 @@ def _quietly(command: list[str | Path]) -> None:
 def python_of(site: Path | None) -> list[str]:
     """The words that start a Python with the package of that folder, or with this one."""
     if site is None:
-        return [sys.executable]
+        return [sys.executable, "-P"]
     # The base interpreter sees the packages of the venv, but not its editable install of this tree.
     base = str(getattr(sys, "_base_executable", sys.executable))
-    return ["env", f"PYTHONPATH={site}:{sysconfig.get_paths()['purelib']}", base]
+    return ["env", f"PYTHONPATH={site}:{sysconfig.get_paths()['purelib']}", base, "-P"]

@@ -245,7 +245,7 @@ def instructions(load: Load, rows: int, asked: bool) -> dict[str, Any]:
     if not asked and not machine.perf_works():
         return {"reason": "perf cannot count here; --instructions counts with valgrind"}
     code = "import sys; from gridmill.workshop.runner import count_child as c; c(*sys.argv[1:])"
-    child = [sys.executable, "-c", code, json.dumps(asdict(load))]
+    child = [sys.executable, "-P", "-c", code, json.dumps(asdict(load))]
     try:
         counted = machine.count_instructions(lambda steps: [*child, str(steps)], *COUNTED_STEPS)
     except (OSError, ValueError) as reason:

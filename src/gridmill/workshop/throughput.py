@@ -141,7 +141,7 @@ def measure_with_evaluation(settings: Settings, done: list[Round], progress: Pro
     for path, value in changes.items():
         run = run.replace(path, value)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-c", TRAIN, run.replace("run", "measured").model_dump_json(), folder]
+        command = [sys.executable, "-P", "-c", TRAIN, run.replace("run", "measured").model_dump_json(), folder]
         metrics, said = Path(folder) / "measured" / "metrics.jsonl", Path(folder) / "said.txt"
         with said.open("w") as noise:
             child = subprocess.Popen(command, stdout=noise, stderr=noise, start_new_session=True)

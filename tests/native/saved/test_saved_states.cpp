@@ -266,7 +266,7 @@ void each_cast(const std::string& name, const Value& config, Visit visit) {
   }
 }
 constexpr const char* kGrids[] = {
-    "toy", "arena", "arena_basic_easy_shaped", "navigation", "extractor_hub", "cogsguard_arena", "cogsguard"};
+    "toy", "arena", "arena_basic", "arena_basic_easy_shaped", "navigation", "extractor_hub", "cogsguard_arena", "cogsguard"};
 template <class Visit>
 void each_game(Visit visit) {
   for (const char* name : kGrids) each_cast<grid::Grid>(name, golden_config(name), visit);

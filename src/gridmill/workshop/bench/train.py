@@ -191,7 +191,7 @@ class Subject(NamedTuple):
 def start(kind: str, run: Run, command: Sequence[str] = ()) -> machine.Worker:
     """A process of ours of that kind, or another that answers alike, with as many threads as the run says."""
     threads = run.trainer.threads
-    words = command or [sys.executable, "-m", "gridmill.workshop.bench.worker", kind]
+    words = command or [sys.executable, "-P", "-m", "gridmill.workshop.bench.worker", kind]
     full = ["env", f"OMP_NUM_THREADS={threads}", *words, run.model_dump_json()]
     return machine.Worker(f"{kind} with {count(threads, 'thread')}", full, needed=("name",))
 
