@@ -1,7 +1,7 @@
-"""Fifty runs of strangers, each made to do harm, and every command on each: links, pipes, ways out, code by name,
+"""Some sixty runs of strangers, each made to do harm, and every command on each: links, pipes, ways out, code by name,
 bombs, numbers that are none, wrong shapes, deep JSON, names that are no names.
 
-No code runs, nothing is written outside, nothing takes two seconds of CPU or waits, and there is no traceback.
+No code runs, nothing is written outside, nothing takes two seconds of CPU or waits as long, and there is no traceback.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.X8, pytest.mark.X9]
 
 NEWEST = "checkpoints/epoch-00000002"
 DEEP = "[" * 100_000
-MOST = 2.0  # seconds of CPU of a command
+MOST = 2.0  # seconds of CPU of a command, and of waiting
 MOST_EXPORT = 8.0  # torch.export takes 3 for an honest run
 Harm = Callable[[Path], None]
 
@@ -238,9 +238,9 @@ def state(there: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def attacked(run: Path, place: Path, name: str, which: list[str]) -> dict[str, float]:
-    """The CPU seconds of each command, none of which ran code or wrote elsewhere."""
-    took = {}
+def attacked(run: Path, place: Path, name: str, which: list[str]) -> tuple[dict[str, float], float]:
+    """The CPU seconds of each command, none of which ran code or wrote elsewhere, and the longest that one waited."""
+    took, waited = {}, 0.0
     there, out, here = somebody(place), place / "out", place / "here"
     out.mkdir()
     here.mkdir()
@@ -250,18 +250,20 @@ def attacked(run: Path, place: Path, name: str, which: list[str]) -> dict[str, f
         answer = ask(commands(folder, out)[command], here, out)
         one_line(answer)
         took[command] = answer.cpu
+        waited = max(waited, answer.waited)
         assert not (place / "canary").exists(), command
         assert state(there) == before, command
         assert list(here.iterdir()) == [], command
         assert sorted(path.name for path in place.iterdir()) == ["here", "out", "outside", "runs"], command
-    return took
+    return took, waited
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_command_on_each(run: Path, tmp_path: Path, name: str) -> None:
     """Each with one command, another for each; all of them are the long test's."""
     known = list(commands(run, tmp_path))
-    attacked(run, tmp_path, name, [known[list(HOSTILE).index(name) % len(known)]])
+    _, waited = attacked(run, tmp_path, name, [known[list(HOSTILE).index(name) % len(known)]])
+    assert waited < 5 * MOST  # other tests may keep the disk busy
 
 
 @pytest.mark.long
@@ -269,16 +271,20 @@ def test_a_command_on_each(run: Path, tmp_path: Path, name: str) -> None:
 def test_every_command_on_each(
     run: Path, tmp_path: Path, name: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """Nothing takes longer than 2 s of CPU; what did is asked once more, because machines are not always quiet."""
+    """Nothing takes longer than 2 s of CPU or waits 2 s; what did is asked once more, because machines are not always
+    quiet.
+    """
     for place in ("first", "again"):
         (tmp_path / place).mkdir()
-        took = attacked(run, tmp_path / place, name, list(commands(run, tmp_path)))
+        took, waited = attacked(run, tmp_path / place, name, list(commands(run, tmp_path)))
         exported = took.pop("policy export")
-        if max(took.values()) < MOST and exported < MOST_EXPORT:
+        if max(*took.values(), waited) < MOST and exported < MOST_EXPORT:
             break
     assert max(took.values()) < MOST, took
     assert exported < MOST_EXPORT
-    record_property("figure", f"{len(took) + 1} commands, slowest {max(took.values()):.1f} s, export {exported:.1f} s")
+    assert waited < MOST
+    told = f"slowest {max(took.values()):.1f} s, export {exported:.1f} s, waits {waited:.1f} s at most"
+    record_property("figure", f"{len(took) + 1} commands, {told}")
 
 
 def test_all_of_them_in_one_list(run: Path, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:

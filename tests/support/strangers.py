@@ -21,7 +21,7 @@ from gridmill.policy import checkpoint
 from gridmill.runs import train
 from gridmill.workshop import artefact
 
-PATIENCE = 120.0  # seconds: what takes longer waits for something
+PATIENCE = 60.0  # seconds after which a command is ended
 REPLAY = "replays/first.replay"
 CHECKPOINT = "checkpoints/epoch-00000001"
 ARTEFACT = "artifacts/first.json"
@@ -42,11 +42,13 @@ def commands(run: Path, out: Path, file: str = REPLAY) -> dict[str, list[str]]:
     """
     name, tape, tiny_recipe = str(run), str(run / file), f"{SUPPORT / 'tiny.py'}:tiny"
     train = ["train", tiny_recipe, "run=next", "--runs-dir", str(out)]
+    whatif = ["whatif", tape, "--tick", "1", "--agent", "0", "--rollouts", "2", "--horizon", "2"]
     return {
         "resume": ["resume", name, "trainer.total_timesteps=384"],
         "eval its game": ["eval", name, "--episodes", "1"],
         "eval beside it": ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--players", f"{name}=0.5", "--episodes", "1"],
         "eval its policy": ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--policy", name, "--episodes", "1"],
+        "eval its best": ["eval", f"{SUPPORT / 'tiny.py'}:berries", "--policy", f"{name}@best", "--episodes", "1"],
         "report": ["report", name, "--out", str(out / "report.html")],
         "report without baselines": ["report", name, "--no-baselines", "--out", str(out / "report.html")],
         "explain": ["explain", name],
@@ -68,10 +70,12 @@ def commands(run: Path, out: Path, file: str = REPLAY) -> dict[str, list[str]]:
         "watch": ["watch", tape, "--to", "2"],
         "watch the run": ["watch", name, "--to", "2"],
         "replay check": ["replay", "check", tape],
+        "replay check as JSON": ["replay", "check", tape, "--json"],
         "replay info": ["replay", "info", tape],
         "replay cut": ["replay", "cut", tape, "--to", "2", "-o", str(out / "cut.replay")],
         "replay merge": ["replay", "merge", tape, tape, "-o", str(out / "merged.replay")],
-        "whatif": ["whatif", tape, "--tick", "1", "--agent", "0", "--rollouts", "2", "--horizon", "2"],
+        "whatif": whatif,
+        "whatif with its policy": [*whatif, "--policy", name],
         "train or resume": ["train", tiny_recipe, f"run={run.name}", "--runs-dir", str(run.parent), "--or-resume"],
         "begin with it": [*train, f"policy.init_from={name}"],
         "play beside it": [*train, f'players={{"{name}": 0.5}}', "trainer.batch_size=64", "trainer.minibatch_size=32"],
@@ -87,12 +91,13 @@ class Answer:
     code: int | None  # None: it had not ended after PATIENCE
     out: str
     err: str
-    cpu: float  # seconds
+    cpu: float  # seconds, of its children too
+    waited: float  # seconds in which it neither ran nor was about to
 
 
 def ask(words: list[str], folder: Path, out: Path) -> Answer:
     """A command of `gridmill` in a child process that begins in a folder."""
-    files = {name: out / f".{name}" for name in ("out", "err", "cpu")}
+    files = {name: out / f".{name}" for name in ("out", "err", "clocks")}
     for file in files.values():
         file.unlink(missing_ok=True)
     child = FORKS.Process(target=_child, args=(words, str(folder), {name: str(f) for name, f in files.items()}))
@@ -104,7 +109,8 @@ def ask(words: list[str], folder: Path, out: Path) -> Answer:
         child.kill()
         child.join()
     said = {name: file.read_text(errors="replace") if file.exists() else "" for name, file in files.items()}
-    return Answer(code, said["out"], said["err"], float(said["cpu"] or "inf") if code is not None else float("inf"))
+    clocks = said["clocks"].split() if code is not None and said["clocks"] else ["inf", "inf"]
+    return Answer(code, said["out"], said["err"], *map(float, clocks))
 
 
 def _child(words: list[str], folder: str, files: Mapping[str, str]) -> None:
@@ -113,11 +119,23 @@ def _child(words: list[str], folder: str, files: Mapping[str, str]) -> None:
         os.dup2(os.open(files[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     from gridmill.cli import main
 
-    began = time.process_time()
+    began = time.monotonic(), cpu(), queued()
     try:
         main(words)
     finally:
-        Path(files["cpu"]).write_text(str(time.process_time() - began))
+        took = time.monotonic() - began[0]
+        ran = cpu() - began[1]
+        Path(files["clocks"]).write_text(f"{ran} {max(0.0, took - ran - (queued() - began[2]))}")
+
+
+def cpu() -> float:
+    """Seconds of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def queued() -> float:
+    """Seconds in which this thread could have run, had there been a core for it."""
+    return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
 
 
 def changed_record(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
