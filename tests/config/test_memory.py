@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -89,3 +94,43 @@ def test_what_the_cgroup_does_not_allow_is_refused(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ValueError, match=said):
         gridmill.make(berries(), num_worlds=1 << 16)
     gridmill.make(berries(), num_worlds=16).close()
+
+
+@pytest.fixture
+def small_group() -> Iterator[Path]:
+    """A cgroup of this machine with 256 MiB, for a child process."""
+    told = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
+    first = "memory" in told
+    place = Path("/sys/fs/cgroup/memory" if first else "/sys/fs/cgroup") / told.get("memory" if first else "", "")[1:]
+    group = place / f"gridmill-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as reason:
+        pytest.skip(f"this machine lets nobody make a cgroup: {reason.strerror}")
+    try:
+        try:
+            (group / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(256 * MIB))
+        except OSError as reason:
+            pytest.skip(f"this machine limits no memory of a cgroup: {reason.strerror}")
+        yield group
+    finally:
+        group.rmdir()
+
+
+def test_a_process_of_a_real_cgroup_is_told_its_limit(small_group: Path) -> None:
+    """More than it allows is refused before it is taken, and what fits plays: the system never has to kill."""
+    code = (
+        "import os, sys\n"
+        "open(sys.argv[1], 'w').write(str(os.getpid()))\n"
+        "import gridmill\n"
+        "try: gridmill.make('arena', num_worlds=65_536)\n"
+        "except ValueError as error: print(error)\n"
+        "with gridmill.make('arena', num_worlds=256) as env:\n"
+        "    env.reset()\n"
+        "    env.step()\n"
+    )
+    words = [sys.executable, "-c", code, str(small_group / "cgroup.procs")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = r"not enough memory: 65536 worlds x \d+ bytes = [\d,]+ MiB, the cgroup of this process allows 256 MiB; "
+    assert re.fullmatch(said + r"lower num_worlds\n", done.stdout)

@@ -417,8 +417,8 @@ class Misuse(RuleBasedStateMachine):
             self.env.close()
 
 
-def test_150_random_histories() -> None:
-    run_state_machine_as_test(Misuse, settings=settings(max_examples=150, stateful_step_count=30))
+def test_500_random_histories() -> None:
+    run_state_machine_as_test(Misuse, settings=settings(max_examples=500, stateful_step_count=30))
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -225,6 +225,31 @@ def kill_again_and_again(folder: Path, kills: int, seed: int) -> dict[str, Any]:
     return {"kills": kills, "amid": amid, "replays": len(played), "epochs": epochs, "digests": digests}
 
 
+SPINS = "while True: pass"
+WRITES = """import os, sys
+with open(sys.argv[1], "wb") as file:
+    while True:
+        file.seek(0)
+        file.write(bytes(1 << 22))
+        file.flush()
+        os.fsync(file.fileno())
+"""
+
+
+@contextlib.contextmanager
+def load(folder: Path) -> Iterator[None]:
+    """As many busy processes as there are cores, and one that keeps the disk busy."""
+    codes = [SPINS] * (os.cpu_count() or 1) + [WRITES]
+    children = [subprocess.Popen([sys.executable, "-c", code, str(folder / "written")]) for code in codes]
+    try:
+        yield
+        assert all(child.poll() is None for child in children)
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
 def undisturbed(folder: Path, epochs: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[int, str]]:
     """A run without kills and without evaluation, and what it saved at each epoch."""
     found, plain = dict[int, str](), Saver.save
@@ -245,10 +270,13 @@ def test_killed_and_resumed_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Nothing unreadable, nothing mixed: each time it is the undisturbed run at that epoch, and so it is in the end."""
+    """Nothing unreadable, nothing mixed: each time it is the undisturbed run at that epoch, and so it is in the end.
+    Many kills are under load.
+    """
     folder = tmp_path / "killed"
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SUPPORT), *filter(None, sys.path)]))
-    done = start([sys.executable, __file__, str(folder), str(kills)], tmp_path)
+    with load(tmp_path) if kills > 1 else contextlib.nullcontext():
+        done = start([sys.executable, __file__, str(folder), str(kills)], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout)
     whole, digests = undisturbed(tmp_path, result["epochs"], monkeypatch)

@@ -128,9 +128,9 @@ def mutate(folder: Path, mutations: int, seed: int) -> str:
     return f"{mutations} mutations, {sum(errors)} refused, {errors[1]} of them behind a fitting manifest; 0 crashes"
 
 
-def test_4000_mutated_checkpoints(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_20000_mutated_checkpoints(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """A mutated checkpoint is refused with CheckpointError, or loads if somebody made the manifest fit."""
-    record_property("figure", mutate(tmp_path, 4_000, seed=7))
+    record_property("figure", mutate(tmp_path, 20_000, seed=7))
 
 
 @pytest.mark.long

@@ -58,10 +58,10 @@ def shadow(game: Game, num_worlds: int, ticks: int, seed: int, threads: int = 1)
         return report.comparisons
 
 
-@settings(max_examples=200)
+@settings(max_examples=2_000)
 @given(games(), SEEDS)
-def test_fast_equals_native_reference_in_200_random_worlds(game: Game, seed: int) -> None:
-    """Every example is a game of its own, drawn anew: 200 different worlds, not copies of fewer."""
+def test_fast_equals_native_reference_in_2000_random_worlds(game: Game, seed: int) -> None:
+    """Every example is a game of its own, drawn anew: 2 000 different worlds, not copies of fewer."""
     shadow(game, num_worlds=1, ticks=6, seed=seed)
 
 

@@ -135,9 +135,9 @@ def try_config(tree: Any) -> bool:
     return True
 
 
-@settings(max_examples=400)
+@settings(max_examples=3_000)
 @given(draws.seeded(mutated()))
-def test_400_mutated_configs(tree: Any) -> None:
+def test_3000_mutated_configs(tree: Any) -> None:
     try_config(tree)
 
 
@@ -169,7 +169,7 @@ def decode_alone(tree: Any) -> None:
     batch.close()
 
 
-@settings(max_examples=600)
+@settings(max_examples=2_000)
 @given(draws.seeded(mutated()))
 def test_the_native_decoder_alone(tree: Any) -> None:
     decode_alone(tree)

@@ -109,9 +109,9 @@ def try_text(text: str, legend: dict[str, str], num_agents: int) -> None:
 TEXTS = given(text=draws.seeded(ANY), legend=draws.seeded(LEGENDS), num_agents=st.integers(1, 3))
 
 
-@settings(max_examples=400)
+@settings(max_examples=3_000)
 @TEXTS
-def test_400_random_ascii_maps(text: str, legend: dict[str, str], num_agents: int) -> None:
+def test_3000_random_ascii_maps(text: str, legend: dict[str, str], num_agents: int) -> None:
     try_text(text, legend, num_agents)
 
 
@@ -133,7 +133,7 @@ SCATTERED = given(
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=1_000)
 @SCATTERED
 def test_random_scatter_maps(**drawn: Any) -> None:
     try_scatter(**drawn)
@@ -224,7 +224,7 @@ CANVASES = draws.builds(
 PAINTED = given(map_=draws.seeded(CANVASES), num_agents=st.integers(1, 4), stateful=st.booleans())
 
 
-@settings(max_examples=250)
+@settings(max_examples=1_000)
 @PAINTED
 def test_random_canvases(map_: Canvas, num_agents: int, stateful: bool) -> None:
     try_canvas(map_, num_agents, stateful)

@@ -112,7 +112,7 @@ def stopped_again_and_again(folder: Path, signals: int, closes: int, seed: int) 
 
 @pytest.mark.R11
 @pytest.mark.parametrize(
-    ("signals", "closes", "start"), [(2, 3, warm), pytest.param(50, 50, fresh, marks=pytest.mark.long)]
+    ("signals", "closes", "start"), [(20, 10, warm), pytest.param(50, 50, fresh, marks=pytest.mark.long)]
 )
 def test_a_run_stopped_at_random_moments_is_the_same_run(
     signals: int,

@@ -290,7 +290,7 @@ void fuzz_all(int count, int ticks, int share) {
 
 }  // namespace
 
-TEST(saved_states_that_were_changed_are_refused_or_play_on) { fuzz_all(800, 10, 1); }
+TEST(saved_states_that_were_changed_are_refused_or_play_on) { fuzz_all(2'000, 10, 1); }
 
 TEST(long_saved_states_that_were_changed_are_refused_or_play_on) {
   const auto number = [](const char* variable, int otherwise) {
