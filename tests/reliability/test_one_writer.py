@@ -158,7 +158,7 @@ def test_a_run_that_was_stopped_before_its_first_checkpoint_is_not_offered(tmp_p
     folder, lock = place.begin(tmp_path, "x", "mine", False)
     (folder / "log.txt").write_text("")
     lock.close()
-    with pytest.raises(ValueError, match="exists, without a checkpoint to resume from; start over: --fresh$"):
+    with pytest.raises(ValueError, match=r"exists, without a checkpoint to resume from; start over: --fresh$"):
         train(tiny(1, run="x"), tmp_path, panel=False)
     assert train(tiny(1, run="x"), tmp_path, panel=False, fresh=True).exit_code == 0
 

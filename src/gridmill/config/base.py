@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, Tag, ValidationError
 from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
@@ -21,6 +21,7 @@ from gridmill.config.text import clipped
 K = TypeVar("K")
 V = TypeVar("V")
 MOST_DEEP = 200  # levels of plain data
+MOST_PARTS = 1_000_000  # settings and parts of a tree; one that lies in it twice is written twice
 MOST_NESTED = 8  # parts of one name inside each other: game values, conditions, layers of a map
 
 
@@ -265,18 +266,55 @@ def _not_plain(tree: Any, path: str, deep: int = 0) -> tuple[str, str] | None:
     return inside
 
 
+_HOLDS = (Config, FrozenDict, tuple)  # what has parts
+
+
+def refuse_endless(tree: Config) -> None:
+    """ConfigError if a tree is too large to be written: the same few parts inside of each other, again and again."""
+    known: dict[int, int] = {}  # what was counted, by its id: each part once, however often it is there
+    try:
+        path, part, size = "$", cast(Any, tree), _size(tree, known)
+        if size <= MOST_PARTS:
+            return
+        while large := [(where, one) for where, one in _inside(part, path) if _size(one, known) > MOST_PARTS]:
+            path, part = large[0]
+    except RecursionError:  # as deep as that it is refused where it is written
+        return
+    raise ConfigError(f"expected at most {MOST_PARTS:,} settings, got {size:,}", path)
+
+
+def _size(part: Any, known: dict[int, int]) -> int:
+    if not isinstance(part, _HOLDS):
+        return 1
+    if (found := known.get(id(part))) is None:
+        inside = (
+            vars(part).values() if isinstance(part, Config) else part.values() if isinstance(part, Mapping) else part
+        )
+        found = 1
+        for one in inside:
+            found += _size(one, known) if isinstance(one, _HOLDS) else 1
+        known[id(part)] = found
+    return found
+
+
+def _inside(part: Any, path: str) -> list[tuple[str, Any]]:
+    """What lies in a part, and where."""
+    if isinstance(part, Config):
+        return [(f"{path}.{name}", getattr(part, name)) for name in type(part).model_fields]
+    if isinstance(part, Mapping):
+        return [(f"{path}.{name}", value) for name, value in part.items()]
+    return [(f"{path}[{number}]", value) for number, value in enumerate(part if isinstance(part, list | tuple) else ())]
+
+
 def _too_deep(part: Any, path: str, names: tuple[str, ...]) -> str | None:
     """Where the first part is that lies in too many others of its name; None if no part does."""
     if names and names.count(names[-1]) > MOST_NESTED:
         return path
-    inside: list[tuple[str, tuple[str, ...], Any]] = []
-    if isinstance(part, Config):
-        inside = [(f"{path}.{name}", (*names, name), getattr(part, name)) for name in type(part).model_fields]
-    elif isinstance(part, Mapping):
-        inside = [(f"{path}.{name}", names, value) for name, value in part.items()]
-    elif isinstance(part, list | tuple):
-        inside = [(f"{path}[{number}]", names, value) for number, value in enumerate(part)]
-    found = (_too_deep(value, where, names_) for where, names_, value in inside)
+    of_settings = isinstance(part, Config)
+    found = (
+        _too_deep(value, where, (*names, where.rpartition(".")[2]) if of_settings else names)
+        for where, value in _inside(part, path)
+    )
     return next((where for where in found if where is not None), None)
 
 

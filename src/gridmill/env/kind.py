@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridmill import _native
-from gridmill.config import Config, ConfigError, did_you_mean
+from gridmill.config import Config, ConfigError, did_you_mean, refuse_endless
 from gridmill.config.text import clipped
 from gridmill.env.episodes import is_figure
 
@@ -66,6 +66,10 @@ class GameConfig(Config):
     has_validation: ClassVar[bool] = False  # whether its observations can be computed in a second, slow way
     gymnasium_entry: ClassVar[str] = ""  # an env of its own for Gymnasium, as `module:Class`
     not_compiled: ClassVar[tuple[str, ...]] = ("kind", "score", "beside")  # settings that the core is not told
+
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        refuse_endless(self)  # only what is made of objects can be larger than it looks; a file is written out
 
     def __repr__(self) -> str:
         agents = f"{self.num_agents} agent{'s' if self.num_agents != 1 else ''}"
@@ -136,7 +140,7 @@ class GameConfig(Config):
     def brief(self, env: Any, warnings: bool = True) -> list[str]:
         """Lines for the heading of a run, with or without warnings; by default the settings that are not the usual."""
         try:
-            usual = type(self)()  # type: ignore[call-arg]  # a kind whose settings all have defaults
+            usual = type(self)()  # a kind whose settings all have defaults
         except ConfigError:
             return []
         return [f"  {path}: {mine} (usually {theirs})" for path, (mine, theirs) in self.diff(usual).items()]
