@@ -12,6 +12,7 @@ from tiny import berries, tiny
 from typer.testing import CliRunner
 
 from gridmill.cli import app
+from gridmill.config import user_code
 from gridmill.evaluate import evaluate
 from gridmill.train.trainer import Trainer
 
@@ -107,6 +108,7 @@ def test_a_command_names_the_file_whose_player_fails_later(option: str, fault: s
 
 def test_a_command_that_judges_names_it_too(tmp_path: Path) -> None:
     """Whose exit code 2 is a finding."""
+    user_code.module_of("gridmill.games:build", "game")  # ours, by such a name: no fault of theirs
     file = tmp_path / "mine.py"
     file.write_text("import gridmill\n\n\ndef mine():\n    return {}['nothing']\n")
     done = CliRunner().invoke(app, ["bench", "step", "--game", f"{file}:mine"])

@@ -55,7 +55,8 @@ def module_of(text: str, what: str, anew: bool = False) -> ModuleType:
             raise ValueError(f"expected FILE.py, FILE.py:name or package.module:name for a {what}, got {said}")
         with _importable(Path.cwd()), one_line(text, place):
             module = importlib.import_module(place)
-            _packages.add(module.__name__)
+            if module.__name__.partition(".")[0] != __name__.partition(".")[0]:  # ours may be named too
+                _packages.add(module.__name__)
             return module
     if not os.path.isfile(place):
         raise ValueError(f"no {what} file `{clipped(place, 400)}`")
