@@ -346,7 +346,7 @@ QUICK: dict[str, Callable[[], Game]] = {
     "buildings that clear much": lambda: crowded(apart=0, clear=64),
     "floor behind a fence": cut_off,
     "clumps that leave no floor": nothing_fits,
-    "70000 rules that set a tag": lambda: boxes({"on_use": (Rule(then=(SetTag(who="actor", tag="a"),)),) * 70_000}),
+    "20000 rules that set a tag": lambda: boxes({"on_use": (Rule(then=(SetTag(who="actor", tag="a"),)),) * 20_000}),
     "5000 fallbacks": lambda: fallbacks(5_000, every=50),
     "2000 events in every tick": lambda: fallbacks(2_000, every=1),
     "6 layers of 8 machines": lambda: layered(6, 8),
