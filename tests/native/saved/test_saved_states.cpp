@@ -265,8 +265,8 @@ void each_cast(const std::string& name, const Value& config, Visit visit) {
     visit(name + (script.empty() ? "" : " with " + script), subject, static_cast<int>(scripts.size()));
   }
 }
-constexpr const char* kGrids[] = {
-    "toy", "arena", "arena_basic", "arena_basic_easy_shaped", "navigation", "extractor_hub", "cogsguard_arena", "cogsguard"};
+constexpr const char* kGrids[] = {"toy",        "arena",         "arena_basic",     "arena_basic_easy_shaped",
+                                  "navigation", "extractor_hub", "cogsguard_arena", "cogsguard"};
 template <class Visit>
 void each_game(Visit visit) {
   for (const char* name : kGrids) each_cast<grid::Grid>(name, golden_config(name), visit);
