@@ -115,7 +115,7 @@ PARALLEL := -n 2 --dist loadgroup
 grid-build: $(VENV)/.base
 	$(BIN)/cmake --build build/Release --target native_tests
 
-test-full: test $(VENV)/.browser native-test tsan-test test-portable test-aarch64 test-avx512
+test-full: test $(VENV)/.browser native-test tsan-test test-portable test-avx512
 	build/release/native_tests long_
 	$(BIN)/python scripts/long_tier.py
 

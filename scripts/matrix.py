@@ -4,7 +4,7 @@ python scripts/matrix.py                            from the records there are
 python scripts/matrix.py --report build/tests.xml   after `make test`: its results go into the record first
 
 The records: bench/results/matrix.json (tests of every change, and which long tests there are), long_tier.json (see
-scripts/long_tier.py), fuzz.json (scripts/fuzz.py) and soak.jsonl (scripts/soak.py).
+scripts/long_tier.py) and soak.jsonl (scripts/soak.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-import fuzz
 import long_tier
 import soak
 
@@ -28,7 +27,7 @@ RECORD = ROOT / "bench" / "results" / "matrix.json"
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN = "<!-- the table below is written by scripts/matrix.py -->\n"
 SHOWN = 3  # figures of a tier
-LONGEST = 200  # characters of a figure
+LONGEST = 300  # characters of a figure
 PROMISE = re.compile(r"[A-Z]\d+")
 
 
@@ -118,15 +117,10 @@ def long_text(results: list[tuple[str, long_tier.TestResult | None]]) -> str:
 
 
 def others(promise: str) -> list[str]:
-    """Figures of what is no test of pytest, or only started by one."""
-    turns = json.loads(fuzz.RECORD.read_text()) if fuzz.RECORD.exists() else {}
-    for target, of in (("config", "F1"), ("maps", "F2")):
-        if promise == of and target in turns:
-            one = fuzz.Fuzzed(**turns[target])
-            return [f"fuzzer: {one.figure()} ({one.date}, {one.commit})"]
+    """Figures of what is no test of pytest."""
     if promise == "S4" and soak.RECORD.exists():
         pieces = soak.load(soak.RECORD)
-        return [f"in pieces: {soak.summed(pieces)[0]} ({pieces[-1].commit})"]
+        return [f"in pieces, the last at {pieces[-1].commit}: {soak.summed(pieces)[0]}"]
     return []
 
 

@@ -65,7 +65,8 @@ COMMANDS = f"""# Commands
 {WRITTEN}
 Exit codes are 0 for success and 2 for wrong input, unless a command says otherwise; errors are one line on standard
 error. `gridmill --traceback COMMAND` shows where an error comes from. `gridmill --install-completion` lets the Tab key
-complete recipes, games, runs and settings. `python -m gridmill` is the same program.
+complete recipes, games, runs and settings. `python -P -m gridmill` is the same program. Without `-P`, Python looks for
+modules in the current folder first: it would run a `numpy.py` that lies there.
 """
 
 

@@ -42,6 +42,8 @@ std::string shortened(const std::string& text) {
   return text.substr(0, end) + "...";
 }
 
+constexpr std::size_t kMostTyped = 1000;  // letters of a name that somebody may have mistyped
+
 // Edit distance (Levenshtein 1966), for "did you mean".
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -94,13 +96,17 @@ void fail_type(const std::string& path, const std::string& expected, const Value
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
+  if (name.size() > kMostTyped) return "";
   std::size_t best = std::max<std::size_t>(2, name.size() / 2) + 1;
   const std::string* winner = nullptr;
-  for (const auto& candidate : known)
+  for (const auto& candidate : known) {
+    // What has so many letters more or less is as far away at least.
+    if (std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size()) >= best) continue;
     if (const std::size_t d = distance(name, candidate); d < best) {
       best = d;
       winner = &candidate;
     }
+  }
   return winner ? "; did you mean `" + *winner + "`?" : "";
 }
 

@@ -1,4 +1,4 @@
-"""`python -m gridmill`: the command line."""
+"""`python -P -m gridmill`: the command line."""
 
 from gridmill.cli import main
 

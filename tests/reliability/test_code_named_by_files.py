@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from strangers import ask, changed_record, commands, honest, one_line, tape_with
 from tiny import SUPPORT, tiny
+from warm import fresh
 
 from gridmill import losses
 from gridmill.config import ConfigError, user_code
@@ -146,6 +147,16 @@ def test_no_code_runs(run: Path, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", CANARIES)
 def test_no_code_runs_in_any_command(run: Path, tmp_path: Path, name: str) -> None:
     opened(run, tmp_path, name, list(commands(run, tmp_path)))
+
+
+@pytest.mark.parametrize("words", [["gridmill"], ["python", "-P", "-m", "gridmill"]], ids=["script", "module"])
+def test_a_process_of_its_own_takes_nothing_from_the_current_folder(words: list[str], tmp_path: Path) -> None:
+    """What is imported when it starts: the commands above are forked from a process that has done so."""
+    for name in ("numpy", "typer", "pydantic", "click", "rich"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'canary')!r}, 'w').close()\n")
+    done = fresh([*words, "explain", "toy"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "canary").exists()
 
 
 def test_the_canary_sings(tmp_path: Path) -> None:

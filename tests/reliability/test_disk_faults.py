@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 from checkpoints import assert_whole, names, save_epoch, state_of
 from random_games import attempt
+from tiny import tiny
 
-from gridmill.policy import checkpoint
+from gridmill.policy import checkpoint, saver
 from gridmill.policy.checkpoint import NotSaved
 from gridmill.policy.saver import Saver
+from gridmill.runs import train
 
 pytestmark = pytest.mark.R2
 
@@ -209,3 +211,22 @@ def test_power_loss_after_every_operation(
         disk.lose_what_is_not_synced(folder, undo_renames)
         assert_usable(folder, {OLD, epoch})
     record_property("figure", f"{points} points, 0 checkpoints lost")
+
+
+def test_a_run_whose_disk_stays_full_ends_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on after two misses and ends with the third; what was saved before is whole."""
+    monkeypatch.setattr(saver, "BACK_OFF", (0.0, 0.0))
+    plain = saver.save
+
+    def full(folder: Path, epoch: int, *rest: Any) -> Path:
+        if epoch > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return plain(folder, epoch, *rest)
+
+    monkeypatch.setattr(saver, "save", full)
+    done = train(tiny(9, run="mine", checkpoint__epochs=1), tmp_path, panel=False)
+    assert (done.exit_code, done.epochs) == (3, 5)
+    log = (done.folder / "log.txt").read_text()
+    assert log.count("could not be saved: No space left on device") == 3
+    assert log.splitlines()[-1] == "ended: checkpoints cannot be written"
+    assert checkpoint.newest(done.folder)[0].epoch == 2

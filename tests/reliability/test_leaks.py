@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import resource
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def slope(sizes: list[int]) -> float:
 
 
 @pytest.mark.long
-def test_two_thousand_envs() -> None:
+def test_two_thousand_envs(record_property: Callable[[str, object], None]) -> None:
     for index in range(50):
         live_and_die(index)
     threads, handles, sizes = num_threads(), num_handles(), []
@@ -91,12 +92,13 @@ def test_two_thousand_envs() -> None:
             sizes.append(resident())
     assert settled(num_threads, threads) <= threads  # fewer where a thread of an earlier test has ended meanwhile
     assert num_handles() <= handles
+    record_property("figure", f"{slope(sizes) / 100:.0f} bytes an environment")
     assert slope(sizes) < 100 * 1024, sizes  # a kilobyte per env
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 2])
-def test_ten_million_agent_steps(threads: int) -> None:
+def test_ten_million_agent_steps(threads: int, record_property: Callable[[str, object], None]) -> None:
     """Less than 1 MB per million, with episodes ending, records taken, states saved and arrays looked at."""
     game = gridmill.games.toy(num_agents=20, map_size=20, max_steps=50)
     with quiet_make(game, num_worlds=50, threads=threads, masks=True, desync_episodes=True) as env:
@@ -113,6 +115,7 @@ def test_ten_million_agent_steps(threads: int) -> None:
             if step % 1_000 == 999:
                 sizes.append(resident())
         assert num_handles() == handles
+    record_property("figure", f"{slope(sizes[1:]) / 1024:.1f} KB a million steps, {threads} threads")
     assert slope(sizes[1:]) < 2**20, sizes
 
 

@@ -22,6 +22,10 @@ HEARTS = 4.0  # per agent and episode; random play makes 1.4
 BERRIES = 5.0  # random play makes 1.97 (512 episodes)
 RECIPES = {"arena_basic_easy_shaped": 15.0, "ci": 4.0}  # random play makes 1.4
 # Steps of the beginning of a run, and the score.
+FIRST_STEPS = {
+    "arena_easy_moves": (1_000_000, 2.5),  # random play makes 1.4
+    "navigation": (800_000, 0.3),  # 0.17
+}
 BEGINNINGS = {
     "arena": (4_000_000, 1.5),  # random play makes 0.3
     "arena_easy_moves": (8_000_000, 15.0),  # 1.4; the length of `make demo`
@@ -102,6 +106,15 @@ def test_a_small_game_is_learned_in_seconds(
     assert result.score >= BERRIES
 
 
+@pytest.mark.parametrize("name", FIRST_STEPS)
+def test_recipes_learn_from_the_first_steps(
+    name: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """A few seconds of two recipes, on every change."""
+    steps, score = FIRST_STEPS[name]
+    reaches(beginning(name, steps).replace("trainer.threads", 1), 0, score, tmp_path, record_property)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -122,10 +135,14 @@ def test_long_recipes_learn_from_the_start(
 ) -> None:
     """The first steps of runs that take longer, three seeds each, with the learning rates of the whole run."""
     steps, score = BEGINNINGS[name]
+    reaches(beginning(name, steps), seed, score, tmp_path, record_property)
+
+
+def beginning(name: str, steps: int) -> Run:
+    """The first steps of a recipe's run, as far along as the whole run would be."""
     run = recipes.build(name)
     whole = ("optimizer.learning_rate.until", run.trainer.total_timesteps)
-    run = run.replace_all([whole, ("trainer.total_timesteps", steps)])
-    reaches(run, seed, score, tmp_path, record_property)
+    return run.replace_all([whole, ("trainer.total_timesteps", steps)])
 
 
 def reaches(run: Run, seed: int, score: float, folder: Path, record_property: Callable[[str, object], None]) -> None:

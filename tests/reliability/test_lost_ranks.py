@@ -112,6 +112,7 @@ def test_a_rank_killed_ten_times(tmp_path: Path, record_property: Callable[[str,
             ranks_of(launcher)[kill % 2].kill()
             times.append(until(lambda n=kill + 2, e=kept: is_back(tmp_path, n, e), log))  # type: ignore[misc]
     assert_no_step_lost_or_twice(tmp_path)
+    assert max(times) <= 15.0
     record_property("figure", f"10 kills, back after {min(times):.1f} to {max(times):.1f} s")
 
 

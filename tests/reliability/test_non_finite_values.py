@@ -22,6 +22,7 @@ from gridmill.run import PolicyConfig, Run
 from gridmill.runs import train
 from gridmill.runs.epoch import Result
 from gridmill.train import learner as learner_room
+from gridmill.train.guard import dump
 from gridmill.train.rollout import Rollout
 from gridmill.train.trainer import Trainer
 
@@ -190,6 +191,17 @@ def test_three_in_a_row_stop_the_run(place: str, number: float, tmp_path: Path, 
     assert_only_good_checkpoints(result.folder, HIT - 1)
     assert_dump(result.folder, minibatch=True)
     assert ended(result.folder) == "ended: non-finite values"
+
+
+def test_a_dump_has_the_last_hundred_steps(tmp_path: Path) -> None:
+    trainer = Trainer(tiny(1, trainer__batch_size=8 * 128, trainer__total_timesteps=8 * 128))
+    trainer.epoch()
+    tensors = load_file(dump(tmp_path, trainer))
+    rewards = trainer.experience.rewards
+    assert rewards.shape[0] == 128
+    assert torch.equal(tensors["last.rewards"], rewards[28:].cpu())
+    assert tensors["last.obs"].shape[0] == 100
+    trainer.close()
 
 
 def test_a_skipped_update_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: Patch) -> None:

@@ -1,4 +1,4 @@
-"""The native tests pass, and report nothing when they are built with ASan + UBSan and with TSan.
+"""The native tests pass, also on aarch64, and report nothing when they are built with ASan + UBSan and with TSan.
 
 On every change those of the grid, which take long to compile, are built beside the extension, without sanitizers, and
 the others with ASan + UBSan; long: all of them with each. `make test` builds them first; here they are built only if
@@ -53,6 +53,7 @@ def run_native_tests(preset, record_property, *chosen, at_least=10, **variables)
     record_property("figure", f"{told}, 0 reports")
 
 
+@pytest.mark.F8
 def test_native_tests_of_the_grid(record_property):
     """The grid, golden hashes, saved states and the page's reader, as the extension is built."""
     if not (ROOT / "build" / EXTENSION / "CMakeCache.txt").exists():
@@ -120,6 +121,25 @@ def test_five_thousand_random_canvases_under_asan(record_property, tmp_path):
     """Random maps: no report."""
     chosen = ["-m", "long", "tests/grid/test_fuzz.py", "-k", "canvases"]
     run_python_tests(record_property, tmp_path, *chosen, at_least=1)
+
+
+@pytest.mark.long
+@pytest.mark.D4
+def test_golden_episodes_in_the_core(record_property):
+    """The hashes of whole episodes, without Python."""
+    run_native_tests(EXTENSION, record_property, "long_golden", at_least=1)
+
+
+@pytest.mark.long
+@pytest.mark.D4
+@pytest.mark.U4
+def test_native_tests_on_aarch64(record_property):
+    """Compiled for another kind of CPU and run under qemu, with the same hashes."""
+    ran = subprocess.run([str(ROOT / "scripts" / "test_aarch64.sh")], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:] + ran.stdout[-2000:]
+    ended = [line for line in ran.stdout.splitlines() if line.endswith(" passed, 0 failed")]
+    assert len(ended) == 2, ran.stdout[-2000:]
+    record_property("figure", f"aarch64: {ended[0]}; whole episodes: {ended[1]}")
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from random_games import Digest, quiet_make, scripted_actions
 
 import gridmill
 from gridmill import Env, Game
+from gridmill.env import GameConfig
 from gridmill.grid import AgentType, Ascii, ObjectType, RewardTerm, Stat
 
 pytestmark = pytest.mark.D2
@@ -33,13 +34,14 @@ def crowd() -> Game:
     )
 
 
-GAMES: dict[str, Callable[[], Game]] = {
+GAMES: dict[str, Callable[[], GameConfig]] = {
     "toy": lambda: gridmill.games.toy(num_agents=8, map_size=14, density=0.2, max_steps=120),
     "crowd": crowd,
+    "corridor": gridmill.games.corridor,
 }
 
 
-def make(game: Game, threads: int, lanes: int) -> Env:
+def make(game: GameConfig, threads: int, lanes: int) -> Env:
     env = quiet_make(game, num_worlds=WORLDS, seed=3, threads=threads, lanes=lanes, masks=True, desync_episodes=True)
     env.reset()
     return env
@@ -75,12 +77,12 @@ def watch(env: Env, run: Iterator[None]) -> tuple[str, list[bytes]]:
 
 
 @pytest.fixture(scope="module", params=list(GAMES))
-def game(request: pytest.FixtureRequest) -> Game:
+def game(request: pytest.FixtureRequest) -> GameConfig:
     return GAMES[request.param]()
 
 
 @pytest.fixture(scope="module")
-def alone(game: Game) -> tuple[str, list[bytes]]:
+def alone(game: GameConfig) -> tuple[str, list[bytes]]:
     """The trajectory of one thread and one lane."""
     env = make(game, threads=1, lanes=1)
     seen = watch(env, together(env))
@@ -90,7 +92,9 @@ def alone(game: Game) -> tuple[str, list[bytes]]:
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 @pytest.mark.parametrize("threads", [1, 2, 4, 8])
-def test_threads_and_lanes_do_not_matter(game: Game, alone: tuple[str, list[bytes]], threads: int, lanes: int) -> None:
+def test_threads_and_lanes_do_not_matter(
+    game: GameConfig, alone: tuple[str, list[bytes]], threads: int, lanes: int
+) -> None:
     env = make(game, threads, lanes)
     assert watch(env, together(env)) == alone
 
@@ -100,13 +104,13 @@ def test_threads_and_lanes_do_not_matter(game: Game, alone: tuple[str, list[byte
 )
 @pytest.mark.parametrize("threads", [1, 4])
 def test_order_of_send_and_recv_does_not_matter(
-    game: Game, alone: tuple[str, list[bytes]], threads: int, sends: list[int], recvs: list[int]
+    game: GameConfig, alone: tuple[str, list[bytes]], threads: int, sends: list[int], recvs: list[int]
 ) -> None:
     env = make(game, threads, LANES)
     assert watch(env, lanes_in_order(env, sends, recvs)) == alone
 
 
-def lane_by_lane(game: Game, threads: int, next_lane: Callable[[list[int]], int]) -> list[str]:
+def lane_by_lane(game: GameConfig, threads: int, next_lane: Callable[[list[int]], int]) -> list[str]:
     """Each lane's own trajectory when lanes run ahead of one another as `next_lane` says."""
     env = make(game, threads, LANES)
     digests = [Digest() for _ in range(LANES)]
@@ -125,7 +129,7 @@ def lane_by_lane(game: Game, threads: int, next_lane: Callable[[list[int]], int]
     return [digest.hex() for digest in digests]
 
 
-def test_a_lane_may_run_ahead(game: Game) -> None:
+def test_a_lane_may_run_ahead(game: GameConfig) -> None:
     """All of lane 3 first, then 2, and so on, is the same as all lanes in step."""
     last_first = lane_by_lane(game, 2, lambda done: max(k for k in range(LANES) if done[k] < STEPS // 4))
     in_step = lane_by_lane(game, 1, lambda done: done.index(min(done)))
@@ -133,7 +137,7 @@ def test_a_lane_may_run_ahead(game: Game) -> None:
     assert len(set(in_step)) == LANES
 
 
-def test_records_come_in_the_same_order(game: Game) -> None:
+def test_records_come_in_the_same_order(game: GameConfig) -> None:
     taken = []
     for threads, lanes in ((1, 1), (4, 2), (2, 4)):
         env = make(game, threads, lanes)

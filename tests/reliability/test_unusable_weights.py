@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,9 @@ from tiny import tiny
 import gridmill
 from gridmill.policy import checkpoint, player
 from gridmill.runs import resume, train
+from gridmill.runs.epoch import Epoch
 from gridmill.runs.evaluator import Evaluator
+from gridmill.runs.lines import read_records
 
 pytestmark = pytest.mark.N4
 
@@ -95,6 +98,25 @@ def test_what_is_being_evaluated_stays(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["epoch-00000001", "epoch-00000005"]
     checkpoint.save(tmp_path, 6, {}, {}, {}, 1, None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["epoch-00000006"]
+
+
+def test_no_evaluation_fails_for_a_checkpoint_that_is_gone(tmp_path: Path) -> None:
+    """Dozens of checkpoints are saved while one is evaluated, and two are kept beside it and the best."""
+    evaluations: list[dict[str, Any]] = []
+
+    def look(epoch: Epoch) -> None:
+        evaluations[:] = [one for one in read_records(epoch.folder / "metrics.jsonl") if "evaluation" in one]
+        if len(evaluations) >= 2:
+            epoch.stop("enough")
+
+    run = tiny(100_000, run="mine", checkpoint__epochs=1, checkpoint__keep=2, evaluation__enabled=True)
+    run = run.replace_all([("evaluation.episodes", 1), ("evaluation.final_seconds", 0.0)])
+    done = train(run, tmp_path, panel=False, callbacks=[look])
+    assert done.exit_code == 0
+    assert done.epochs > 20
+    assert [sorted(one["evaluation"]) for one in evaluations if "error" in one["evaluation"]] == []
+    assert evaluations[1]["epoch"] > evaluations[0]["epoch"] + 2
+    assert len(list((done.folder / "checkpoints").glob("epoch-*"))) <= 4
 
 
 def test_an_evaluation_takes_no_module_from_the_current_folder(

@@ -7,7 +7,7 @@ import copy
 import json
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,8 @@ def test_a_million_mutations() -> None:
         assert attack(20_000, seed, play_every=20, timed=True) > 12_000
 
 
-def test_memory_is_bounded() -> None:
+@pytest.mark.X5
+def test_memory_is_bounded(record_property: Callable[[str, object], None]) -> None:
     """Heads of two megabytes of nothing, bombs and claims take less than 64 MB beside the file."""
     whole = replay.encode(small(ticks=60, forks=0))
     head, body = parts(whole)
@@ -132,6 +133,7 @@ def test_memory_is_bounded() -> None:
         joined(head | {"branches": head["branches"] * 1025}, body),
         joined(head | {"agents": 65_535, "branches": [head["branches"][0] | {"ticks": 10_000_000}]}, body),
     ]
+    largest = 0
     for data in hostile:
         tracemalloc.start()
         with pytest.raises(ReplayError):
@@ -139,3 +141,5 @@ def test_memory_is_bounded() -> None:
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert most < 64 << 20
+        largest = max(largest, most)
+    record_property("figure", f"{len(hostile)} files, {largest / 2**20:.0f} MB at most")

@@ -180,7 +180,7 @@ def test_commands_are_the_ones_that_work_here(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")
     assert pip_install("gridmill[train]") == "bin/python -m pip install 'gridmill[train]'"
-    assert command("resume", "a run") == "bin/python -m gridmill resume 'a run'"
+    assert command("resume", "a run") == "bin/python -P -m gridmill resume 'a run'"
     monkeypatch.setenv("PATH", str(bin_folder))
     assert pip_install("torch==2") == "python -m pip install torch==2"
     assert command("resume", "first") == "gridmill resume first"

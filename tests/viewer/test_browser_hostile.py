@@ -186,7 +186,9 @@ def attempts(measure: Callable[[], float], most: float, count: int = 5) -> float
 
 
 @pytest.mark.L1
-def test_a_thousand_agents_and_ten_thousand_ticks(running: Any, tmp_path: Path) -> None:
+def test_a_thousand_agents_and_ten_thousand_ticks(
+    running: Any, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """Row L1, by the clock; actions are moves by chance, as fast to write as to read."""
     size, agents, ticks = 200, 1000, 10_000
     land = Scatter(height=size, width=size, objects={"wall": 2000, "mine": 300, "generator": 150, "altar": 150})
@@ -213,7 +215,7 @@ def test_a_thousand_agents_and_ten_thousand_ticks(running: Any, tmp_path: Path) 
         chromium.picture(page, "thousand-close")
         used = page.evaluate("() => performance.memory.usedJSHeapSize / 1e6")
         wasm = page.evaluate("() => gridmill.engine._calls.memory.byteLength / 1e6")
-        print(f"{len(data)} bytes, open {opened:.0f} ms, a jump {jump:.0f} ms, {used:.0f} + {wasm:.0f} MB")
+        record_property("figure", f"open in {opened:.0f} ms, a jump in {jump:.0f} ms, {used + wasm:.0f} MB")
         assert not faults
     assert opened <= 3000
     assert jump <= 50

@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -331,7 +331,7 @@ with serve({"": b"", "index.html": b"page", "engine.wasm": bytes(300_000)}, Path
 
 @pytest.mark.L2
 @pytest.mark.long
-def test_load(root: Path) -> None:
+def test_load(root: Path, record_property: Callable[[str, object], None]) -> None:
     """50 clients x 20 requests a second for a minute: p99 within 50 ms, no errors. The server has its own process."""
     with subprocess.Popen(
         [sys.executable, "-c", ALONE, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -342,7 +342,9 @@ def test_load(root: Path) -> None:
         assert process.stdin is not None
         process.stdin.close()
     p99 = statistics.quantiles(times, n=100)[98]
-    print(f"{len(times)} requests, p50 {1e3 * statistics.median(times):.2f} ms, p99 {1e3 * p99:.2f} ms")
+    middle = 1e3 * statistics.median(times)
+    told = f"{len(times)} requests, p50 {middle:.1f} ms, p99 {1e3 * p99:.1f} ms, {errors} errors"
+    record_property("figure", told)
     assert (len(times), errors) == (60_000, 0)
     assert p99 <= 0.050
 

@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from gridmill import games
-from gridmill.adapters.single_world import OneWorld, build_game, check_render_mode
+from gridmill.adapters.single_world import OneWorld, build_game, check_render_mode, render_modes
 from gridmill.adapters.views import ObsForm, View, by_row
 from gridmill.env import Env, GameConfig
 from gridmill.env.picture import RENDER_FPS, RENDER_MODES
@@ -60,6 +60,7 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
         if not 0 <= agent < env.num_agents:
             env.close()
             raise ValueError(f"agent must be 0 to {env.num_agents - 1} in this game, got {agent}")
+        self.metadata = {**self.metadata, "render_modes": render_modes(env.games[0])}
         self.render_mode = render_mode
         self.observation_space = self._world.view.space
         self.action_space = spaces.Discrete(env.num_actions)
@@ -164,6 +165,7 @@ class GridmillVectorEnv(VectorEnv[Obs, NDArray[np.int64], NDArray[Any]]):
             built, num_worlds=num_worlds, threads=threads, masks=masks, desync_episodes=desync_episodes
         )
         self.num_envs = num_envs
+        self.metadata = {**self.metadata, "render_modes": render_modes(built)}
         self.render_mode = render_mode
         self.copy = copy
         self._view = View(self.batch, obs)

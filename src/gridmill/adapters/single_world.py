@@ -24,6 +24,10 @@ def build_game(game: GameConfig | str, sizes: Mapping[str, Any]) -> GameConfig:
     return sized(game, sizes) if isinstance(game, str) or sizes else game
 
 
+def render_modes(game: GameConfig) -> list[str]:
+    return list(RENDER_MODES) if game.has_picture else []
+
+
 def check_render_mode(render_mode: str | None, game: GameConfig) -> None:
     if render_mode is not None and render_mode not in RENDER_MODES:
         raise ValueError(f"render_mode must be None or one of {list(RENDER_MODES)}, got {render_mode!r}")

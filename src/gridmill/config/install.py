@@ -16,9 +16,11 @@ def pip_install(*requirements: str) -> str:
 
 
 def command(*words: str) -> str:
-    """A command of ours as it can be typed here: `gridmill resume first`, or by the Python that runs."""
+    """A command of ours as it can be typed here: `gridmill resume first`, or by the Python that runs, which would take
+    modules from the current folder without `-P`.
+    """
     found = shutil.which("gridmill")
-    return shlex.join([*(["gridmill"] if found is not None else [*python(), "-m", "gridmill"]), *words])
+    return shlex.join([*(["gridmill"] if found is not None else [*python(), "-P", "-m", "gridmill"]), *words])
 
 
 def python() -> Sequence[str]:
