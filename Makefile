@@ -97,8 +97,10 @@ peers-train: .venv-peers-train/.ready
 
 demo: $(VENV)/.train
 	$(BIN)/gridmill train arena_easy_moves run=demo trainer.total_timesteps=8_000_000 --fresh
+	$(BIN)/gridmill report demo
 	$(BIN)/gridmill eval runs/demo --policy runs/demo --episodes 4
-	@echo "Curves and settings of this run: runs/demo/report.html. Next: gridmill --help, docs/training.md"
+	@echo "Curves, baselines and settings: runs/demo/report.html."
+	@echo "Next: source .venv/bin/activate; gridmill watch demo; docs/tutorials/train.md"
 
 # Tries on a GPU what the tests can only predict. GPU_CHECK="--device cpu" runs the same steps without one.
 gpu-check: $(VENV)/.train

@@ -280,7 +280,9 @@ def test_tables_put_baselines_beside_a_trained_policy(
 def test_a_folder_of_a_run_stands_for_its_game_and_score(tmp_path: Path) -> None:
     run = Run(recipe="mine", game=SMALL, score="ore.get")
     (tmp_path / "run.json").write_text(json.dumps({"run": run.tree(), "spec": {}}))
-    record = json.loads(call(str(tmp_path), "--episodes", "2", "--json").stdout)["results"][0]
+    done = call(str(tmp_path), "--episodes", "2", "--json")
+    assert done.stderr == f"`{tmp_path}` has no checkpoint: random actions are played\n"
+    record = json.loads(done.stdout)["results"][0]
     assert record["score"] == record["stats"]["ore.get"]
     assert record["stats"]["length"]["mean"] == 60
     (tmp_path / "run.json").write_text("{}")

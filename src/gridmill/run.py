@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from gridmill import losses as loss_room
 from gridmill.config import Config, ConfigError, Frozen, FrozenDict, describe, user_code
+from gridmill.config.base import NAME
 from gridmill.config.schedule import (
     Count,
     NotNegativeNumber,
@@ -287,7 +288,7 @@ class Run(Config):
 
     recipe: str
     """The recipe that the run was created from."""
-    run: Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^$")] = ""
+    run: Annotated[str, Field(max_length=200, pattern=NAME)] = ""
     """Name of the run and of its folder; empty = recipe and time."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of worlds, actions, minibatches and weights."""

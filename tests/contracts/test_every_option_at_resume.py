@@ -90,7 +90,7 @@ def test_it_is_refused_in_one_line(path: str) -> None:
     case = TABLE[path]
     base = case.base()
     for value in case.values:
-        with pytest.raises(ValueError, match=rf"run\.{path.replace('.', '[.]')}[. ].*was ") as caught:
+        with pytest.raises(ValueError, match=rf"resume: (.*; )?{path.replace('.', '[.]')}[. ].*was ") as caught:
             resumed(base, [f"{path}={text(value)}"])
         assert "\n" not in str(caught.value)
 

@@ -178,12 +178,10 @@ def test_nothing_to_find(tmp_path: Path) -> None:
     for ask in (checkpoint.find, checkpoint.newest):
         with pytest.raises(CheckpointError) as caught:
             ask(tmp_path)
-        assert str(caught.value) == f"expected directories named epoch-00000000, got none - in `{tmp_path}`"
+        assert str(caught.value) == f"expected a checkpoint such as epoch-00000012, got none - in `{tmp_path}`"
         with pytest.raises(CheckpointError) as caught:
             ask(tmp_path / "gone")
-        assert str(caught.value) == (
-            f"expected a checkpoint or a run's folder, got No such file or directory - in `{tmp_path / 'gone'}`"
-        )
+        assert str(caught.value) == (f"expected a checkpoint or a run's folder, got nothing - in `{tmp_path / 'gone'}`")
 
 
 def test_when_none_loads_all_are_named(tmp_path: Path) -> None:

@@ -83,8 +83,7 @@ def test_what_is_not_there_is_one_line(run: Path, tmp_path: Path) -> None:
     for text, said in {
         f"{run}@bset": f"expected @last, @best or @EPOCH after a run's folder, got `{run}@bset`",
         f"{run}@9": f"expected a checkpoint of epoch 9, got none - in `{run}`",
-        f"{tmp_path}/y@best": "expected a checkpoint or a run's folder, got No such file or directory - in "
-        f"`{tmp_path}/y@best`",
+        f"{tmp_path}/y@best": f"expected a checkpoint or a run's folder, got nothing - in `{tmp_path}/y@best`",
         f"{tmp_path}/z@best": "expected a checkpoint with a score, got none (no episode had ended); use @last - in "
         f"`{tmp_path}/z`",
     }.items():

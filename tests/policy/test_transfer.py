@@ -175,5 +175,5 @@ def test_where_a_run_began_does_not_matter_to_its_resume(tmp_path: Path) -> None
     spec = Spec.load(found.record["spec"])
     del found.record["run"]["policy"]["init_from"]
     usable.refuse_mismatch(found.record, run, spec)
-    with pytest.raises(checkpoint.CheckpointError, match=r"run\.policy\.hidden"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"resume: policy\.hidden was"):
         usable.refuse_mismatch(found.record, run.replace("policy.hidden", 32), spec)

@@ -309,6 +309,15 @@ def test_code_is_named_in_python_too(own: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing_taken")
+def test_changed_code_is_told_of_in_an_evaluation(own: Path) -> None:
+    """It gave another score, without a word."""
+    here = own.parent / "here" / "parts.py"
+    here.write_text(OWN + "# changed again\n")
+    with pytest.warns(UserWarning, match=r"^parts\.py:Mine has changed since the run was saved: sha256 "):
+        load(own, code=[str(here)])
+
+
+@pytest.mark.usefixtures("nothing_taken")
 def test_changed_code_is_told_of_without_a_name_in_it_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("from gridmill.policy.encoders.bag import Bag\n\n\nclass Mine(Bag): ...\n")

@@ -37,15 +37,19 @@ from gridmill.grid import (
     Game,
     Give,
     HasTag,
+    Instances,
     Inventory,
+    Maze,
     Near,
     Objects,
     ObjectType,
     Observation,
+    OneOf,
     Part,
     Recipe,
     Relocate,
     RewardTerm,
+    Rooms,
     Rule,
     Scatter,
     SetTag,
@@ -133,6 +137,43 @@ def cut_off() -> Game:
 def nothing_fits() -> Game:
     """Clumps that leave no floor, in every one of many attempts."""
     return drawn(Clumps(every=1, jitter=0, chance=1, smallest=8, largest=8, fill=1))
+
+
+def sized(side: int, *layers: Any) -> Game:
+    objects = {"wall": ObjectType(), "box": ObjectType()}
+    return Game(name="sized", num_agents=2, objects=objects, map=Canvas(height=side, width=side, layers=layers))
+
+
+def often_without_floor() -> Game:
+    """It fits in one of four attempts."""
+    parts = tuple(
+        Part(top=25 * (k // 9), left=25 * (k % 9), height=24, width=24, border=1, layers=(Caves(), Connect()))
+        for k in range(60)
+    )
+    return drawn(*parts, OneOf(layers=(Fill(what="floor"), Fill()), weights=(1.0, 3.0)))
+
+
+def nested_zones(deep: int) -> Any:
+    inside = Fill(what="floor") if deep == 1 else nested_zones(deep - 1)
+    return Zones(count=64, smallest=1, largest=64, layers=(Part(layers=(inside,)),))
+
+
+def in_places(*parts: Any) -> Game:
+    """A map of 64 x 64 places with an agent each."""
+    objects = {"wall": ObjectType(), "box": ObjectType(inventory={"ore": 1})}
+    places = Instances(rows=64, columns=64, gap=0, border=0, maps=parts)
+    return Game(name="places", num_agents=4096, resources=("ore",), objects=objects, map=places, observation=DROP)
+
+
+def scatters_in_places() -> Game:
+    """Every other place is full of boxes around an agent; in the last one the agent cannot reach them all."""
+    box = Scatter(height=4, width=4, border=0, objects={"box": 1})
+    full = Ascii(text="\n".join(["@XXX", *["XXXX"] * 3]), legend={"X": "box"})
+    return in_places(*(box, full) * 2047, Scatter(height=4, width=4, border=0, objects={"box": 15}), full)
+
+
+def many_layers_in_places() -> Game:
+    return in_places(Canvas(height=1, width=1, border=0, layers=(Fill(what="floor"),) * 3000))
 
 
 def fallbacks(count: int, every: int) -> Game:
@@ -296,16 +337,31 @@ DRAWN: dict[str, Callable[[], Game]] = {
 @pytest.mark.parametrize("path", DRAWN)
 def test_maps_that_take_long_to_draw_are_refused(path: str) -> None:
     began = time.process_time()
-    with pytest.raises(ValueError, match=r"expected layers of at most 50 million steps for a map, got ") as caught:
+    with pytest.raises(ValueError, match=r"expected layers of at most 30 million steps for a map, got ") as caught:
         gridmill.make(DRAWN[path](), num_worlds=1)
     assert str(caught.value).endswith(f"- at `{path.strip()}`")
+    assert time.process_time() - began < SECONDS
+
+
+def test_maps_that_are_worth_their_time_are_accepted() -> None:
+    """They were refused: what looking for floor costs had been guessed, five times too high."""
+    room = (Maze(method="kruskal", corridor=2), Objects(counts={"box": 3}), Connect())
+    zones = Zones(count=64, smallest=12, largest=40, layers=(Part(border=1, layers=room),))
+    cave = (Caves(), Connect(), Objects(counts={"box": 2}))
+    caves = [
+        Part(top=25 * r, left=25 * c, height=24, width=24, border=1, layers=cave) for r in range(9) for c in range(9)
+    ]
+    began = time.process_time()
+    for layers in ((zones,), caves):
+        with gridmill.make(drawn(*layers, Connect()), num_worlds=1) as env:
+            env.reset()
     assert time.process_time() - began < SECONDS
 
 
 def test_maps_that_take_a_while_get_fewer_attempts() -> None:
     with (
         gridmill.make(nothing_fits(), num_worlds=1) as env,
-        pytest.raises(RuntimeError, match="expected floor for all agents, found too little in 11 attempts; use fewer"),
+        pytest.raises(RuntimeError, match="expected floor for all agents, found too little in 13 attempts; use fewer"),
     ):
         env.reset()
 
@@ -372,11 +428,36 @@ def test_the_same_parts_in_each_other_again_and_again_are_refused(path: str) -> 
     assert time.process_time() - began < SECONDS
 
 
+USES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "replaced": lambda parts: boxes({}).replace(*list(parts.items())[-1]),
+    "set": lambda parts: setattr(boxes({}), *list(parts.items())[-1]),
+    "in a wrong place": lambda parts: Game(
+        name="endless", num_agents=2, resources=tuple(parts.values())[-1:], map=BOXES
+    ),
+    "loaded": lambda parts: Game.load({"name": "endless", "num_agents": 2, **parts}),
+    "loaded, of lists": lambda parts: Game.load({"name": functools.reduce(lambda x, _: [x] * 32, range(6), [1])}),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("parts", [sums, any_of, parts])
+def test_they_are_refused_however_they_come(use: str, parts: Callable[[], dict[str, Any]]) -> None:
+    began = time.process_time()
+    with pytest.raises(ValueError, match=r"^expected at most 1,000,000 settings|, got a \w+ of [\d,]+ parts|cannot be"):
+        USES[use](parts())
+    assert time.process_time() - began < SECONDS
+
+
 QUICK: dict[str, Callable[[], Game]] = {
     "buildings far apart": lambda: crowded(apart=64, clear=1),
     "buildings that clear much": lambda: crowded(apart=0, clear=64),
     "floor behind a fence": cut_off,
     "clumps that leave no floor": nothing_fits,
+    "three of four drawings without floor": often_without_floor,
+    "rooms again and again": lambda: sized(129, *(Rooms(rows=64, columns=64, extra_doors=1.0),) * 350, Fill()),
+    "zones in zones": lambda: sized(30, *(nested_zones(2),) * 800, Fill()),
+    "scatters in thousands of places": scatters_in_places,
+    "3000 layers in 4096 places": many_layers_in_places,
     "20000 rules that set a tag": lambda: boxes({"on_use": (Rule(then=(SetTag(who="actor", tag="a"),)),) * 20_000}),
     "5000 fallbacks": lambda: fallbacks(5_000, every=50),
     "2000 events in every tick": lambda: fallbacks(2_000, every=1),

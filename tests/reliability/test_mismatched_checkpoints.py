@@ -73,29 +73,29 @@ def test_another_format(tmp_path: Path, number: int, writer: str | None) -> None
 
 
 MISMATCHES: dict[str, tuple[Run, Shapes, list[str]]] = {
-    "hidden": (RUN.replace("policy.hidden", 64), Shapes(), ["run.policy.hidden was 128, is 64"]),
-    "core": (RUN.replace("policy.core", "lstm"), Shapes(), ["run.policy.core was 'scan', is 'lstm'"]),
+    "hidden": (RUN.replace("policy.hidden", 64), Shapes(), ["policy.hidden was 128, is 64"]),
+    "core": (RUN.replace("policy.core", "lstm"), Shapes(), ["policy.core was 'scan', is 'lstm'"]),
     "encoder and layers": (
         RUN.replace("policy", PolicyConfig(encoder="cnn", layers=2)),
         Shapes(),
-        ["run.policy.encoder was 'auto', is 'cnn'", "run.policy.layers was 1, is 2"],
+        ["policy.encoder was 'auto', is 'cnn'", "policy.layers was 1, is 2"],
     ),
     "optimizer": (
         RUN.replace("optimizer", OptimizerConfig(kind="muon")),
         Shapes(),
-        ["run.optimizer.kind was 'adam', is 'muon'"],
+        ["optimizer.kind was 'adam', is 'muon'"],
     ),
-    "worlds": (RUN.replace("trainer.num_worlds", 3), Shapes(), ["run.trainer.num_worlds was 64, is 3"]),
-    "seed": (RUN.replace("seed", 1), Shapes(), ["run.seed was 0, is 1"]),
-    "name": (RUN.replace("run", "other"), Shapes(), ["run.run was '', is 'other'"]),
-    "masks": (RUN.replace("trainer.masks", False), Shapes(), ["run.trainer.masks was True, is False"]),
+    "worlds": (RUN.replace("trainer.num_worlds", 3), Shapes(), ["trainer.num_worlds was 64, is 3"]),
+    "seed": (RUN.replace("seed", 1), Shapes(), ["seed was 0, is 1"]),
+    "name": (RUN.replace("run", "other"), Shapes(), ["run was '', is 'other'"]),
+    "masks": (RUN.replace("trainer.masks", False), Shapes(), ["trainer.masks was True, is False"]),
     "initial weights": (
         RUN.replace("policy.init_from", "runs/other"),
         Shapes(),
-        ["run.policy.init_from was '', is 'runs/other'"],
+        ["policy.init_from was '', is 'runs/other'"],
     ),
-    "agents": (RUN.replace("game.num_agents", 5), Shapes(), ["run.game.num_agents was 4, is 5"]),
-    "name of the game": (RUN.replace("game.name", "other"), Shapes(), ["run.game.name was 'toy', is 'other'"]),
+    "agents": (RUN.replace("game.num_agents", 5), Shapes(), ["game.num_agents was 4, is 5"]),
+    "name of the game": (RUN.replace("game.name", "other"), Shapes(), ["game.name was 'toy', is 'other'"]),
     "tokens": (RUN, Shapes(num_tokens=64), ["spec.num_tokens was 200, is 64"]),
     "a feature renamed": (
         RUN,

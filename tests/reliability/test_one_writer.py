@@ -22,6 +22,7 @@ import pytest
 from tiny import difference, tiny
 from warm import FORKS
 
+from gridmill.policy import checkpoint
 from gridmill.runs import listing, place, resume, train
 from gridmill.runs.epoch import Epoch
 
@@ -102,6 +103,27 @@ def test_a_second_writer_is_refused(live: Path, second: str, monkeypatch: pytest
 
 def test_a_living_run_is_seen(live: Path) -> None:
     assert {row.name: row.state for row in listing.rows(live.parent)}["x"] == "running"
+
+
+def test_a_run_that_is_still_without_a_checkpoint_is_not_resumed(tmp_path: Path) -> None:
+    """It said that there is none."""
+    (tmp_path / "x").mkdir()
+    lock = place.Lock(tmp_path / "x")
+    with pytest.raises(RuntimeError, match=r"^`.*x` is being trained by another process$"):
+        resume(tmp_path / "x", panel=False)
+    lock.close()
+    with pytest.raises(checkpoint.CheckpointError, match=r"^expected a checkpoint such as epoch-00000012, got none"):
+        resume(tmp_path / "x", panel=False)
+
+
+@pytest.mark.parametrize("other", [Path.touch, os.mkfifo, lambda path: path.symlink_to("nowhere")])
+def test_what_is_no_folder_is_no_place_for_a_run(other: Callable[[Path], None], tmp_path: Path) -> None:
+    other(tmp_path / "x")
+    with pytest.raises(ValueError, match=r"^expected a folder or nothing at `.*x`, got a .*; use another run="):
+        train(tiny(1, run="x"), tmp_path, panel=False)
+    if not (tmp_path / "x").is_symlink():
+        with pytest.raises(ValueError, match=r"^expected a folder for runs, got a .*; --runs-dir names another"):
+            train(tiny(1, run="y"), tmp_path / "x", panel=False)
 
 
 def test_an_unwritable_log_is_no_open_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

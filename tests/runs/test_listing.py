@@ -120,3 +120,17 @@ def test_unreadable_runs_do_not_end_the_list(folder: Path, monkeypatch: pytest.M
     assert found["broken_off"].state == "unreadable"
     assert (found["lost"].agent_steps, found["done"].recipe) == (0, None)
     assert "broken_off: [Errno 13] Permission denied" in text(list(found.values()))
+
+
+def test_a_run_without_its_log_is_listed(folder: Path) -> None:
+    """It was not: its log is only for reading."""
+    for name in ("done", "broken_off"):
+        (folder / name / "log.txt").unlink()
+    (folder / "lost" / "metrics.jsonl").unlink()
+    states = {row.name: row.state for row in rows(folder)}
+    assert states == {"done": "finished", "broken_off": "died", "lost": "empty", "young": "empty"}
+
+
+def test_a_word_that_no_run_has_is_said(folder: Path) -> None:
+    done = CliRunner().invoke(cli.app, ["runs", "dome", "--runs-dir", str(folder)])
+    assert (done.exit_code, done.stderr) == (2, "gridmill: no run matches `dome`; did you mean `done`?\n")

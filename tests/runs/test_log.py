@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -215,7 +216,7 @@ def test_a_file_that_was_removed_is_written_again(tmp_path: Path, capsys: pytest
 
 
 def test_a_file_that_was_replaced_is_continued(tmp_path: Path) -> None:
-    """As an editor does it: what it left stays, and the run goes on behind it."""
+    """As an editor does it: what it left stays, also what does not end as a line, and the run goes on behind it."""
     with opened(tmp_path) as log:
         log.epoch(metrics(1))
         log.epoch(metrics(2))
@@ -223,7 +224,46 @@ def test_a_file_that_was_replaced_is_continued(tmp_path: Path) -> None:
         edited.write_text((tmp_path / "metrics.jsonl").read_text().splitlines(keepends=True)[1] + '{"torn')
         edited.rename(tmp_path / "metrics.jsonl")
         log.epoch(metrics(3))
-    assert epochs_of(tmp_path) == [2, 3]
+    assert [record["epoch"] for record in read_records(tmp_path / "metrics.jsonl")] == [2, 3]
+    assert '\n{"torn\n{' in (tmp_path / "metrics.jsonl").read_text()
+
+
+def test_a_file_that_was_removed_and_made_anew_has_all_again(tmp_path: Path) -> None:
+    with opened(tmp_path) as log:
+        for epoch in (1, 2, 3):
+            log.epoch(metrics(epoch))
+        (tmp_path / "metrics.jsonl").unlink()
+        (tmp_path / "metrics.jsonl").touch()
+        log.epoch(metrics(4))
+    assert epochs_of(tmp_path) == [1, 2, 3, 4]
+
+
+def test_a_file_that_was_removed_at_the_end_is_there_again(tmp_path: Path) -> None:
+    with opened(tmp_path) as log:
+        log.epoch(metrics(1))
+        (tmp_path / "metrics.jsonl").unlink()
+        (tmp_path / "log.txt").unlink()
+    assert epochs_of(tmp_path) == [1]
+    assert (tmp_path / "log.txt").read_text().splitlines()[-1] == "ended: finished"
+
+
+def test_a_file_of_somebody_else_is_not_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second name of it lies where the log was."""
+    folder, diary = tmp_path / "run", tmp_path / "diary.txt"
+    diary.write_text("a line\nanother without an end")
+    with opened(folder) as log:
+        log.epoch(metrics(1))
+        (folder / "log.txt").unlink()
+        os.link(diary, folder / "log.txt")
+        log.epoch(metrics(2))
+        log.epoch(metrics(3))
+    assert diary.read_text() == "a line\nanother without an end"
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        out.count("log.txt cannot be written: expected a file that belongs only to the run, got one with 2 names") == 1
+    )
+    assert "log.txt: something else lies in its place, the lines written since then are lost" in out
+    assert epochs_of(folder) == [1, 2, 3]
 
 
 def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from gridmill import cli
 from gridmill.config import ConfigError
+from gridmill.config.install import command
 from gridmill.policy import checkpoint
 from gridmill.runs import overrides, seeds, train
 
@@ -45,7 +46,10 @@ def test_one_that_stops_ends_them(tmp_path: Path, capsys: pytest.CaptureFixture[
     run = tiny(2, run="x", guard__stop=True, guard__max_kl=1e-12)
     assert seeds.train(run, (4, 5, 6), tmp_path) == 5
     assert capsys.readouterr().out.endswith("stopped with seed 4; not started: seeds=5,6 run=x\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["x-seed-4"]
+    assert seeds.train(run.replace("run", "y"), (4, 5, 6), tmp_path, typed=["ci", "trainer.gamma=0.9"]) == 5
+    told = command("train", "ci", "trainer.gamma=0.9", "seeds=5,6", "run=y")
+    assert capsys.readouterr().out.endswith(f"stopped with seed 4; the others: {told}\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x-seed-4", "y-seed-4"]
 
 
 @pytest.mark.parametrize(

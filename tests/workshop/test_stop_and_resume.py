@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from scripted_bench import scripted_bench
 from typer.testing import CliRunner, Result
@@ -321,3 +327,43 @@ def test_what_another_build_or_machine_measured_is_not_continued(what: str, key:
         artefact.continued(path, "gate", {"a": (1, 2)})
     said = f"`{path}` was measured with the {what} another, this is {here}; start over without --resume"
     assert str(refused.value) == said
+
+
+# ---- a closed terminal
+
+AT_TERMINALS = {
+    "throughput": "throughput --worlds 4 --steps 2000 --warmup 0 --repeats 1000000 --output artifacts",
+    "bench step": "bench step --game toy --worlds 2 --iterations 20 --warmup 1 --rounds 1000000",
+}
+
+
+@pytest.mark.R11
+@pytest.mark.parametrize("kind", AT_TERMINALS)
+def test_a_closed_terminal_leaves_what_was_measured(kind: str, tmp_path: Path) -> None:
+    child, terminal = pty.fork()
+    if child == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that are started with nohup would have it ignored
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "gridmill", *AT_TERMINALS[kind].split()])
+    seen = b""
+    while not re.search(rb"[1-9]\d* of ", seen):
+        seen += os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    (path,) = Path("artifacts").rglob("*.json")
+    record = artefact.read(path, kind)
+    assert (record["finished"], record["exit_code"]) == (False, 130)
+
+
+def test_a_training_that_is_measured_ends_with_what_measures_it(tmp_path: Path) -> None:
+    """Killed, it can end nothing itself; the training went on at full speed, with nobody to read it."""
+    words = "throughput --mode trainer_eval --worlds 8 --steps 100000 --repeats 1000"
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "gridmill", *words.split()], stdout=subprocess.DEVNULL
+    ) as parent:
+        children: list[psutil.Process] = []
+        while not children:
+            assert parent.poll() is None
+            children = psutil.Process(parent.pid).children()
+            time.sleep(0.05)
+        parent.kill()
+    assert psutil.wait_procs(children, timeout=30)[1] == []

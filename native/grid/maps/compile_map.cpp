@@ -215,7 +215,8 @@ Stock stock_of(const Program& p, const CompiledMap& map) {
   if (map.kind == CompiledMap::instances) {
     const std::uint64_t places = std::uint64_t{map.rows} * map.columns;
     put(p.map.wall, std::uint64_t{map.height} * map.width - places * map.parts[0].height * map.parts[0].width);
-    for (std::uint64_t i = 0; i < places; ++i) add(stock, stock_of(p, map.parts[i % map.parts.size()]), 1);
+    for (std::size_t i = 0; i < map.parts.size(); ++i)
+      if (const std::uint64_t times = times_of_part(map, i)) add(stock, stock_of(p, map.parts[i]), times);
     return stock;
   }
   for (const auto& item : map.fixed) put(item.type, 1);
@@ -225,6 +226,11 @@ Stock stock_of(const Program& p, const CompiledMap& map) {
 }
 
 }  // namespace
+
+std::uint64_t times_of_part(const CompiledMap& map, std::size_t part) {
+  const std::uint64_t places = std::uint64_t{map.rows} * map.columns, parts = map.parts.size();
+  return places / parts + (part < places % parts);
+}
 
 void compile_map(Program& p) {
   while (p.map.wall < p.agent_type && p.config.objects[p.map.wall].first != "wall") ++p.map.wall;

@@ -20,6 +20,9 @@ struct Stock {
 Stock no_stock(const Program& program);
 void add(Stock& to, const Stock& more, std::uint64_t times);
 
+// How many places of a map of instances have this part.
+std::uint64_t times_of_part(const CompiledMap& map, std::size_t part);
+
 // The object type of this name; refuses an unknown one.
 std::uint16_t type_index(const Program& program, const std::string& name, const std::string& path);
 

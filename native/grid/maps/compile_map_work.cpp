@@ -11,12 +11,14 @@ namespace gridmill::grid {
 namespace {
 
 // Of steps such as a random number and a cell, about 4 ns each.
-constexpr double kMostDrawing = 5e7;
-constexpr double kMostDrawingTries = 2e8;  // of all attempts together
+constexpr double kMostDrawing = 3e7;
+constexpr double kMostDrawingTries = 2.4e8;  // of all attempts together
 constexpr double kEveryCell = 3;  // of a cell, whatever is drawn: cleared, laid, looked at for what can be reached
 constexpr double kFloorPlan = 5;  // of a cell of rooms or a maze
-constexpr double kLabelled = 10;  // of a cell of the whole canvas, where floor is looked for
-constexpr double kMostAttempts = 100, kFewestAttempts = 4;
+constexpr double kLabelled = 2;   // of a cell of the whole canvas, where floor is looked for
+constexpr double kDraw = 6;       // of a building that is drawn, beside what there is to choose from
+constexpr double kZone = 20;      // of a zone
+constexpr double kMostAttempts = 100, kFewestAttempts = 8;
 
 double cells_of(Size size) { return double{1} * size.height * size.width; }
 
@@ -42,7 +44,7 @@ struct LayerWork {
     return double{1} * radial.arms * (size.height + size.width) * (radial.width + radial.wall);
   }
   double of(const ClumpsLayer& clumps) const {
-    return along(size.height, clumps.every) * along(size.width, clumps.every) * square(clumps.largest);
+    return along(size.height, clumps.every) * along(size.width, clumps.every) * (2 + square(clumps.largest));
   }
   double of(const DunesLayer&) const { return cells; }
   double of(const BlocksLayer&) const { return cells; }
@@ -50,7 +52,9 @@ struct LayerWork {
     return 2 * (along(size.height, rim.every) + along(size.width, rim.every)) * rim.deepest * (rim.widest + 1.0);
   }
   double of(const CompoundLayer& compound) const { return cells + static_cast<double>(compound.things.size()); }
-  double of(const BuildingsLayer& buildings) const { return kFloorPlan * cells + buildings.draws; }
+  double of(const BuildingsLayer& buildings) const {
+    return kFloorPlan * cells + buildings.draws * (kDraw + static_cast<double>(buildings.weights.size()) / 4);
+  }
   double of(const ObjectsLayer&) const { return kLabelled * canvas; }
   double of(const ConnectLayer&) const { return kLabelled * canvas; }
   double of(const AreaLayer& area) const {
@@ -64,7 +68,7 @@ struct LayerWork {
     const double count = std::min<double>(zones.count, std::max(1.0, room));
     const double side = std::min<double>(zones.largest, std::ceil(std::sqrt(cells / count)));
     const Size box{static_cast<std::int32_t>(side), static_cast<std::int32_t>(side)};
-    return cells + count * most_of(layer.parts, box, canvas);
+    return cells + count * (kZone + count / 2 + most_of(layer.parts, box, canvas));
   }
   double of(const OneOfLayer&) const { return most_of(layer.parts, size, canvas); }
   double of(const MirrorLayer& mirror) const {
@@ -96,33 +100,34 @@ struct DrawingWork {
   std::string most_at;
 };
 
-void add_layers(const CompiledMap& map, DrawingWork& sum) {
+// Of a map that is drawn so many times.
+void add_layers(const CompiledMap& map, double times, DrawingWork& sum) {
   if (map.kind == CompiledMap::canvas) {
     const auto border = static_cast<std::int32_t>(map.border);
     const Size size{static_cast<std::int32_t>(map.height) - 2 * border,
                     static_cast<std::int32_t>(map.width) - 2 * border};
     for (std::size_t i = 0; i < map.layers.size(); ++i) {
-      const double work = work_of(map.layers[i], size, cells_of(size));
+      const double work = times * work_of(map.layers[i], size, cells_of(size));
       sum.all += work;
       if (work <= sum.most) continue;
       sum.most = work;
       sum.most_at = map.path + ".layers[" + std::to_string(i) + "]";
     }
   }
-  const std::size_t places = std::size_t{map.rows} * map.columns;
-  if (!map.parts.empty())
-    for (std::size_t i = 0; i < places; ++i) add_layers(map.parts[i % map.parts.size()], sum);
+  for (std::size_t i = 0; i < map.parts.size(); ++i)
+    add_layers(map.parts[i], times * static_cast<double>(times_of_part(map, i)), sum);
 }
 
 }  // namespace
 
 void compile_map_work(Program& p) {
   DrawingWork sum;
-  add_layers(p.map.root, sum);
+  add_layers(p.map.root, 1, sum);
   if (sum.all > kMostDrawing)
     fail_at(sum.most_at, "expected layers of at most " + millions(kMostDrawing) + " steps for a map, got " +
                              millions(sum.all) +
-                             ", most of them here; use fewer layers, a smaller area, smaller clumps or narrower arms");
+                             (sum.most > sum.all / 2 ? ", most of them here" : ", most in one here") +
+                             "; use fewer layers, a smaller area, smaller clumps or narrower arms");
   const double attempt = sum.all + kEveryCell * p.height * p.width;
   p.map.attempts = static_cast<std::uint32_t>(std::clamp(kMostDrawingTries / attempt, kFewestAttempts, kMostAttempts));
 }

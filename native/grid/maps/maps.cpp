@@ -27,7 +27,6 @@ class Layer {
     w_.spawn_row[agent] = static_cast<std::uint16_t>(r);
     w_.spawn_column[agent] = static_cast<std::uint16_t>(c);
   }
-  std::uint32_t end() const { return next_object_; }
   // Objects that this map does not have hold nothing and stand nowhere, whatever an earlier attempt left there.
   void clear_the_rest() {
     for (std::uint32_t object = next_object_; object < p_.num_objects; ++object) {
@@ -206,13 +205,13 @@ class Drawing {
   }
 
   void place_requests() {
-    const std::uint32_t labels = label_components();
+    label_components();
     for (const auto& request : s_.requests)
-      if (!place(request, largest_floor(request, labels))) return fail(kScatterFailed, nullptr);
+      if (!place(request, largest_floor(request))) return fail(kScatterFailed, nullptr);
   }
 
-  // Labels the 4-connected components of empty cells from 1 on; returns how many there are.
-  std::uint32_t label_components() {
+  // Labels the 4-connected components of empty cells from 1 on.
+  void label_components() {
     const auto stride = static_cast<std::int32_t>(p_.stride);
     const std::int32_t steps[] = {-stride, stride, -1, 1};
     std::fill_n(s_.component.begin(), std::size_t{p_.height + 2} * p_.stride, 0);
@@ -236,40 +235,45 @@ class Drawing {
           }
         }
       }
-    return labels;
   }
 
-  bool touches(std::uint32_t object, std::uint32_t label) const {
-    const std::uint32_t cell = w_.cell[object];
+  bool touches(std::uint32_t cell, std::uint32_t label) const {
     return s_.component[cell - p_.stride] == label || s_.component[cell + p_.stride] == label ||
            s_.component[cell - 1] == label || s_.component[cell + 1] == label;
   }
 
-  // The component with the most cells in a request's rectangle.
-  std::uint32_t largest_floor(const SpawnRequest& request, std::uint32_t labels) {
-    std::fill_n(s_.queue.begin(), std::size_t{labels} + 1, 0);
+  template <class Visit>
+  void each_cell(const SpawnRequest& request, Visit&& visit) {
     for (std::uint32_t r = request.top; r < request.top + request.height; ++r)
-      for (std::uint32_t c = request.left; c < request.left + request.width; ++c)
-        ++s_.queue[s_.component[w_.cell_at(r, c)]];
-    const auto first = s_.queue.begin() + 1, last = first + labels;
-    return labels == 0 ? 0 : static_cast<std::uint32_t>(std::max_element(first, last) - first) + 1;
+      for (std::uint32_t c = request.left; c < request.left + request.width; ++c) visit(w_.cell_at(r, c), r, c);
+  }
+
+  // The component with the most cells in a request's rectangle, the first of several; 0 if there is none.
+  std::uint32_t largest_floor(const SpawnRequest& request) {
+    auto& count = s_.queue;
+    each_cell(request, [&](std::uint32_t cell, auto, auto) { count[s_.component[cell]] = 0; });
+    std::uint32_t best = 0;
+    each_cell(request, [&](std::uint32_t cell, auto, auto) { ++count[s_.component[cell]]; });
+    each_cell(request, [&](std::uint32_t cell, auto, auto) {
+      const std::uint32_t label = s_.component[cell];
+      if (label == 0) return;
+      if (best == 0 || count[label] > count[best] || (count[label] == count[best] && label < best)) best = label;
+    });
+    return best;
   }
 
   // The request's agents on random cells of that floor. False if they do not fit, or if an object with a state of its
   // own in the rectangle could not be reached from there.
   bool place(const SpawnRequest& request, std::uint32_t floor) {
-    for (std::uint32_t object = p_.num_agents; object < layer_.end(); ++object) {
-      const bool inside =
-          w_.row[object] - request.top < request.height && w_.column[object] - request.left < request.width;
-      if (inside && !touches(object, floor)) return false;
-    }
     std::uint32_t n = 0;
-    for (std::uint32_t r = request.top; r < request.top + request.height; ++r)
-      for (std::uint32_t c = request.left; c < request.left + request.width; ++c) {
-        const std::uint32_t cell = w_.cell_at(r, c);
-        if (s_.component[cell] == floor && w_.code_at(cell) == kEmpty) s_.cells[n++] = r * p_.width + c;
-      }
-    if (n < request.count) return false;
+    bool reached = true;
+    each_cell(request, [&](std::uint32_t cell, std::uint32_t r, std::uint32_t c) {
+      const std::uint32_t code = w_.code_at(cell);
+      if (code == kEmpty && s_.component[cell] == floor) s_.cells[n++] = r * p_.width + c;
+      const bool is_object = code > p_.num_agents && code <= p_.num_objects;  // with a state, and no agent
+      if (is_object && !touches(cell, floor)) reached = false;
+    });
+    if (!reached || n < request.count) return false;
     for (std::uint32_t i = 0; i < request.count; ++i) {
       std::swap(s_.cells[i], s_.cells[i + below(n - i)]);
       const std::uint32_t agent = request.first_agent + i;

@@ -89,7 +89,7 @@ void paint(const RoomsLayer& layer, const Box& area, Canvas& canvas, Draws& draw
   const auto rooms = static_cast<std::uint32_t>(layer.rows * layer.columns);
   std::iota(root.begin(), root.begin() + rooms, 0u);
   const auto find = [&root](std::uint32_t i) {
-    while (root[i] != i) i = root[i];
+    while (root[i] != i) i = root[i] = root[root[i]];
     return i;
   };
   const auto columns = static_cast<std::uint32_t>(layer.columns);

@@ -1,5 +1,5 @@
 // Floor that hangs together: components of open cells, and tunnels that join them.
-#include <numeric>
+#include <algorithm>
 
 #include "grid/maps/canvas.hpp"
 
@@ -63,12 +63,13 @@ class Tunnels {
         s_(canvas.s),
         main_(main),
         all_(canvas.is_all(area)) {
-    std::iota(joined_.begin(), joined_.begin() + labels + 1, 0u);
+    for (std::uint32_t k = 0; k <= labels; ++k) joined_[k] = k > 0 && leaves_the_area(k) ? kCut : 0;
+    joined_[main] = main;
     std::fill_n(s_.seen.begin(), static_cast<std::size_t>((canvas.height + 2) * canvas.stride), 0);
   }
 
   void join(std::uint32_t component) {
-    if (joined_[component] == main_ || joined_[component] == kLost) return;
+    if (joined_[component] == main_ || (joined_[component] & ~kCut) == lost_now()) return;
     std::uint32_t near_head = 0, near_tail = 0, far_head = 0, far_tail = 0;
     for (std::uint32_t k = s_.begin[component]; k < s_.begin[component + 1]; ++k) {
       const std::uint32_t cell = s_.order[k];
@@ -94,12 +95,28 @@ class Tunnels {
         else s_.near[near_tail++] = next;
       }
     }
-    // No way: nor is there one from whatever else was come by.
-    for (std::uint32_t k = 0; k < near_tail; ++k) joined_[s_.label[s_.near[k]]] = kLost;
+    // No way, nor is there one from what else was come by, as far as it lies in the area as a whole: not before another
+    // component is joined that goes on outside and comes back.
+    for (std::uint32_t k = 0; k < near_tail; ++k) {
+      std::uint32_t& other = joined_[s_.label[s_.near[k]]];
+      if ((other & kCut) == 0) other = lost_now();
+    }
+    joined_[component] = (joined_[component] & kCut) | lost_now();
   }
 
  private:
-  static constexpr std::uint32_t kLost = 0xFFFFFFFF;
+  // Beside the main component's number, what may be said of a component.
+  static constexpr std::uint32_t kLost = 1u << 31;  // nothing leads to the main one, and how much was known then
+  static constexpr std::uint32_t kCut = 1u << 30;   // it leaves the area, so inside it may be in several pieces
+  std::uint32_t lost_now() const { return kLost | cut_ones_joined_; }
+  void set_joined(std::uint32_t component) {
+    if (joined_[component] & kCut) ++cut_ones_joined_;
+    joined_[component] = main_;
+  }
+  bool leaves_the_area(std::uint32_t component) const {
+    return !all_ && !std::all_of(s_.order.begin() + s_.begin[component], s_.order.begin() + s_.begin[component + 1],
+                                 [this](std::uint32_t cell) { return inside(cell); });
+  }
   bool inside(std::uint32_t cell) const { return all_ || area_.has(canvas_.row(cell), canvas_.column(cell)); }
 
   // Opens the way back and joins every component it goes through or passes by.
@@ -109,20 +126,21 @@ class Tunnels {
         s_.cells[cell] = kFloor;
         s_.label[cell] = main_;
       }
-      joined_[s_.label[cell]] = main_;
+      set_joined(s_.label[cell]);
       for (int direction = 0; direction < 4; ++direction)
-        if (const std::uint32_t beside = s_.label[canvas_.beside(cell, direction)]) joined_[beside] = main_;
+        if (const std::uint32_t beside = s_.label[canvas_.beside(cell, direction)]) set_joined(beside);
     }
-    joined_[component] = main_;
+    set_joined(component);
   }
 
   const std::uint32_t price_;
   const Box& area_;
   Canvas& canvas_;
   CanvasScratch& s_;
-  std::vector<std::uint32_t>& joined_ = s_.list;  // the component that each was joined to, at first itself
+  std::vector<std::uint32_t>& joined_ = s_.list;  // of each component, whether it is joined to the main one
   const std::uint32_t main_;
   const bool all_;
+  std::uint32_t cut_ones_joined_ = 0;
 };
 
 }  // namespace

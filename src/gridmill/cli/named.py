@@ -28,7 +28,7 @@ def run_names(runs_dir: Path = RUNS) -> list[str]:
 
 def has_policy(folder: Path) -> bool:
     """Whether a folder of a run or checkpoint has weights to play with."""
-    return (folder / "checkpoints").is_dir() or (folder / "policy.safetensors").is_file()
+    return (folder / "policy.safetensors").is_file() or any((folder / "checkpoints").glob("epoch-*"))
 
 
 def expect_run(text: str, runs_dir: Path = RUNS) -> Path:
@@ -58,7 +58,7 @@ def policy_name(text: str) -> str:
     if not is_trained(text) or Path(name).exists():
         return text
     folder = run_folder(name)
-    if folder is None and not user_code.is_own(text) and (hint := did_you_mean(name, run_names())):
+    if folder is None and not user_code.is_own(text) and (hint := did_you_mean(name, [*run_names(), "random"])):
         raise ValueError(f"policy: expected a run's name, random, script:NAME or FILE.py:function, got `{text}`{hint}")
     return text if folder is None else f"{folder}{which}"
 

@@ -26,9 +26,14 @@ def runs(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON record instead of text.")] = False,
 ) -> None:
     """List training runs: recipe, seed, state, steps, speed, score, age."""
+    from gridmill.config import did_you_mean
     from gridmill.runs import listing as tool
 
-    found = tool.ordered(tool.matching(tool.rows(runs_dir), word or ()), sort)
+    there = tool.rows(runs_dir)
+    found = tool.ordered(tool.matching(there, word or ()), sort)
+    if there and not found and not json:
+        hint = did_you_mean((word or [""])[0], [row.name for row in there])
+        raise ValueError(f"no run matches `{' '.join(word or ())}`{hint or f'; there are {len(there)} others'}")
     say(as_json({"runs": found}) if json else tool.text(found))
 
 

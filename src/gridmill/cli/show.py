@@ -29,7 +29,9 @@ Shown = Annotated[
     ),
 ]
 First = Annotated[int, typer.Option("--from", help="The first tick to show.")]
-To = Annotated[int | None, typer.Option(help="The tick to stop before.", show_default="all")]
+To = Annotated[
+    int | None, typer.Option(help="The tick to stop before.", show_default=f"{FILM_TICKS} later; of a replay, all")
+]
 Every = Annotated[int, typer.Option(help="Ticks per frame.")]
 Fps = Annotated[float, typer.Option(help="Frames per second.")]
 
@@ -151,7 +153,9 @@ def _end(source: _Source, first: int, to: int | None, every: int, fps: float) ->
     _refuse_outside("--every", every, 1, MOST_TICKS)
     _refuse_outside("--fps", fps, 1, MOST_FPS)
     most = MOST_TICKS if source.ticks is None else source.ticks + 1
-    last = (FILM_TICKS if source.ticks is None else most) if to is None else to
+    last = (min(first + FILM_TICKS, most) if source.ticks is None else most) if to is None else to
+    if to is None and first >= most:
+        raise ValueError(f"--from must be below {most}, got {first}")
     if not first < last <= most:
         raise ValueError(f"--from must be below --to, --to at most {most}, got {first} and {last}")
     return last

@@ -99,7 +99,13 @@ def train(
     if seeds:
         from gridmill.runs import seeds as several
 
-        raise typer.Exit(several.train(run, seeds, runs_dir, fresh, origin))
+        typed = [recipe, *(text for text in changes if not text.startswith("run="))]
+        typed += [
+            *(["--preset", preset] if preset else []),
+            *(["--runs-dir", str(runs_dir)] if runs_dir != RUNS else []),
+        ]
+        typed += [word for each in code or () for word in ("--code", each)]
+        raise typer.Exit(several.train(run, seeds, runs_dir, fresh, origin, typed))
     raise typer.Exit(trainer.train(run, runs_dir=runs_dir, fresh=fresh, recipe=origin).exit_code)
 
 

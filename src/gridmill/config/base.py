@@ -6,12 +6,14 @@ A config is a value: `replace` makes a changed copy and validates it again, `dif
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, Tag, ValidationError
 from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
@@ -20,8 +22,10 @@ from gridmill.config.text import clipped
 
 K = TypeVar("K")
 V = TypeVar("V")
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^$"  # of a run
 MOST_DEEP = 200  # levels of plain data
 MOST_PARTS = 1_000_000  # settings and parts of a tree; one that lies in it twice is written twice
+MOST_SHOWN = 1_000  # parts of a value whose text a message begins
 MOST_NESTED = 8  # parts of one name inside each other: game values, conditions, layers of a map
 
 
@@ -133,6 +137,7 @@ class Config(BaseModel):
     @classmethod
     def load(cls, data: Any) -> Self:
         """From plain data (JSON or TOML): lists become tuples, whole numbers may stand for floats."""
+        refuse_endless(data)
         try:
             text = json.dumps(data, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -203,6 +208,7 @@ def place(config: Config, tree: Any, path: str, value: Any) -> None:
             here = "$" + "".join("." + n for n in names[:depth])
             raise ConfigError(_unknown(name, known, _part(config, names[:depth])), here)
         if last:
+            refuse_endless(value, f"$.{path}")
             spot[key] = _plain(value)
         else:
             spot = spot[key]
@@ -266,14 +272,14 @@ def _not_plain(tree: Any, path: str, deep: int = 0) -> tuple[str, str] | None:
     return inside
 
 
-_HOLDS = (Config, FrozenDict, tuple)  # what has parts
+_HOLDS = (Config, FrozenDict, tuple, list, dict)  # what has parts
 
 
-def refuse_endless(tree: Config) -> None:
+def refuse_endless(tree: Any, path: str = "$") -> None:
     """ConfigError if a tree is too large to be written: the same few parts inside of each other, again and again."""
     known: dict[int, int] = {}  # what was counted, by its id: each part once, however often it is there
     try:
-        path, part, size = "$", cast(Any, tree), _size(tree, known)
+        part, size = tree, _size(tree, known)
         if size <= MOST_PARTS:
             return
         while large := [(where, one) for where, one in _inside(part, path) if _size(one, known) > MOST_PARTS]:
@@ -325,6 +331,9 @@ def did_you_mean(name: str, known: list[str]) -> str:
 
 
 def _show(value: Any) -> str:
+    with contextlib.suppress(RecursionError):
+        if isinstance(value, _HOLDS) and (size := _size(value, {})) > MOST_SHOWN:
+            return f"a {type(value).__name__} of {size:,} parts"
     text = repr(value[:60] if isinstance(value, str) else value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -353,9 +362,23 @@ def explain_error(error: ValidationError, model: type[BaseModel]) -> ConfigError
     if kind == "union_tag_not_found":
         return ConfigError("expected a `kind`, got none", where)
     message = first["msg"]
+    if kind == "string_pattern_mismatch" and context["pattern"] == NAME:
+        message = "letters, digits, `.`, `_` and `-`, a letter or digit first"
     for lead in ("Input should be ", "Value should "):
         message = message.removeprefix(lead)
-    return ConfigError(f"expected {message}, got {_show(first['input'])}", where)
+    return ConfigError(f"expected {message}, got {_show(first['input'])}{_hint(kind, first['input'])}", where)
+
+
+SCALES = {"k": 1_000, "M": 1_000_000, "m": 1_000_000, "G": 1_000_000_000, "B": 1_000_000_000}
+
+
+def _hint(kind: str, given: Any) -> str:
+    """How a value could be written that is meant well."""
+    if kind == "tuple_type" and isinstance(given, str | Config):
+        return "; one alone is written with a comma: `(x,)`"
+    if kind == "int_parsing" and (found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?([kMmGB])", str(given))):
+        return f"; write {round(float(found[1]) * SCALES[found[2]]):_}"
+    return ""
 
 
 def _walk(model: Any, location: list[int | str]) -> tuple[str, Any]:

@@ -39,4 +39,4 @@ def headline(policy: Policy, native: bool) -> str:
 def _short(text: str) -> str:
     """A part by its name, or by its file's without the folders."""
     place, name = user_code.split(text)
-    return f"{Path(place).name}:{name}" if place.endswith(".py") else text
+    return f"{Path(place).name}{':' if name else ''}{name}" if place.endswith(".py") else text

@@ -342,11 +342,12 @@ def _candidates(text: Path) -> list[Path]:
         linked = kind_of(inside) == "a link"
         found = [] if linked else _listed(inside if inside.is_dir() else folder)
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"expected a checkpoint or a run's folder, got {_reason(error)}", text) from None
+        got = "nothing" if isinstance(error, FileNotFoundError) else _reason(error)
+        raise CheckpointError(f"expected a checkpoint or a run's folder, got {got}", text) from None
     if linked:
         raise CheckpointError("expected a folder, got a link", inside)
     if not found:
-        raise CheckpointError("expected directories named epoch-00000000, got none", folder)
+        raise CheckpointError("expected a checkpoint such as epoch-00000012, got none", folder)
     if which == "best":
         return _by_score(found, folder)
     if which != "last":

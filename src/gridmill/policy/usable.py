@@ -53,6 +53,17 @@ def refuse_infinite(found: Checkpoint) -> None:
                 raise CheckpointError(f"{name:.200}: expected finite numbers, got NaN or infinity", found.path / file)
 
 
+def changed_code(found: Checkpoint, tree: Any) -> list[str]:
+    """Of code that settings name, what is not the code that they were saved with."""
+    saved = found.record.get("code")
+    hashes = {user_code.meant(text): was for text, was in saved.items()} if isinstance(saved, dict) else {}
+    return [
+        f"{text} has changed since the run was saved: sha256 {now[:12]}, was {was!s:.12}"
+        for text in user_code.named_in(tree)
+        if (was := hashes.get(user_code.meant(text))) is not None and (now := user_code.sha256(text)) != was
+    ]
+
+
 def _of(what: torch.dtype | torch.Size) -> str:
     return str(what) if isinstance(what, torch.dtype) else f"the shape {tuple(what)}"
 
@@ -69,8 +80,12 @@ def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> Non
     absent: dict[str, Any] = {}  # and so is what has no parts
     differing = [path for path in paths if _meant(saved.get(path, absent)) != _meant(wanted.get(path, absent))]
     if differing:
-        shown = [f"{path} was {_show(saved, path)}, is {_show(wanted, path)}" for path in differing[:10]]
-        more = f"; and {len(differing) - 10} more" if len(differing) > 10 else ""
+        name = "run.game.name"  # of another game, most else follows from that
+        told = [path for path in differing if not path.startswith(("run.game.", "spec.")) or path == name]
+        first = (told if name in differing else differing)[:10]
+        shown = [f"{path.removeprefix('run.')} was {_show(saved, path)}, is {_show(wanted, path)}" for path in first]
+        left = len(differing) - len(first)
+        more = f"; and {left} more" if left else ""
         raise CheckpointError(
             f"these settings cannot change at a resume: {'; '.join(shown)}{more}; leave them out, or start a new run",
             Path(RECORD),

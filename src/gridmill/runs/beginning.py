@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from gridmill.config import user_code
 from gridmill.policy import checkpoint, record
 from gridmill.policy.transfer import refuse_unlike
 from gridmill.policy.transfer import transfer as transfer_weights
@@ -57,17 +56,6 @@ def still_true(found: checkpoint.Checkpoint, saved: Run, run: Run) -> checkpoint
     if run.score != saved.score:
         tensors["recent"] = torch.zeros(0, dtype=torch.float64)
     return replace(found, trainer=tensors)
-
-
-def changed_code(found: checkpoint.Checkpoint, run: Run) -> list[str]:
-    """Of code that the run names, what is not the code that it was saved with."""
-    saved = found.record.get("code")
-    hashes = {user_code.meant(text): was for text, was in saved.items()} if isinstance(saved, dict) else {}
-    return [
-        f"warning: {text} has changed since the run was saved: sha256 {now[:12]}, was {was!s:.12}"
-        for text in user_code.named_in(run.tree())
-        if (was := hashes.get(user_code.meant(text))) is not None and (now := user_code.sha256(text)) != was
-    ]
 
 
 def followed(tree: Any) -> set[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from gridmill import recipes, sizing
 from gridmill.config import flatten
 from gridmill.config.memory import mebibytes
+from gridmill.config.text import count
 from gridmill.curriculum import Tasks, short_settings
 from gridmill.curriculum.record import lines
 from gridmill.games.make import make
@@ -67,7 +68,7 @@ def _lines(tree: dict[str, Any]) -> dict[str, str]:
 
     tree = tree | {"curriculum": short_settings(tree["curriculum"])}
     settings = {name: folded(part) for name, part in tree.items() if name not in ("game", "recipe")}
-    return {path: "-" if value == "" else _shown(value) for path, value in flatten(settings).items()}
+    return {path: "-" if value in ("", None) else _shown(value) for path, value in flatten(settings).items()}
 
 
 def _shown(value: Any) -> str:
@@ -97,7 +98,7 @@ def _arithmetic(fits: Sizes) -> str:
         [
             "arithmetic",
             f"  rows         {fits.num_worlds} worlds x {len(fits.learners)} {who} = {fits.rows:,}"
-            f", {fits.lanes} lanes of {fits.lane_rows:,}, threads {fits.threads}",
+            f", {count(fits.lanes, 'lane')} of {fits.lane_rows:,}, {count(fits.threads, 'thread')}",
             f"  rollout      {fits.rows:,} rows x {fits.horizon:,} ticks = {fits.batch_size:,} agent-steps",
             f"  segments     {fits.segments:,} of {fits.bptt_horizon:,} ticks",
             f"  minibatches  {fits.minibatches:,} of {fits.minibatch_segments:,} segments = "

@@ -6,6 +6,7 @@ is tried again with the next line, and a line half written is taken back. Readin
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -33,6 +34,7 @@ class Lines:
     def __init__(self, path: Path, append: bool) -> None:
         self.path = path
         self.missed = 0  # writes that failed
+        self.is_hidden = False  # whether something else lies at the path, so that nobody can read what is written
         self._append = append
         self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
         self._file: int | None = None
@@ -57,24 +59,27 @@ class Lines:
         return None
 
     def reopen(self) -> bool:
-        """Continue at the path if the file is no longer there: one that was removed or renamed is written anew, with
-        all it had; one that was replaced is appended to. Whether there was a need; OSError if it cannot be done.
+        """Continue at the path if the file is no longer there: one that was removed, renamed or emptied is written
+        anew, with all it had; one that was replaced is appended to. Whether there was a need; OSError if it cannot be
+        done, because what lies there now is not the run's own.
         """
         if self._file is None:
             return False
-        old, missing = self._file, kind_of(self.path) == ""
-        if not missing and os.path.samestat(os.lstat(self.path), os.fstat(old)):
+        old, kind = self._file, kind_of(self.path)
+        self.is_hidden = False
+        if kind and os.path.samestat(os.lstat(self.path), os.fstat(old)):
             return False
-        new = self._open()
+        self.is_hidden = True
+        new = open_plain(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            if missing:
-                _copy(old, new)
+            _go_on(new, old)
         except OSError:
-            self.path.unlink(missing_ok=True)  # half of it would pass for all of it
+            if not kind:
+                self.path.unlink(missing_ok=True)  # half of it would pass for all of it
             os.close(new)
             raise
         os.close(old)
-        self._file = new
+        self._file, self.is_hidden = new, False
         return True
 
     @property
@@ -96,7 +101,6 @@ class Lines:
         except BaseException:
             os.close(file)
             raise
-        self._append = True  # what lies there from now on is ours
         return file
 
 
@@ -210,7 +214,17 @@ def _append(file: int, line: bytes) -> None:
         raise
 
 
-def _copy(old: int, new: int) -> None:
+def _go_on(new: int, old: int) -> None:
+    """Make a file ready for the next line: an empty one is given what the old one has, another is kept as it is."""
+    state = os.fstat(new)
+    if state.st_nlink != 1:
+        raise OSError(
+            errno.EMLINK, f"expected a file that belongs only to the run, got one with {state.st_nlink} names"
+        )
+    if state.st_size:
+        if os.pread(new, 1, state.st_size - 1) != b"\n":
+            os.write(new, b"\n")
+        return
     at = 0
     while block := os.pread(old, TAIL, at):
         at += os.write(new, block)

@@ -26,6 +26,7 @@ from gridmill.runs.place import is_being_written
 TITLES = ("run", "recipe", "seed", "state", "steps", "speed", "score", "age")
 LEFT = ("run", "recipe", "state")  # columns of words
 LEAST = 8  # characters of a name that are always shown
+SIGNS = ("log.txt", "metrics.jsonl", "run.json")  # files of which a run has one at least
 MOST_SETTINGS = 16 << 20  # bytes of a run.json that is looked into
 
 
@@ -124,7 +125,7 @@ def _cells(row: RunRow) -> tuple[str, ...]:
 def _read(folder: Path) -> RunRow | None:
     """A run, or None if the folder is none; whatever is wrong with its files, the list goes on."""
     try:
-        return _row(folder) if kind_of(folder / "log.txt") else None
+        return _row(folder) if any(kind_of(folder / name) for name in SIGNS) else None
     except Exception as reason:  # whatever its files are, the others are listed
         said = printable(" ".join(str(reason).split())) or type(reason).__name__
         return RunRow(folder.name, "unreadable", 0.0, trouble=said)
@@ -136,7 +137,8 @@ def _row(folder: Path) -> RunRow:
     steps = int(_newest(records, "agent_steps") or 0)
     total = _newest(records, "total_timesteps")
     recent = _newest(records, "score_recent")  # as in the log; a single epoch's is noisy
-    touched = max(path.lstat().st_mtime for path in (log, metrics) if kind_of(path))
+    there = [path for path in (log, metrics) if kind_of(path)] or [folder / "run.json"]
+    touched = max(path.lstat().st_mtime for path in there)
     settings = _settings(folder / "run.json")
     recipe, seed = settings.get("recipe"), settings.get("seed")
     return RunRow(
@@ -173,6 +175,8 @@ def _state(log: Path, steps: int, total: float | None) -> str:
         return "running"
     if total is not None and steps >= total:
         return "finished"
+    if not kind_of(log):
+        return "died" if steps else "empty"
     last = read_plain(log, 4096, tail=True).decode("utf-8", "replace").rstrip().rpartition("\n")[2]
     if last.startswith(ENDED):
         return "stopped"

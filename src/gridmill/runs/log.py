@@ -172,10 +172,13 @@ class RunLog:
             self._panel = None
         elif self._unsaid:
             self._show_epoch()
+        self._look_for_files()
         written = self.report()
         close_trackers(self._trackers)
         self._tell_troubles()
         for kind in (self._metrics, self._log):
+            if kind.is_hidden and not self.is_gone:
+                self.note(f"{kind.path.name}: something else lies in its place, the lines written since then are lost")
             if kind.missed:
                 self.note(f"{kind.path.name}: {kind.missed} writes failed, {kind.waiting} lines are lost")
         for line in last(written is not None):

@@ -84,7 +84,7 @@ class Session:
             except ValueError as error:  # whole, and yet no state that this run could be in
                 raise checkpoint.CheckpointError(str(error), found.path) from None
             self.before = clock.seconds
-            notes += beginning.changed_code(found, run)
+            notes += [f"warning: {line}" for line in usable.changed_code(found, run.tree())]
         group.hand_over(trainer, None if found is None else found.trainer)
         self.began = time.monotonic()
         self.first_steps = self.trainer.agent_steps

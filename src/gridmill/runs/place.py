@@ -112,9 +112,13 @@ def begin(runs_dir: Path, name: str, recipe: str, fresh: bool) -> tuple[Path, Lo
     """The folder of a new run, locked: of that name, or of recipe and time. One with a run in it is refused, or kept
     for `put_aside` if that is wanted.
     """
+    if runs_dir.exists() and not runs_dir.is_dir():
+        raise ValueError(f"expected a folder for runs, got {kind_of(runs_dir)}: `{runs_dir}`; --runs-dir names another")
     if name:
         folder = runs_dir / name
         made = not kind_of(folder)
+        if not made and not folder.is_dir():
+            raise ValueError(f"expected a folder or nothing at `{folder}`, got {kind_of(folder)}; use another run=")
         folder.mkdir(parents=True, exist_ok=True)
     else:
         folder, made = _made(runs_dir, name_of(recipe)), True

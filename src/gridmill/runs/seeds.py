@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from gridmill.config.install import command
 from gridmill.config.text import harmless, table
 from gridmill.evaluate.means import standard_error
 from gridmill.run import Run
@@ -18,9 +19,17 @@ from gridmill.runs.report import compare
 
 
 def train(
-    run: Run, seeds: Sequence[int], runs_dir: Path, fresh: bool = False, recipe: Run | Origin | None = None
+    run: Run,
+    seeds: Sequence[int],
+    runs_dir: Path,
+    fresh: bool = False,
+    recipe: Run | Origin | None = None,
+    typed: Sequence[str] = (),
 ) -> int:
-    """Train them, compare them, and say what came out; the exit code of the first that did not finish, else 0."""
+    """Train them, compare them, and say what came out; the exit code of the first that did not finish, else 0.
+
+    `typed` are the words behind `gridmill train`, without name and seeds: with them, the rest can be trained later.
+    """
     base = run.run or name_of(run.recipe)
     runs = [run.replace_all([("run", f"{base}-seed-{seed}"), ("seed", seed)]) for seed in seeds]
     for each in runs if not fresh else ():
@@ -31,7 +40,9 @@ def train(
         results.append(session.train(each, runs_dir, fresh=fresh, recipe=recipe))
         if results[-1].exit_code:
             left = ",".join(str(seed) for seed in seeds[place + 1 :])
-            print(f"stopped with seed {each.seed}{f'; not started: seeds={left} run={base}' if left else ''}")
+            others = [f"seeds={left}", f"run={base}"]
+            rest = f"the others: {command('train', *typed, *others)}" if typed else f"not started: {' '.join(others)}"
+            print(f"stopped with seed {each.seed}{f'; {harmless(rest)}' if left else ''}")
             return results[-1].exit_code
     print("\n" + "\n".join(_table(seeds, results)))
     if len(results) > 1:

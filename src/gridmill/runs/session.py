@@ -124,6 +124,8 @@ def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, c
     if launched()[0]:
         return follow()
     user_code.take(code)
+    if place.is_being_written(path):
+        raise RuntimeError(f"`{path}` is being trained by another process")
     whole = checkpoint.find(path)
     folder = whole.parent.parent
     if whole.parent.name != "checkpoints":  # what lies around it is not a run's

@@ -22,6 +22,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Handler = Callable[[int, FrameType | None], None]
 
 
+def heard() -> list[signal.Signals]:
+    """What ends our work: not a closed terminal under `nohup`."""
+    return [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN]
+
+
 @contextmanager
 def handling(numbers: Iterable[signal.Signals], handler: Handler, patient: bool = False) -> Iterator[None]:
     """These signals are the handler's, in the main thread; a handler of Python's takes the place of the core's, so the
@@ -48,8 +53,7 @@ class Stop:
         self.seen: set[int] = set()
 
     def __enter__(self) -> None:
-        numbers = [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN]
-        self.installed: AbstractContextManager[None] = handling(numbers, self.handle, self.patient)
+        self.installed: AbstractContextManager[None] = handling(heard(), self.handle, self.patient)
         self.installed.__enter__()
 
     def handle(self, number: int, frame: FrameType | None) -> None:

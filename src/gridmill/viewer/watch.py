@@ -24,7 +24,7 @@ from gridmill.env import Env
 HOME, CLEAR_REST, HIDE, SHOW = "\x1b[H", "\x1b[J", "\x1b[?25l", "\x1b[?25h"
 COLOURS = {"#": "90", "@": "1;33", ".": "2"}  # of a world's letters; all others get one of LETTERS
 LETTERS = ("36", "35", "32", "34", "31", "33")
-HELP = "q end, space pause, arrows step (up, down: 10), + - speed"
+HELP = "q end, space pause, arrows 1/10 ticks, +- speed"
 Play = Callable[[], Generator[Env, None, None]]  # from the beginning
 
 

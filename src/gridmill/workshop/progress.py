@@ -7,15 +7,17 @@ between them (`between_pieces`).
 
 from __future__ import annotations
 
+import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TextIO
 
-from gridmill.runs.stop import handling
+from gridmill.runs.stop import handling, heard
 
 PAUSE = 30.0  # seconds between lines where nobody watches
 
@@ -51,19 +53,21 @@ class Progress:
             self._write("\r" + " " * 79 + "\r")
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        with suppress(OSError):  # the terminal was closed: what was measured is kept all the same
+            self._stream.write(text)
+            self._stream.flush()
 
 
 @contextmanager
 def stoppable() -> Iterator[list[str]]:
-    """Work that Ctrl-C or SIGTERM ends early: nothing is raised, the list then says why."""
+    """Work that Ctrl-C, SIGTERM or a closed terminal ends early: nothing is raised, the list then says why."""
     reasons: list[str] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
+        _say_no_more(number)
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    with handling([signal.SIGTERM], stop):
+    with handling([one for one in heard() if one != signal.SIGINT], stop):
         try:
             yield reasons
         except KeyboardInterrupt as reason:
@@ -72,13 +76,26 @@ def stoppable() -> Iterator[list[str]]:
 
 @contextmanager
 def between_pieces() -> Iterator[list[str]]:
-    """Work that looks at the list between its pieces: Ctrl-C and SIGTERM are put there, the second one is raised."""
+    """Work that looks at the list between its pieces: a signal that ends it is put there, the second one is raised."""
     reasons: list[str] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
+        _say_no_more(number)
         if reasons:
             raise KeyboardInterrupt(signal.Signals(number).name)
         reasons.append(f"stopped by {signal.Signals(number).name}")
 
-    with handling([signal.SIGINT, signal.SIGTERM], stop):
+    with handling(heard(), stop):
         yield reasons
+
+
+def _say_no_more(number: int) -> None:
+    """Where the terminal was closed, prints go nowhere: they would fail, before what was measured is saved."""
+    if number != signal.SIGHUP:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
+                os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

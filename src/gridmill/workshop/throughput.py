@@ -124,8 +124,14 @@ def measure_training(settings: Settings, done: list[Round], progress: Progress) 
         worker.close()
 
 
-TRAIN = "import sys; from gridmill.run import Run; from gridmill.runs import train; "
-TRAIN += "train(Run.model_validate_json(sys.argv[1]), sys.argv[2], panel=False)"
+# It watches its standard input: nobody writes there, so the end of it is the end of the process that measures.
+TRAIN = """
+import os, sys, threading
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
+from gridmill.run import Run
+from gridmill.runs import train
+train(Run.model_validate_json(sys.argv[1]), sys.argv[2], panel=False)
+"""
 
 
 def measure_with_evaluation(settings: Settings, done: list[Round], progress: Progress) -> None:
@@ -144,7 +150,7 @@ def measure_with_evaluation(settings: Settings, done: list[Round], progress: Pro
         command = [sys.executable, "-P", "-c", TRAIN, run.replace("run", "measured").model_dump_json(), folder]
         metrics, said = Path(folder) / "measured" / "metrics.jsonl", Path(folder) / "said.txt"
         with said.open("w") as noise:
-            child = subprocess.Popen(command, stdout=noise, stderr=noise, start_new_session=True)
+            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=noise, stderr=noise, start_new_session=True)
         try:
             ended = None
             while ended is None:
@@ -156,7 +162,7 @@ def measure_with_evaluation(settings: Settings, done: list[Round], progress: Pro
                 time.sleep(0.0 if ended is not None else LOOK)
         finally:
             child.kill()  # its evaluation ends with it
-            child.wait()
+            child.communicate()
         if ended:
             last = (said.read_text(encoding="utf-8").strip().splitlines() or ["no message"])[-1]
             raise ValueError(f"the training ended with code {ended}: {machine.without_paths(last)}")
