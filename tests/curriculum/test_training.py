@@ -211,9 +211,9 @@ def test_the_report_shows_tasks_choices_and_evictions(tmp_path: Path) -> None:
 def test_what_may_change_at_a_resume(tmp_path: Path) -> None:
     """How tasks are chosen may; which tasks an id names may not."""
     folder = train(short(3, checkpoint__epochs=1, run="a"), tmp_path, panel=False).folder
-    with pytest.raises(checkpoint.CheckpointError, match=r"run\.curriculum\.sets\.short\.vary\.0\.high was 7, is 9"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"curriculum\.sets\.short\.vary\.0\.high was 7, is 9"):
         resume(folder, ["curriculum.sets.short.vary.0.high=9", "trainer.total_timesteps=640"], panel=False)
-    with pytest.raises(checkpoint.CheckpointError, match=r"run\.curriculum\.sets\.short\.game was None, is absent"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"curriculum\.sets\.short\.game was None, is absent"):
         resume(folder, ["curriculum.sets={}", "trainer.total_timesteps=640"], panel=False)
     changes = ["curriculum.choose=uniform", "curriculum.tasks=9", "trainer.total_timesteps=640"]
     assert resume(folder, changes, panel=False).epochs == 5

@@ -312,9 +312,13 @@ def test_code_is_named_in_python_too(own: Path) -> None:
 def test_changed_code_is_told_of_in_an_evaluation(own: Path) -> None:
     """It gave another score, without a word."""
     here = own.parent / "here" / "parts.py"
-    here.write_text(OWN + "# changed again\n")
-    with pytest.warns(UserWarning, match=r"^parts\.py:Mine has changed since the run was saved: sha256 "):
+    before = here.read_text()
+    here.write_text(before + "# changed again\n")
+    with pytest.warns(UserWarning, match="has changed since the run was saved") as told:
         load(own, code=[str(here)])
+    here.write_text(before)
+    said = [str(each.message).partition(": sha256 ")[0] for each in told]
+    assert said == [f"{here}:{part} has changed since the run was saved" for part in ("Mine", "Last")]
 
 
 @pytest.mark.usefixtures("nothing_taken")

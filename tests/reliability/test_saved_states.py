@@ -20,6 +20,20 @@ from tiny import tiny
 
 import gridmill
 from gridmill import Env, games
+from gridmill.grid import (
+    AddStat,
+    AgentType,
+    Constant,
+    Game,
+    ObjectType,
+    Observation,
+    Ratio,
+    RewardTerm,
+    Rule,
+    Scatter,
+    Stat,
+    Sum,
+)
 from gridmill.policy import checkpoint
 from gridmill.runs import resume, train
 
@@ -150,6 +164,56 @@ def test_states_that_nobody_changed_are_taken(name: str) -> None:
             assert env.save() == saved
             for _ in range(25):
                 env.step(actions())
+
+
+def ratio(deep: int) -> Any:
+    value: Any = Constant(value=1e12)
+    for _ in range(deep):
+        value = Ratio(values=(value, Constant(value=1e-300)))
+    return value
+
+
+def test_the_largest_numbers_that_a_game_can_make_are_taken() -> None:
+    """A statistic that had become infinite was saved, and refused when it was to be restored (found by a fuzzer)."""
+    rule = Rule(then=(AddStat(name="much", amount=-1e12), AddStat(of="game", name="more", amount=1e12)))
+    sums = Sum(values=(Sum(values=(ratio(4),) * 32),) * 32)
+    largest = Sum(values=(sums, Stat(name="more", of="game")))
+    game = Game(
+        name="large",
+        num_agents=2,
+        objects={"wall": ObjectType()},
+        agent=AgentType(on_tick=(rule,) * 64),
+        map=Scatter(height=8, width=8),
+        rewards=(RewardTerm(value=largest, weight=1e12),),
+        observation=Observation(overflow="drop"),
+    )
+    with gridmill.make(game, num_worlds=1) as env:
+        env.reset()
+        for _ in range(20):
+            env.step()
+            saved = env.save()
+            env.restore(saved)
+            assert env.save() == saved
+        assert np.isfinite(env.rewards).all()
+
+
+@pytest.mark.parametrize(
+    ("game", "path"),
+    [
+        ({"rewards": (RewardTerm(value=Constant(value=1.1e12)),)}, "$.rewards[0].value.value"),
+        (
+            {"agent": AgentType(on_tick=(Rule(then=(AddStat(name="much", amount=-1e308),)),))},
+            "$.agent.on_tick[0].then[0].amount",
+        ),
+    ],
+)
+def test_numbers_that_would_become_infinite_are_refused(game: dict[str, Any], path: str) -> None:
+    plain = Game(name="large", num_agents=1, objects={"wall": ObjectType()}, map=Scatter(height=8, width=8), **game)
+    with pytest.raises(
+        ValueError, match=r"^expected finite number in \[-1000000000000, 1000000000000\], got "
+    ) as caught:
+        gridmill.make(plain, num_worlds=1)
+    assert str(caught.value).endswith(f"- at `{path}`")
 
 
 def test_states_of_a_curriculum_are_taken() -> None:

@@ -234,7 +234,7 @@ struct AddStat {
   static auto fields() {
     return std::tuple{field("of", &Self::of, one_of({"actor", "target", "collective", "game"}), "whose statistic"),
                       field("name", &Self::name, "name of the statistic"),
-                      field("amount", &Self::amount, "the amount to add")};
+                      field("amount", &Self::amount, between(-kMostNumber, kMostNumber), "the amount to add")};
   }
   Op compile(Compiler&) const;
   void refer(References& found) const {

@@ -218,7 +218,7 @@ double combined(const ValueOp& op, const double* operands) {
       return sum;
     }
     case ValueOp::ratio:
-      return operands[1] != 0 ? operands[0] / operands[1] : 0;
+      return operands[1] != 0 ? std::clamp(operands[0] / operands[1], -kMostRatio, kMostRatio) : 0;
     case ValueOp::least:
       return *std::min_element(operands, operands + op.arg);
     case ValueOp::most:

@@ -12,6 +12,10 @@ namespace gridmill::grid {
 
 struct GameValue;
 
+// A number of the game's own, and the largest that a ratio can be: whatever is made of them within the levels that
+// values may have, and summed up over an episode, stays within the limits of a saved state (check_state.cpp).
+constexpr double kMostNumber = 1e12, kMostRatio = 1e100;
+
 struct InventoryOf {
   static constexpr std::string_view kind = "inventory";
   std::string resource, of = "actor", collective;
@@ -58,7 +62,7 @@ struct Constant {
   double value = 0;
   template <class Self>
   static auto fields() {
-    return std::tuple{field("value", &Self::value, "a fixed number")};
+    return std::tuple{field("value", &Self::value, between(-kMostNumber, kMostNumber), "a fixed number")};
   }
 };
 struct Combined {
