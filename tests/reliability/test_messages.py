@@ -19,6 +19,7 @@ from gridmill import cli, recipes
 from gridmill.cli.judging import in_one_line
 from gridmill.config import ConfigError
 from gridmill.evaluate import evaluate
+from gridmill.grid import AddStat, Rule
 from gridmill.run import Run, SignalTerm
 from gridmill.runs import overrides, presets, session, train
 
@@ -56,6 +57,33 @@ def test_a_name_of_megabytes_is_not_echoed(what: str) -> None:
     assert time.process_time() - began < 10.0
     assert len(str(caught.value)) < 2000
     assert "xxx" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("write", "hint"),
+    [
+        (lambda: overrides.apply(tiny(1), ["trainer.total_timesteps=1.5M"]), "got '1.5M'; write 1_500_000 - at"),
+        (lambda: tiny(1, trainer__total_timesteps="20k"), "got '20k'; write 20_000 - at"),
+        (
+            lambda: overrides.apply(tiny(1), ["game.resources=ore"]),
+            "got 'ore'; a list of one is written `[\"x\"]` - at",
+        ),
+        (lambda: Rule(then=AddStat(name="a")), "one alone is written with a comma: `(x,)` - at"),
+    ],
+)
+def test_how_a_value_is_written_is_said(write: Callable[[], object], hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        write()
+    assert hint in str(caught.value)
+
+
+def test_a_value_in_itself_is_refused() -> None:
+    value: list[Any] = []
+    value.append(value)
+    with pytest.raises(
+        ConfigError, match=r"^expected a value of few levels, got one without end - at `\$\.game\.resources`$"
+    ):
+        tiny(1).replace("game.resources", value)
 
 
 def test_a_command_says_one_line_of_any_error() -> None:

@@ -25,6 +25,7 @@ from warm import FORKS
 from gridmill.policy import checkpoint
 from gridmill.runs import listing, place, resume, train
 from gridmill.runs.epoch import Epoch
+from gridmill.runs.session import begin_or_resume
 
 pytestmark = pytest.mark.R12
 
@@ -114,6 +115,21 @@ def test_a_run_that_is_still_without_a_checkpoint_is_not_resumed(tmp_path: Path)
     lock.close()
     with pytest.raises(checkpoint.CheckpointError, match=r"^expected a checkpoint such as epoch-00000012, got none"):
         resume(tmp_path / "x", panel=False)
+
+
+def test_a_resume_waits_a_moment_for_the_one_before(tmp_path: Path) -> None:
+    """Which a job that is started again may still find at its end."""
+    folder = train(tiny(1, run="x"), tmp_path, panel=False).folder
+    lock = place.Lock(folder)
+    threading.Timer(0.3, lock.close).start()
+    assert resume(folder, ["trainer.total_timesteps=256"], panel=False).epochs == 2
+
+
+def test_a_first_checkpoint_that_is_half_written_is_none(tmp_path: Path) -> None:
+    """A job that was killed amid it could never start again."""
+    (tmp_path / "x" / "checkpoints" / "epoch-00000001.tmp").mkdir(parents=True)
+    (tmp_path / "x" / "log.txt").write_text("begun\n")
+    assert begin_or_resume(tiny(1, run="x"), [], tmp_path).epochs == 1
 
 
 @pytest.mark.parametrize("other", [Path.touch, os.mkfifo, lambda path: path.symlink_to("nowhere")])

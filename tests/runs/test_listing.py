@@ -131,6 +131,13 @@ def test_a_run_without_its_log_is_listed(folder: Path) -> None:
     assert states == {"done": "finished", "broken_off": "died", "lost": "empty", "young": "empty"}
 
 
+def test_a_checkpoint_alone_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    for name in ("run.json", "manifest.json", "policy.safetensors"):
+        (tmp_path / "kept" / name).write_text("{}")
+    assert rows(tmp_path) == []
+
+
 def test_a_word_that_no_run_has_is_said(folder: Path) -> None:
     done = CliRunner().invoke(cli.app, ["runs", "dome", "--runs-dir", str(folder)])
     assert (done.exit_code, done.stderr) == (2, "gridmill: no run matches `dome`; did you mean `done`?\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -247,6 +248,38 @@ def test_a_file_that_was_removed_at_the_end_is_there_again(tmp_path: Path) -> No
     assert (tmp_path / "log.txt").read_text().splitlines()[-1] == "ended: finished"
 
 
+def test_a_line_after_the_end_is_appended(tmp_path: Path) -> None:
+    """Of a program that still has a word to say: it emptied the log."""
+    with opened(tmp_path) as log:
+        log.epoch(metrics(1))
+    before = (tmp_path / "log.txt").read_text()
+    log.note("my own figure: 3.2")
+    assert (tmp_path / "log.txt").read_text() == before + "my own figure: 3.2\n"
+
+
+def test_half_a_copy_does_not_pass_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full while a file that was made anew is given what the old one had."""
+    with opened(tmp_path) as log:
+        for epoch in (1, 2, 3):
+            log.epoch(metrics(epoch))
+        (tmp_path / "metrics.jsonl").unlink()
+        (tmp_path / "metrics.jsonl").touch()
+        real, left = os.write, [1]
+
+        def full(file: int, data: bytes) -> int:
+            if not left:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            left.pop()
+            return real(file, data[:10])
+
+        with monkeypatch.context() as disk:
+            disk.setattr(lines_room.os, "write", full)
+            log._look_for_files()
+        assert (tmp_path / "metrics.jsonl").read_bytes() == b""
+        log.epoch(metrics(4))
+    assert epochs_of(tmp_path) == [1, 2, 3, 4]
+
+
 def test_a_file_of_somebody_else_is_not_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A second name of it lies where the log was."""
     folder, diary = tmp_path / "run", tmp_path / "diary.txt"
@@ -262,7 +295,7 @@ def test_a_file_of_somebody_else_is_not_written_to(tmp_path: Path, capsys: pytes
     assert (
         out.count("log.txt cannot be written: expected a file that belongs only to the run, got one with 2 names") == 1
     )
-    assert "log.txt: something else lies in its place, the lines written since then are lost" in out
+    assert "log.txt: something else lies in its place, what was written is lost" in out
     assert epochs_of(folder) == [1, 2, 3]
 
 

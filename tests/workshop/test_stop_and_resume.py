@@ -5,6 +5,7 @@ A test sends itself the signal in the middle of a piece of work. `tune` has its 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -338,8 +339,10 @@ AT_TERMINALS = {
 
 
 @pytest.mark.R11
+@pytest.mark.parametrize("pause", [None, 0.001, 0.05, 0.3])
 @pytest.mark.parametrize("kind", AT_TERMINALS)
-def test_a_closed_terminal_leaves_what_was_measured(kind: str, tmp_path: Path) -> None:
+def test_a_closed_terminal_leaves_what_was_measured(kind: str, pause: float | None, tmp_path: Path) -> None:
+    """Also where a shell sends the signal once more."""
     child, terminal = pty.fork()
     if child == 0:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that are started with nohup would have it ignored
@@ -348,6 +351,10 @@ def test_a_closed_terminal_leaves_what_was_measured(kind: str, tmp_path: Path) -
     while not re.search(rb"[1-9]\d* of ", seen):
         seen += os.read(terminal, 4096)
     os.close(terminal)
+    if pause is not None:
+        time.sleep(pause)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGHUP)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
     (path,) = Path("artifacts").rglob("*.json")
     record = artefact.read(path, kind)

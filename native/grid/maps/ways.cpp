@@ -69,7 +69,7 @@ class Tunnels {
   }
 
   void join(std::uint32_t component) {
-    if (joined_[component] == main_ || (joined_[component] & ~kCut) == lost_now()) return;
+    if (joined_[component] == main_ || is_lost(component)) return;
     std::uint32_t near_head = 0, near_tail = 0, far_head = 0, far_tail = 0;
     for (std::uint32_t k = s_.begin[component]; k < s_.begin[component + 1]; ++k) {
       const std::uint32_t cell = s_.order[k];
@@ -95,12 +95,6 @@ class Tunnels {
         else s_.near[near_tail++] = next;
       }
     }
-    // No way, nor is there one from what else was come by, as far as it lies in the area as a whole: not before another
-    // component is joined that goes on outside and comes back.
-    for (std::uint32_t k = 0; k < near_tail; ++k) {
-      std::uint32_t& other = joined_[s_.label[s_.near[k]]];
-      if ((other & kCut) == 0) other = lost_now();
-    }
     joined_[component] = (joined_[component] & kCut) | lost_now();
   }
 
@@ -109,6 +103,15 @@ class Tunnels {
   static constexpr std::uint32_t kLost = 1u << 31;  // nothing leads to the main one, and how much was known then
   static constexpr std::uint32_t kCut = 1u << 30;   // it leaves the area, so inside it may be in several pieces
   std::uint32_t lost_now() const { return kLost | cut_ones_joined_; }
+  // Whether every cell of it was come by in vain: there is no way from it either, until a component is joined that goes
+  // on outside of the area and comes back.
+  bool is_lost(std::uint32_t component) const {
+    return std::all_of(s_.order.begin() + s_.begin[component], s_.order.begin() + s_.begin[component + 1],
+                       [this](std::uint32_t cell) {
+                         const std::uint32_t by = s_.seen[cell];
+                         return !inside(cell) || (by != 0 && (joined_[by] & ~kCut) == lost_now());
+                       });
+  }
   void set_joined(std::uint32_t component) {
     if (joined_[component] & kCut) ++cut_ones_joined_;
     joined_[component] = main_;

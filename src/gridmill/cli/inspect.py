@@ -90,8 +90,8 @@ def evaluate(
 
     take_code(code)
     own = list(dict.fromkeys(filter(None, map(own_policy, game))))
-    for text in game if not policy else ():
-        if folder_of(text) is not None and own_policy(text) is None:
+    for text in game if not policy and not own else ():
+        if folder_of(text) is not None:
             say(f"`{text}` has no checkpoint: random actions are played", err=True)
     asked = [policy_name(name) for name in policy or own or ["random"]]
     names = _games(game)

@@ -28,7 +28,9 @@ def run_names(runs_dir: Path = RUNS) -> list[str]:
 
 def has_policy(folder: Path) -> bool:
     """Whether a folder of a run or checkpoint has weights to play with."""
-    return (folder / "policy.safetensors").is_file() or any((folder / "checkpoints").glob("epoch-*"))
+    from gridmill.runs.place import has_checkpoint
+
+    return (folder / "policy.safetensors").is_file() or has_checkpoint(folder)
 
 
 def expect_run(text: str, runs_dir: Path = RUNS) -> Path:

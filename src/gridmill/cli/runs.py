@@ -32,7 +32,8 @@ def runs(
     there = tool.rows(runs_dir)
     found = tool.ordered(tool.matching(there, word or ()), sort)
     if there and not found and not json:
-        hint = did_you_mean((word or [""])[0], [row.name for row in there])
+        name = next((one for one in word or () if "=" not in one), "")
+        hint = did_you_mean(name, [row.name for row in there])
         raise ValueError(f"no run matches `{' '.join(word or ())}`{hint or f'; there are {len(there)} others'}")
     say(as_json({"runs": found}) if json else tool.text(found))
 

@@ -101,6 +101,7 @@ def train(
 
         typed = [recipe, *(text for text in changes if not text.startswith("run="))]
         typed += [
+            *(["--fresh"] if fresh else []),
             *(["--preset", preset] if preset else []),
             *(["--runs-dir", str(runs_dir)] if runs_dir != RUNS else []),
         ]

@@ -209,7 +209,10 @@ def place(config: Config, tree: Any, path: str, value: Any) -> None:
             raise ConfigError(_unknown(name, known, _part(config, names[:depth])), here)
         if last:
             refuse_endless(value, f"$.{path}")
-            spot[key] = _plain(value)
+            try:
+                spot[key] = _plain(value)
+            except RecursionError:
+                raise ConfigError("expected a value of few levels, got one without end", f"$.{path}") from None
         else:
             spot = spot[key]
 
@@ -374,9 +377,13 @@ SCALES = {"k": 1_000, "M": 1_000_000, "m": 1_000_000, "G": 1_000_000_000, "B": 1
 
 def _hint(kind: str, given: Any) -> str:
     """How a value could be written that is meant well."""
-    if kind == "tuple_type" and isinstance(given, str | Config):
+    if kind == "tuple_type" and isinstance(given, str):
+        return '; a list of one is written `["x"]`'
+    if kind == "tuple_type" and isinstance(given, Config):
         return "; one alone is written with a comma: `(x,)`"
-    if kind == "int_parsing" and (found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?([kMmGB])", str(given))):
+    if kind in ("int_type", "int_parsing") and (
+        found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?([kMmGB])", str(given))
+    ):
         return f"; write {round(float(found[1]) * SCALES[found[2]]):_}"
     return ""
 

@@ -377,7 +377,7 @@ class AddStat(InnerEffect):
     kind: Literal["add_stat"] = "add_stat"
     of: Literal["actor", "target", "collective", "game"] = "actor"
     name: str
-    amount: float = 1.0
+    amount: Annotated[float, Field(ge=-1e12, le=1e12)] = 1.0
 
     def text(self, who: Names) -> str:
         return f"{self.name} {self.amount:+g}"

@@ -95,7 +95,7 @@ class Constant(ValueBase):
     """A fixed number."""
 
     kind: Literal["constant"] = "constant"
-    value: float = 0.0
+    value: Annotated[float, Field(ge=-1e12, le=1e12)] = 0.0
 
     def text(self) -> str:
         return f"{self.value:g}"

@@ -7,7 +7,6 @@ that both have are matched by name; unknown features are ignored, and unknown ac
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gridmill.env import Env
-from gridmill.policy import checkpoint, portable, record, usable
+from gridmill.policy import checkpoint, portable, record
 from gridmill.policy.kernels import native
 from gridmill.policy.network import FORBIDDEN, Policy
 from gridmill.policy.spec import Spec
@@ -134,8 +133,6 @@ def load(path: Path, greedy: bool = False, temperature: float = 1.0) -> Player:
     """The newest policy under a path, ready for the game it was trained on; `bind` makes it ready for another."""
     found = checkpoint.latest(path, checkpoint.load_policy)
     policy, saved = record.network(found)
-    for line in usable.changed_code(found, {"policy": saved.run.policy.tree()}):
-        warnings.warn(line, stacklevel=2)
     policy.freeze(True)
     player = Player(policy, saved.run.trainer.masks, greedy, temperature, found.sha256)
     player.path = found.path

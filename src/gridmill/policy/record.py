@@ -4,6 +4,7 @@ part is what it must be and no larger than any game makes it, and code is found 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from pydantic import ConfigDict
@@ -15,7 +16,7 @@ from gridmill.policy.checkpoint import POLICY, RECORD, Checkpoint, CheckpointErr
 from gridmill.policy.config import PolicyConfig
 from gridmill.policy.network import Policy
 from gridmill.policy.spec import Spec
-from gridmill.policy.usable import refuse_unusable
+from gridmill.policy.usable import changed_code, refuse_unusable
 
 MOST_WORDS = 4096  # features, tags, vibes, actions
 MOST_WINDOW = 16  # a place has four bits for each side
@@ -93,6 +94,8 @@ def network(found: Checkpoint) -> tuple[Policy, Record]:
     """The network of a checkpoint with its weights. Sizes are compared before it is made."""
     record = read(found)
     config = record.run.policy
+    for line in changed_code(found, {"policy": config.tree()}):
+        warnings.warn(line, stacklevel=3)
     if not user_code.named_in({"policy": config.tree()}):  # of parts of the user's own the size is only about
         wanted, there = Policy.size(config, record.spec).parameters, sum(t.numel() for t in found.policy.values())
         if wanted != there:

@@ -59,8 +59,8 @@ class Lines:
         return None
 
     def reopen(self) -> bool:
-        """Continue at the path if the file is no longer there: one that was removed, renamed or emptied is written
-        anew, with all it had; one that was replaced is appended to. Whether there was a need; OSError if it cannot be
+        """Continue at the path if the file is no longer there: one that was removed or renamed is written anew, with
+        all it had; one that was replaced by another is appended to. Whether there was a need; OSError if it cannot be
         done, because what lies there now is not the run's own.
         """
         if self._file is None:
@@ -69,13 +69,13 @@ class Lines:
         self.is_hidden = False
         if kind and os.path.samestat(os.lstat(self.path), os.fstat(old)):
             return False
-        self.is_hidden = True
+        self.is_hidden = bool(kind)
         new = open_plain(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             _go_on(new, old)
         except OSError:
             if not kind:
-                self.path.unlink(missing_ok=True)  # half of it would pass for all of it
+                self.path.unlink(missing_ok=True)
             os.close(new)
             raise
         os.close(old)
@@ -101,6 +101,7 @@ class Lines:
         except BaseException:
             os.close(file)
             raise
+        self._append = True  # what lies there from now on is ours
         return file
 
 
@@ -226,8 +227,12 @@ def _go_on(new: int, old: int) -> None:
             os.write(new, b"\n")
         return
     at = 0
-    while block := os.pread(old, TAIL, at):
-        at += os.write(new, block)
+    try:
+        while block := os.pread(old, TAIL, at):
+            at += os.write(new, block)
+    except OSError:
+        os.ftruncate(new, 0)  # half of it would pass for all of it
+        raise
 
 
 def _whole(file: int) -> int:

@@ -125,7 +125,8 @@ def _cells(row: RunRow) -> tuple[str, ...]:
 def _read(folder: Path) -> RunRow | None:
     """A run, or None if the folder is none; whatever is wrong with its files, the list goes on."""
     try:
-        return _row(folder) if any(kind_of(folder / name) for name in SIGNS) else None
+        is_run = any(kind_of(folder / name) for name in SIGNS) and not kind_of(folder / "manifest.json")
+        return _row(folder) if is_run else None  # a checkpoint has a run.json too
     except Exception as reason:  # whatever its files are, the others are listed
         said = printable(" ".join(str(reason).split())) or type(reason).__name__
         return RunRow(folder.name, "unreadable", 0.0, trouble=said)

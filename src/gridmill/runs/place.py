@@ -136,11 +136,16 @@ def is_occupied(folder: Path) -> bool:
     return folder.is_dir() and any(path.name != LOCK for path in folder.iterdir())
 
 
+def has_checkpoint(folder: Path) -> bool:
+    """Whether a run has one that was written to its end, as far as names tell."""
+    return any(re.fullmatch(r"epoch-\d{8,15}(\.old)?", path.name) for path in (folder / "checkpoints").glob("epoch-*"))
+
+
 def refuse_occupied(folder: Path) -> None:
     """ValueError if a run is there already."""
     if is_occupied(folder):
         said = f"`{folder}` exists; resume it: {command('resume', ending.word(folder))} - or start over: --fresh"
-        if not any((folder / "checkpoints").glob("epoch-*")):  # stopped before its first
+        if not has_checkpoint(folder):  # stopped before its first
             said = f"`{folder}` exists, without a checkpoint to resume from; start over: --fresh"
         raise ValueError(said)
 

@@ -124,9 +124,12 @@ def _from_a_checkpoint(path: Path, changes: Sequence[str], panel: bool | None, c
     if launched()[0]:
         return follow()
     user_code.take(code)
-    if place.is_being_written(path):
-        raise RuntimeError(f"`{path}` is being trained by another process")
-    whole = checkpoint.find(path)
+    try:
+        whole = checkpoint.find(path)
+    except checkpoint.CheckpointError:
+        if place.is_being_written(path):
+            raise RuntimeError(f"`{path}` is being trained by another process") from None
+        raise
     folder = whole.parent.parent
     if whole.parent.name != "checkpoints":  # what lies around it is not a run's
         raise ValueError(f"expected a run or RUN/checkpoints/{whole.name}, got `{path}`")
@@ -182,7 +185,7 @@ def begin_or_resume(
     if not run.run:
         raise ValueError("--or-resume: expected run=NAME, by which the run is found again, got none")
     folder = Path(runs_dir) / run.run
-    if any((folder / "checkpoints").glob("epoch-*")):
+    if place.has_checkpoint(folder):
         return resume(folder, [change for change in changes if not change.startswith("run=")], code=code)
     return train(run, runs_dir, fresh=True, recipe=recipe)
 

@@ -41,7 +41,8 @@ def handling(numbers: Iterable[signal.Signals], handler: Handler, patient: bool 
         yield
     finally:
         for number, own in before.items():
-            signal.signal(number, own)
+            if signal.getsignal(number) == handler:  # it may have been set to be ignored meanwhile
+                signal.signal(number, own)
         _native.leave_on_second_signal(listened)
 
 

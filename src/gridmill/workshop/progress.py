@@ -90,12 +90,16 @@ def between_pieces() -> Iterator[list[str]]:
 
 
 def _say_no_more(number: int) -> None:
-    """Where the terminal was closed, prints go nowhere: they would fail, before what was measured is saved."""
+    """Where the terminal was closed, prints go nowhere: they would fail, before what was measured is saved. Shells send
+    the signal once more.
+    """
     if number != signal.SIGHUP:
         return
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
-            if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
+            mode = os.fstat(stream.fileno()).st_mode
+            if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):  # whoever reads a pipe was told, too
                 os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
