@@ -140,4 +140,6 @@ def test_a_checkpoint_alone_is_no_run(tmp_path: Path) -> None:
 
 def test_a_word_that_no_run_has_is_said(folder: Path) -> None:
     done = CliRunner().invoke(cli.app, ["runs", "dome", "--runs-dir", str(folder)])
-    assert (done.exit_code, done.stderr) == (2, "gridmill: no run matches `dome`; did you mean `done`?\n")
+    assert (done.exit_code, done.stderr) == (0, "no run matches `dome`; did you mean `done`?\n")
+    done = CliRunner().invoke(cli.app, ["runs", "seed=9", "--runs-dir", str(folder)])
+    assert done.stderr == "no run matches `seed=9`; there are 4 others\n"

@@ -34,7 +34,7 @@ def runs(
     if there and not found and not json:
         name = next((one for one in word or () if "=" not in one), "")
         hint = did_you_mean(name, [row.name for row in there])
-        raise ValueError(f"no run matches `{' '.join(word or ())}`{hint or f'; there are {len(there)} others'}")
+        say(f"no run matches `{' '.join(word or ())}`{hint or f'; there are {len(there)} others'}", err=True)
     say(as_json({"runs": found}) if json else tool.text(found))
 
 
