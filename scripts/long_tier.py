@@ -51,8 +51,14 @@ def collect() -> list[str]:
 
 
 def commit() -> str:
-    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7", "--exclude=*"]
-    return subprocess.run(asked, capture_output=True, text=True).stdout.strip() or "unknown"
+    """What is tested: `-dirty` if more was changed than the records, which each of these runs writes."""
+    git = ["git", "-C", str(ROOT)]
+    at = subprocess.run([*git, "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True).stdout.strip()
+    if not at:
+        return "unknown"
+    written = [RECORD.parent, PAGE, ROOT / "docs" / "reliability.md"]
+    asked = [*git, "diff", "--quiet", "HEAD", "--", str(ROOT), *(f":(exclude){path}" for path in written)]
+    return at + ("-dirty" if subprocess.run(asked).returncode else "")
 
 
 def run(name: str, at: str) -> TestResult:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -60,3 +62,25 @@ def test_those_that_never_ran_come_first_and_then_the_oldest(monkeypatch, tmp_pa
     monkeypatch.setattr(sys, "argv", ["long_tier.py", "--list"])
     assert long_tier.main() == 0
     assert [line.split("::")[1] for line in capsys.readouterr().out.splitlines()] == ["never", "old", "new"]
+
+
+def test_a_tree_with_new_records_is_still_the_commit(monkeypatch, tmp_path: Path) -> None:
+    """Each of these runs writes its record: the next one was said to be of a changed tree."""
+    long_tier = script()
+    record, page, code = tmp_path / "results" / "long_tier.json", tmp_path / "long-tier.md", tmp_path / "code.py"
+    for name, path in {"ROOT": tmp_path, "RECORD": record, "PAGE": page}.items():
+        monkeypatch.setattr(long_tier, name, path)
+    record.parent.mkdir()
+    for path in (record, page, code):
+        path.write_text("before\n")
+    assert long_tier.commit() == "unknown"
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    at = long_tier.commit()
+    assert re.fullmatch("[0-9a-f]{7,}", at)
+    record.write_text("now\n")
+    page.write_text("now\n")
+    assert long_tier.commit() == at
+    code.write_text("now\n")
+    assert long_tier.commit() == f"{at}-dirty"
