@@ -14,7 +14,7 @@ namespace gridmill::grid {
 constexpr std::size_t kNoLimits = 1;  // the place of the empty set among Program::limit_sets
 
 // How a number of steps is said.
-inline std::string millions(double n) { return Value{std::max(1.0, std::round(n / 1e6))}.describe() + " million"; }
+inline std::string millions(double n) { return Value{std::ceil(n / 1e6)}.describe() + " million"; }
 
 // compile_types.cpp
 std::vector<std::uint16_t> per_resource(const GameConfig& game, const OrderedDict<std::int64_t>& amounts,

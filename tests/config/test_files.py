@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
+import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gridmill.config import files
-from gridmill.config.files import sweep_unfinished, write_whole
+from gridmill.config.files import sweep_unfinished, write_named, write_whole
 
 
 def test_a_file_is_made_with_its_folder_and_replaced(tmp_path: Path) -> None:
@@ -41,6 +44,51 @@ def test_what_was_there_stays_when_it_fails(tmp_path: Path, monkeypatch: pytest.
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["record.json"]
+
+
+def test_a_link_is_replaced_in_a_folder_and_followed_where_a_person_names_it(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_named(link, b"new")
+    assert (link.is_symlink(), target.read_bytes()) == (True, b"new")
+    write_whole(link, b"newer")
+    assert (link.is_symlink(), link.read_bytes(), target.read_bytes()) == (False, b"newer", b"new")
+    link.unlink()
+    link.symlink_to(tmp_path / "not there yet")
+    write_named(link, b"first")
+    assert (tmp_path / "not there yet").read_bytes() == b"first"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
+@pytest.mark.parametrize("write", [write_whole, write_named])
+def test_what_is_no_file_is_not_replaced_even_for_root(
+    tmp_path: Path, write: Callable[[Path, bytes], None], kind: str
+) -> None:
+    """`--out /dev/full` had made that a plain file, for every program of the machine."""
+    path, link = tmp_path / "there", tmp_path / "link"
+    listens = socket.socket(socket.AF_UNIX)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        listens.bind(str(path))
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    link.symlink_to(path)
+    before = os.lstat(path)
+    with pytest.raises(OSError, match=f"expected a plain file, got a {kind}"):
+        write(path, b"data")
+    if write is write_named:
+        with pytest.raises(OSError, match=f"expected a plain file, got a {kind}"):
+            write(link, b"data")
+    listens.close()
+    assert os.path.samestat(before, os.lstat(path))
+    assert sorted(os.listdir(tmp_path)) == ["link", "there"]
 
 
 def test_what_a_killed_process_was_writing_is_swept_and_nothing_else(tmp_path: Path) -> None:

@@ -446,3 +446,16 @@ def test_what_breaks_in_the_middle_of_training_names_the_file(tmp_path: Path, fa
         train(tiny(2, run="late", policy__network=f"{file}:Late"), tmp_path, panel=False)
     kind = fault.removeprefix("raise ").partition("(")[0]
     assert str(caught.value) == f"`{file}` failed in line 15: {kind}: mine"
+
+
+def test_what_breaks_is_named_also_where_the_current_folder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, file = tmp_path / "gone", tmp_path / "broken.py"
+    gone.mkdir()
+    file.write_text("def broken():\n    raise RuntimeError('mine')\n")
+    with pytest.raises(RuntimeError) as caught:
+        user_code.function(f"{file}:broken", "game")()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert user_code.own_fault(caught.value) == f"`{file}` failed in line 2: RuntimeError: mine"

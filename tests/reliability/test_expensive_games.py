@@ -127,11 +127,26 @@ def drawn(*layers: Any) -> Game:
     return Game(name="drawn", num_agents=2, objects=objects, map=Canvas(height=250, width=250, layers=layers))
 
 
+FENCE = Compound(
+    side=247,
+    wall=0,
+    gate=0,
+    clear=0,
+    things=tuple(Standing(type="box", row=row, column=0) for row in range(-123, 124)),
+)
+SCATTERED = (Caves(rounds=0, fill=0.85),)
+WEST = Part(height=247, width=123, layers=SCATTERED)
+EAST = Part(left=124, height=247, width=123, layers=SCATTERED)
+
+
 def cut_off() -> Game:
     """Thousands of pieces of floor behind a fence of boxes, through which no tunnel leads to the largest floor."""
-    fence = tuple(Standing(type="box", row=row, column=0) for row in range(-123, 124))
-    west = Part(height=247, width=123, layers=(Caves(rounds=0, fill=0.85),))
-    return drawn(Compound(side=247, wall=0, gate=0, clear=0, things=fence), west, *(Connect(),) * 60)
+    return sized(249, FENCE, WEST, *(Connect(),) * 20)
+
+
+def cut_off_by_turns(*last: Any) -> Game:
+    """The same, with thousands of pieces on either side, drawn anew before they are joined once more."""
+    return sized(249, FENCE, *(WEST, EAST, Connect()) * 18, *last)
 
 
 def nothing_fits() -> Game:
@@ -330,6 +345,7 @@ CLUMPS = Clumps(every=1, smallest=64, largest=64)
 DRAWN: dict[str, Callable[[], Game]] = {
     "$.map.layers[1]": lambda: drawn(Fill(what="floor"), CLUMPS, Fill(what="floor")),
     "$.map.layers[0]": lambda: drawn(*(Caves(rounds=32),) * 25),
+    "$.map.layers[1] ": lambda: drawn(Fill(what="floor"), *(Connect(),) * 30),
     "$.map.layers[0] ": lambda: drawn(Zones(count=64, smallest=8, largest=64, layers=(Part(layers=(CLUMPS,)),))),
 }
 
@@ -428,12 +444,21 @@ def test_the_same_parts_in_each_other_again_and_again_are_refused(path: str) -> 
     assert time.process_time() - began < SECONDS
 
 
+@pytest.mark.parametrize("part", [lambda: sums()["rewards"][0], lambda: any_of()["agent"], lambda: parts()["map"]])
+def test_a_part_alone_is_refused_where_it_is_written(part: Callable[[], Any]) -> None:
+    began = time.process_time()
+    with pytest.raises(ValueError, match=r"^expected at most 1,000,000 settings, got [\d,]+ - at"):
+        part().tree()
+    assert time.process_time() - began < SECONDS
+
+
 USES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "replaced": lambda parts: boxes({}).replace(*list(parts.items())[-1]),
     "set": lambda parts: setattr(boxes({}), *list(parts.items())[-1]),
     "in a wrong place": lambda parts: Game(
         name="endless", num_agents=2, resources=tuple(parts.values())[-1:], map=BOXES
     ),
+    "for a number": lambda parts: Game(name="endless", num_agents=tuple(parts.values())[-1], map=BOXES),
     "loaded": lambda parts: Game.load({"name": "endless", "num_agents": 2, **parts}),
     "loaded, of lists": lambda parts: Game.load({"name": functools.reduce(lambda x, _: [x] * 32, range(6), [1])}),
 }
@@ -452,6 +477,8 @@ QUICK: dict[str, Callable[[], Game]] = {
     "buildings far apart": lambda: crowded(apart=64, clear=1),
     "buildings that clear much": lambda: crowded(apart=0, clear=64),
     "floor behind a fence": cut_off,
+    "floor on both sides of a fence": cut_off_by_turns,
+    "floor on both sides of a fence, and none in the end": lambda: cut_off_by_turns(Fill()),
     "clumps that leave no floor": nothing_fits,
     "three of four drawings without floor": often_without_floor,
     "rooms again and again": lambda: sized(129, *(Rooms(rows=64, columns=64, extra_doors=1.0),) * 350, Fill()),

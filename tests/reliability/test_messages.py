@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import subprocess
 import sys
@@ -68,6 +69,10 @@ def test_a_name_of_megabytes_is_not_echoed(what: str) -> None:
             lambda: overrides.apply(tiny(1), ["game.resources=ore"]),
             "got 'ore'; a list of one is written `[\"x\"]` - at",
         ),
+        # what is no whole number above 0, or not written in these digits, is not guessed at
+        (lambda: tiny(1, trainer__total_timesteps="1.0005k"), "got '1.0005k' - at"),
+        (lambda: tiny(1, trainer__total_timesteps="0k"), "got '0k' - at"),
+        (lambda: tiny(1, trainer__total_timesteps="\u0661k"), "got '\u0661k' - at"),
         (lambda: Rule(then=AddStat(name="a")), "one alone is written with a comma: `(x,)` - at"),
     ],
 )
@@ -80,10 +85,20 @@ def test_how_a_value_is_written_is_said(write: Callable[[], object], hint: str) 
 def test_a_value_in_itself_is_refused() -> None:
     value: list[Any] = []
     value.append(value)
-    with pytest.raises(
-        ConfigError, match=r"^expected a value of few levels, got one without end - at `\$\.game\.resources`$"
-    ):
-        tiny(1).replace("game.resources", value)
+    for deep in (value, functools.reduce(lambda inside, _: [inside], range(5000), [])):
+        with pytest.raises(
+            ConfigError, match=r"^expected plain data of at most 200 levels, got more - at `\$\.game\.resources`$"
+        ):
+            tiny(1).replace("game.resources", deep)
+
+
+def test_a_value_that_cannot_be_shown_is_named_by_its_kind() -> None:
+    deep: Any = functools.reduce(lambda inside, _: [inside], range(5000), [])
+    for value, kind in ((10**5000, "an int"), (deep, "a list")):
+        with pytest.raises(ConfigError, match=f"got {kind} - at"):
+            Rule(then=value)
+        with pytest.raises(ConfigError, match=f"cannot be changed; use .replace\\('then', {kind}\\)"):
+            Rule().then = value
 
 
 def test_a_command_says_one_line_of_any_error() -> None:

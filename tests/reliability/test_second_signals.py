@@ -150,6 +150,7 @@ ALL = [*LONG_CALLS.values(), *MOMENTS.values()]
 
 def test_a_second_signal_ends_any_call(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     slowest = signals_at_random_moments(ALL, 50, 1, tmp_path, at_once=len(ALL))
+    assert slowest < 10  # the promise of a second is the long tier's; here ten calls share the cores with other tests
     record_property("figure", f"50 signals, slowest end {1000 * slowest:.0f} ms")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -142,4 +143,8 @@ def test_a_word_that_no_run_has_is_said(folder: Path) -> None:
     done = CliRunner().invoke(cli.app, ["runs", "dome", "--runs-dir", str(folder)])
     assert (done.exit_code, done.stderr) == (0, "no run matches `dome`; did you mean `done`?\n")
     done = CliRunner().invoke(cli.app, ["runs", "seed=9", "--runs-dir", str(folder)])
-    assert done.stderr == "no run matches `seed=9`; there are 4 others\n"
+    assert done.stderr == "no run matches `seed=9`; there are 4 runs\n"
+    for row in rows(folder)[1:]:
+        shutil.rmtree(folder / row.name)
+    done = CliRunner().invoke(cli.app, ["runs", "seed=9", "--runs-dir", str(folder)])
+    assert done.stderr == "no run matches `seed=9`; there is 1 run\n"

@@ -280,6 +280,26 @@ def test_half_a_copy_does_not_pass_for_all(tmp_path: Path, monkeypatch: pytest.M
     assert epochs_of(tmp_path) == [1, 2, 3, 4]
 
 
+def test_what_cannot_be_made_again_is_said_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file was removed, and no new one can be made."""
+    real = lines_room.open_plain
+
+    def open_no_metrics(path: Path, *arguments: int) -> int:
+        if path.name == "metrics.jsonl":
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path, *arguments)
+
+    with opened(tmp_path) as log:
+        log.epoch(metrics(1))
+        (tmp_path / "metrics.jsonl").unlink()
+        monkeypatch.setattr(lines_room, "open_plain", open_no_metrics)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "warning: metrics.jsonl cannot be written: Permission denied" in out
+    assert "metrics.jsonl was removed or replaced and cannot be written again: what it had is lost" in out
+
+
 def test_a_file_of_somebody_else_is_not_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A second name of it lies where the log was."""
     folder, diary = tmp_path / "run", tmp_path / "diary.txt"
@@ -295,7 +315,7 @@ def test_a_file_of_somebody_else_is_not_written_to(tmp_path: Path, capsys: pytes
     assert (
         out.count("log.txt cannot be written: expected a file that belongs only to the run, got one with 2 names") == 1
     )
-    assert "log.txt: something else lies in its place, what was written is lost" in out
+    assert "log.txt was removed or replaced and cannot be written again: what it had is lost" in out
     assert epochs_of(folder) == [1, 2, 3]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,8 +135,10 @@ def cpu() -> float:
 
 
 def queued() -> float:
-    """Seconds in which this thread could have run, had there been a core for it."""
-    return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    """Seconds in which the main thread could have run, had there been a core; 0 if the system does not say."""
+    with suppress(OSError):
+        return int(Path("/proc/self/task", str(os.getpid()), "schedstat").read_text().split()[1]) / 1e9
+    return 0.0
 
 
 def changed_record(run: Path, change: Callable[[dict[str, Any]], None]) -> None:

@@ -374,3 +374,17 @@ def test_a_training_that_is_measured_ends_with_what_measures_it(tmp_path: Path) 
             time.sleep(0.05)
         parent.kill()
     assert psutil.wait_procs(children, timeout=30)[1] == []
+
+
+def test_a_closed_terminal_where_there_is_no_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under pythonw, or in a service: sys.stdout and sys.stderr are None."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        with monkeypatch.context() as none:
+            none.setattr(sys, "stdout", None)
+            none.setattr(sys, "stderr", None)
+            with progress.between_pieces() as reasons:
+                signal.raise_signal(signal.SIGHUP)
+        assert reasons == ["stopped by SIGHUP"]
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -16,8 +16,9 @@ constexpr double kMostDrawingTries = 2.4e8;  // of all attempts together
 constexpr double kEveryCell = 3;  // of a cell, whatever is drawn: cleared, laid, looked at for what can be reached
 constexpr double kFloorPlan = 5;  // of a cell of rooms or a maze
 constexpr double kLabelled = 2;   // of a cell of the whole canvas, where floor is looked for
-constexpr double kDraw = 6;       // of a building that is drawn, beside what there is to choose from
-constexpr double kZone = 20;      // of a zone
+constexpr double kJoined = 20;  // of a cell of an area whose floor is joined, where most searches go far or are in vain
+constexpr double kDraw = 6;     // of a building that is drawn, beside what there is to choose from
+constexpr double kZone = 20;    // of a zone
 constexpr double kMostAttempts = 100, kFewestAttempts = 8;
 
 double cells_of(Size size) { return double{1} * size.height * size.width; }
@@ -56,7 +57,7 @@ struct LayerWork {
     return kFloorPlan * cells + buildings.draws * (kDraw + static_cast<double>(buildings.weights.size()) / 4);
   }
   double of(const ObjectsLayer&) const { return kLabelled * canvas; }
-  double of(const ConnectLayer&) const { return kLabelled * canvas; }
+  double of(const ConnectLayer&) const { return kLabelled * canvas + kJoined * cells; }
   double of(const AreaLayer& area) const {
     const std::int32_t height = area.height > 0 ? area.height : size.height - area.top;
     const std::int32_t width = area.width > 0 ? area.width : size.width - area.left;
@@ -126,7 +127,7 @@ void compile_map_work(Program& p) {
   if (sum.all > kMostDrawing)
     fail_at(sum.most_at, "expected layers of at most " + millions(kMostDrawing) + " steps for a map, got " +
                              millions(sum.all) +
-                             (sum.most > sum.all / 2 ? ", most of them here" : ", most in one here") +
+                             (sum.most > sum.all / 2 ? ", most of them here" : ", the largest share here") +
                              "; use fewer layers, a smaller area, smaller clumps or narrower arms");
   const double attempt = sum.all + kEveryCell * p.height * p.width;
   p.map.attempts = static_cast<std::uint32_t>(std::clamp(kMostDrawingTries / attempt, kFewestAttempts, kMostAttempts));

@@ -53,7 +53,7 @@ namespace {
 
 // Cheapest ways from one component to the main one. What entering a cell costs depends on the cell alone, and there are
 // two prices; so two first-in-first-out lists, one per price, are always sorted, and every cell enters one of them
-// once.
+// once. Most searches end soon; where many go far or in vain, one search from the main component joins what is left.
 class Tunnels {
  public:
   Tunnels(const ConnectLayer& layer, const Box& area, Canvas& canvas, std::uint32_t labels, std::uint32_t main)
@@ -61,15 +61,27 @@ class Tunnels {
         area_(area),
         canvas_(canvas),
         s_(canvas.s),
+        labels_(labels),
         main_(main),
         all_(canvas.is_all(area)) {
-    for (std::uint32_t k = 0; k <= labels; ++k) joined_[k] = k > 0 && leaves_the_area(k) ? kCut : 0;
-    joined_[main] = main;
-    std::fill_n(s_.seen.begin(), static_cast<std::size_t>((canvas.height + 2) * canvas.stride), 0);
+    std::fill_n(joined_.begin(), labels + 1, 0);
+    joined_[main] = 1;
+    forget_seen();
   }
 
+  void join_all() {
+    const std::size_t most = kSearchesOfAll * static_cast<std::size_t>(area_.height * area_.width) + kOfASmallArea;
+    for (std::uint32_t component = 1; component <= labels_; ++component) {
+      if (searched_ > most) return join_the_rest();
+      if (!joined_[component]) join(component);
+    }
+  }
+
+ private:
+  // Cells that may be looked at: the whole area so often, and some more. Maps of games need a third of it.
+  static constexpr std::size_t kSearchesOfAll = 4, kOfASmallArea = 4000;
+
   void join(std::uint32_t component) {
-    if (joined_[component] == main_ || is_lost(component)) return;
     std::uint32_t near_head = 0, near_tail = 0, far_head = 0, far_tail = 0;
     for (std::uint32_t k = s_.begin[component]; k < s_.begin[component + 1]; ++k) {
       const std::uint32_t cell = s_.order[k];
@@ -83,7 +95,8 @@ class Tunnels {
       const bool take_near =
           far_head == far_tail || (near_head < near_tail && s_.cost[s_.near[near_head]] <= s_.cost[s_.far[far_head]]);
       const std::uint32_t cell = take_near ? s_.near[near_head++] : s_.far[far_head++];
-      if (s_.label[cell] && joined_[s_.label[cell]] == main_) return dig(cell, component);
+      ++searched_;
+      if (joined_[s_.label[cell]]) return dig(cell, component);
       for (int direction = 0; direction < 4; ++direction) {
         const std::uint32_t next = canvas_.beside(cell, direction);
         const Cell what = s_.cells[next];
@@ -95,32 +108,7 @@ class Tunnels {
         else s_.near[near_tail++] = next;
       }
     }
-    joined_[component] = (joined_[component] & kCut) | lost_now();
   }
-
- private:
-  // Beside the main component's number, what may be said of a component.
-  static constexpr std::uint32_t kLost = 1u << 31;  // nothing leads to the main one, and how much was known then
-  static constexpr std::uint32_t kCut = 1u << 30;   // it leaves the area, so inside it may be in several pieces
-  std::uint32_t lost_now() const { return kLost | cut_ones_joined_; }
-  // Whether every cell of it was come by in vain: there is no way from it either, until a component is joined that goes
-  // on outside of the area and comes back.
-  bool is_lost(std::uint32_t component) const {
-    return std::all_of(s_.order.begin() + s_.begin[component], s_.order.begin() + s_.begin[component + 1],
-                       [this](std::uint32_t cell) {
-                         const std::uint32_t by = s_.seen[cell];
-                         return !inside(cell) || (by != 0 && (joined_[by] & ~kCut) == lost_now());
-                       });
-  }
-  void set_joined(std::uint32_t component) {
-    if (joined_[component] & kCut) ++cut_ones_joined_;
-    joined_[component] = main_;
-  }
-  bool leaves_the_area(std::uint32_t component) const {
-    return !all_ && !std::all_of(s_.order.begin() + s_.begin[component], s_.order.begin() + s_.begin[component + 1],
-                                 [this](std::uint32_t cell) { return inside(cell); });
-  }
-  bool inside(std::uint32_t cell) const { return all_ || area_.has(canvas_.row(cell), canvas_.column(cell)); }
 
   // Opens the way back and joins every component it goes through or passes by.
   void dig(std::uint32_t cell, std::uint32_t component) {
@@ -129,21 +117,67 @@ class Tunnels {
         s_.cells[cell] = kFloor;
         s_.label[cell] = main_;
       }
-      set_joined(s_.label[cell]);
+      joined_[s_.label[cell]] = 1;
       for (int direction = 0; direction < 4; ++direction)
-        if (const std::uint32_t beside = s_.label[canvas_.beside(cell, direction)]) set_joined(beside);
+        if (const std::uint32_t beside = s_.label[canvas_.beside(cell, direction)]) joined_[beside] = 1;
     }
-    set_joined(component);
+    joined_[component] = 1;
   }
+
+  // From all floor that is joined through ever more walls: what it meets is joined, and the search goes on from there
+  // too.
+  void join_the_rest() {
+    forget_seen();
+    for (std::int32_t r = area_.top; r < area_.bottom(); ++r)
+      for (std::int32_t c = area_.left; c < area_.right(); ++c)
+        if (const std::uint32_t cell = canvas_.index(r, c); joined_[s_.label[cell]]) list_walls_beside(cell);
+    for (std::uint32_t head = 0; head < walls_; ++head) {
+      const std::uint32_t wall = s_.near[head];
+      for (int direction = 0; direction < 4; ++direction) {
+        const std::uint32_t beside = canvas_.beside(wall, direction), component = s_.label[beside];
+        if (component != 0 && !joined_[component] && inside(beside)) dig_back(wall);
+      }
+      list_walls_beside(wall);
+    }
+  }
+
+  void list_walls_beside(std::uint32_t cell) {
+    for (int direction = 0; direction < 4; ++direction) {
+      const std::uint32_t next = canvas_.beside(cell, direction);
+      if (s_.cells[next] != kWall || s_.seen[next] || !inside(next)) continue;
+      s_.seen[next] = main_;
+      s_.parent[next] = cell;
+      s_.near[walls_++] = next;
+    }
+  }
+
+  void dig_back(std::uint32_t wall) {
+    for (std::uint32_t cell = wall; s_.cells[cell] == kWall; cell = s_.parent[cell]) {
+      s_.cells[cell] = kFloor;
+      s_.label[cell] = main_;
+      for (int direction = 0; direction < 4; ++direction) {
+        const std::uint32_t component = s_.label[canvas_.beside(cell, direction)];
+        if (component == 0 || joined_[component]) continue;
+        joined_[component] = 1;
+        for (std::uint32_t k = s_.begin[component]; k < s_.begin[component + 1]; ++k)
+          if (inside(s_.order[k])) list_walls_beside(s_.order[k]);
+      }
+    }
+  }
+
+  bool inside(std::uint32_t cell) const { return all_ || area_.has(canvas_.row(cell), canvas_.column(cell)); }
+  std::size_t padded_cells() const { return static_cast<std::size_t>((canvas_.height + 2) * canvas_.stride); }
+  void forget_seen() { std::fill_n(s_.seen.begin(), padded_cells(), 0); }
 
   const std::uint32_t price_;
   const Box& area_;
   Canvas& canvas_;
   CanvasScratch& s_;
   std::vector<std::uint32_t>& joined_ = s_.list;  // of each component, whether it is joined to the main one
-  const std::uint32_t main_;
+  const std::uint32_t labels_, main_;
   const bool all_;
-  std::uint32_t cut_ones_joined_ = 0;
+  std::size_t searched_ = 0;  // cells
+  std::uint32_t walls_ = 0;   // in the list of walls to look at, in the search for the rest
 };
 
 }  // namespace
@@ -151,8 +185,7 @@ class Tunnels {
 void connect_floor(const ConnectLayer& layer, const Box& area, Canvas& canvas) {
   const std::uint32_t labels = label_floor(canvas), main = largest_floor(canvas, labels, area);
   if (labels < 2 || main == 0) return;
-  Tunnels tunnels(layer, area, canvas, labels, main);
-  for (std::uint32_t component = 1; component <= labels; ++component) tunnels.join(component);
+  Tunnels(layer, area, canvas, labels, main).join_all();
 }
 
 }  // namespace gridmill::grid

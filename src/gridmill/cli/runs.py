@@ -27,6 +27,7 @@ def runs(
 ) -> None:
     """List training runs: recipe, seed, state, steps, speed, score, age."""
     from gridmill.config import did_you_mean
+    from gridmill.config.text import count
     from gridmill.runs import listing as tool
 
     there = tool.rows(runs_dir)
@@ -34,7 +35,8 @@ def runs(
     if there and not found and not json:
         name = next((one for one in word or () if "=" not in one), "")
         hint = did_you_mean(name, [row.name for row in there])
-        say(f"no run matches `{' '.join(word or ())}`{hint or f'; there are {len(there)} others'}", err=True)
+        are = f"{'is' if len(there) == 1 else 'are'} {count(len(there), 'run')}"
+        say(f"no run matches `{' '.join(word or ())}`{hint or f'; there {are}'}", err=True)
     say(as_json({"runs": found}) if json else tool.text(found))
 
 
@@ -72,7 +74,7 @@ def report(
     else:
         from gridmill.runs.report import compare
 
-        written = compare.write(folders, out or folders[0].parent / "compare.html")
+        written = compare.write(folders, out)
     say(f"wrote {written}")
 
 

@@ -157,7 +157,7 @@ def _shown(
 ) -> None:
     if not 0 <= server[1] < 2**16:
         raise ValueError(f"--port must be 0 to 65535, got {server[1]}")
-    from gridmill.config.files import write_whole
+    from gridmill.config.files import write_named
     from gridmill.replay.blocks import read_bytes
     from gridmill.viewer import engine
     from gridmill.viewer.export import exported, page_files
@@ -166,7 +166,7 @@ def _shown(
     if export is not None:
         inside = [(entry["name"], read_bytes(files[entry["url"]])) for entry in start["files"]]
         page = exported(start, module, inside).encode()
-        write_whole(export, page)
+        write_named(export, page)
         say(f"wrote {export} ({len(page) / 1000:.0f} kB)")
         return
     import tempfile

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, Tag, ValidationError
@@ -162,6 +163,7 @@ class Config(BaseModel):
 
     def tree(self) -> dict[str, Any]:
         """Plain data: what crosses to the core and what a file holds."""
+        refuse_endless(self)
         try:
             return json.loads(self.model_dump_json())  # type: ignore[no-any-return]
         except PydanticSerializationError as error:  # it has a depth of its own, and no path
@@ -212,7 +214,7 @@ def place(config: Config, tree: Any, path: str, value: Any) -> None:
             try:
                 spot[key] = _plain(value)
             except RecursionError:
-                raise ConfigError("expected a value of few levels, got one without end", f"$.{path}") from None
+                raise ConfigError(f"expected plain data of at most {MOST_DEEP} levels, got more", f"$.{path}") from None
         else:
             spot = spot[key]
 
@@ -337,7 +339,10 @@ def _show(value: Any) -> str:
     with contextlib.suppress(RecursionError):
         if isinstance(value, _HOLDS) and (size := _size(value, {})) > MOST_SHOWN:
             return f"a {type(value).__name__} of {size:,} parts"
-    text = repr(value[:60] if isinstance(value, str) else value)
+    try:
+        text = repr(value[:60] if isinstance(value, str) else value)
+    except (RecursionError, ValueError):  # too deep, or a number of too many digits
+        return f"a{'n' if isinstance(value, int) else ''} {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -381,10 +386,11 @@ def _hint(kind: str, given: Any) -> str:
         return '; a list of one is written `["x"]`'
     if kind == "tuple_type" and isinstance(given, Config):
         return "; one alone is written with a comma: `(x,)`"
-    if kind in ("int_type", "int_parsing") and (
-        found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?([kMmGB])", str(given))
-    ):
-        return f"; write {round(float(found[1]) * SCALES[found[2]]):_}"
+    if kind in ("int_type", "int_parsing") and isinstance(given, str):
+        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?([kMmGB])", given, re.ASCII)
+        meant = Decimal(found[1]) * SCALES[found[2]] if found else Decimal(0)
+        if meant > 0 and meant == int(meant):
+            return f"; write {int(meant):_}"
     return ""
 
 

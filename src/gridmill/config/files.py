@@ -62,7 +62,10 @@ def write_whole(path: Path, data: bytes) -> None:
     """Written beside its place and renamed: whoever reads sees the old file or the new one. OSError: the old one stays.
 
     Folders that are missing are made. Processes that write one file at a time each have a name of their own beside it.
+    A link is replaced like a file; a pipe or a device, which root could replace too, is refused.
     """
+    if (kind := kind_of(path)) != "a link":
+        _refuse_other(path, kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -72,6 +75,13 @@ def write_whole(path: Path, data: bytes) -> None:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)  # a full disk needs the room
+
+
+def write_named(path: Path, data: bytes) -> None:
+    """The same at a path that a person names: there a link is followed."""
+    with suppress(FileNotFoundError):
+        _refuse_other(path, KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "a plain file"))
+    write_whole(Path(os.path.realpath(path)), data)
 
 
 def sweep_unfinished(folder: Path) -> None:

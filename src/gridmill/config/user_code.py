@@ -370,6 +370,7 @@ def own_fault(error: BaseException) -> str | None:
     ]
     if not frames or not isinstance(error, Exception):
         return None
-    file, line = Path(frames[-1][0]), frames[-1][1]
-    shown = file.relative_to(here) if file.is_relative_to(here := Path.cwd()) else file
+    shown, line = Path(frames[-1][0]), frames[-1][1]
+    with suppress(OSError, ValueError):  # it lies elsewhere, or the current folder was removed
+        shown = shown.relative_to(Path.cwd())
     return f"`{shown}` failed in line {line}: {type(error).__name__}: {error}"

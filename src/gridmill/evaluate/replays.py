@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from gridmill import replay
 from gridmill.config import user_code
+from gridmill.config.files import write_whole
 from gridmill.env import Env, Episodes, GameConfig
 from gridmill.evaluate.players import Trained, is_trained
+from gridmill.replay.writer import readable
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def save(
         tags = [tag for tag, at in (("best", len(order) - 1), ("worst", 0)) if place == at]
         name = "-".join(["episode", f"{number:0{digits}d}", *tags])
         tape = _tape(episodes[number], results[number], game, record, tags, kept.values, trained)
-        replay.write(kept.folder / f"{name}{replay.SUFFIX}", tape)
+        write_whole(kept.folder / f"{name}{replay.SUFFIX}", readable(tape))  # a link there leads nowhere
 
 
 def policy_record(name: str, trained: Trained, weights: bool) -> replay.PolicyRecord:

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gridmill.config.files import write_whole
+from gridmill.config.files import write_named
 from gridmill.config.install import pip_install
 from gridmill.policy import about, checkpoint, record
 from gridmill.policy.network import Policy
@@ -80,7 +80,7 @@ def export(path: Path | str, out: Path) -> dict[str, Any]:
         torch.export.save(program, stream, extra_files={INSIDE: json.dumps(known)})
         data = stream.getvalue()
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(out, data)
+    write_named(out, data)
     return known
 
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import write_whole
 from gridmill.config.text import printable
 from gridmill.replay.blocks import ReplayError
 from gridmill.replay.reader import read
 from gridmill.replay.recording import fork, record, upgraded
 from gridmill.replay.tape import Branch, Replay
-from gridmill.replay.writer import write
+from gridmill.replay.writer import readable
 
 MOST_NAMES = 16  # of players that a page names; the others are counted
 
@@ -148,5 +149,5 @@ def append_branch(
     tape = read(path)
     if len(tape.branches) >= most:
         raise ReplayError(f"replay: expected a file with fewer than {most} branches, got {len(tape.branches)}")
-    write(path, fork(tape, parent, fork_tick, actions, who, name))
+    write_whole(path, readable(fork(tape, parent, fork_tick, actions, who, name)))
     return len(tape.branches)

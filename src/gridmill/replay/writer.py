@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridmill.config.files import write_whole
+from gridmill.config.files import write_named
 from gridmill.replay.blocks import MAGIC, MOST_FILE, MOST_HEAD, Packed, ReplayError, line, pack
 from gridmill.replay.reader import decode
 from gridmill.replay.tape import Branch, PolicyRecord, Replay
@@ -19,12 +19,17 @@ from gridmill.replay.tape import Branch, PolicyRecord, Replay
 
 def write(path: Path, tape: Replay) -> None:
     """Write the file, completely or not at all; a replay that no reader would accept is not written."""
+    write_named(path, readable(tape))
+
+
+def readable(tape: Replay) -> bytes:
+    """The bytes of a file that every reader accepts; ReplayError if there is none."""
     data = encode(tape)
     try:
         decode(data)
     except ReplayError as reason:
         raise ReplayError(f"replay: not written, because it could not be read again: {reason}") from None
-    write_whole(path, data)
+    return data
 
 
 def encode(tape: Replay) -> bytes:

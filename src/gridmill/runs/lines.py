@@ -34,7 +34,7 @@ class Lines:
     def __init__(self, path: Path, append: bool) -> None:
         self.path = path
         self.missed = 0  # writes that failed
-        self.is_hidden = False  # whether something else lies at the path, so that nobody can read what is written
+        self.is_hidden = False  # whether the file is no longer at the path, so that nobody can read what is written
         self._append = append
         self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
         self._file: int | None = None
@@ -69,7 +69,7 @@ class Lines:
         self.is_hidden = False
         if kind and os.path.samestat(os.lstat(self.path), os.fstat(old)):
             return False
-        self.is_hidden = bool(kind)
+        self.is_hidden = True
         new = open_plain(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             _go_on(new, old)

@@ -178,7 +178,7 @@ class RunLog:
         self._tell_troubles()
         for kind in (self._metrics, self._log):
             if kind.is_hidden and not self.is_gone:
-                self.note(f"{kind.path.name}: something else lies in its place, what was written is lost")
+                self.note(f"{kind.path.name} was removed or replaced and cannot be written again: what it had is lost")
             if kind.missed:
                 self.note(f"{kind.path.name}: {kind.missed} writes failed, {kind.waiting} lines are lost")
         for line in last(written is not None):

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.files import write_whole
+from gridmill.config.files import write_named
 from gridmill.config.text import count, hang, short, table
 from gridmill.env import switches
 from gridmill.workshop import artefact, drawing, machine, revisions
@@ -307,7 +307,7 @@ def run(settings: Settings) -> int:
     if a:
         print("\n".join([*machine.headline(record["machine"]), "", *lines_of(record)]))
         picture = path.with_suffix(".svg")
-        write_whole(picture, drawing.strips(record["samples"]).encode())
+        write_named(picture, drawing.strips(record["samples"]).encode())
         print(f"\nplot: {picture}")
     for reason in stopped:
         done = f"{record['done_seeds']} of {len(settings.seeds)} seeds"

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.files import kind_of, read_plain, write_whole
+from gridmill.config.files import kind_of, read_plain, write_named
 from gridmill.config.text import clipped
 from gridmill.workshop import machine
 
@@ -62,7 +62,7 @@ def place(found: Mapping[str, Any], name: str, folder: Path | None = None) -> Pa
 
 def write(found: Mapping[str, Any], path: Path) -> Path:
     """Whole or not at all; the path again."""
-    write_whole(path, (json.dumps(found, indent=1, default=str) + "\n").encode())
+    write_named(path, (json.dumps(found, indent=1, default=str) + "\n").encode())
     return path
 
 

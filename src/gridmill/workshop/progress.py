@@ -96,10 +96,9 @@ def _say_no_more(number: int) -> None:
     if number != signal.SIGHUP:
         return
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            mode = os.fstat(stream.fileno()).st_mode
-            if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):  # whoever reads a pipe was told, too
-                os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    with open(os.devnull, "w") as nowhere:
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # a process without a terminal may have none
+            with suppress(OSError, ValueError):
+                mode = os.fstat(stream.fileno()).st_mode
+                if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):  # whoever reads a pipe was told, too
+                    os.dup2(nowhere.fileno(), stream.fileno())

@@ -17,7 +17,7 @@ from typing import Any
 
 from gridmill import recipes, sizing
 from gridmill.config import ConfigError, flatten, memory
-from gridmill.config.files import write_whole
+from gridmill.config.files import write_named
 from gridmill.config.install import pip_install
 from gridmill.config.memory import mebibytes
 from gridmill.config.text import hang, short, table
@@ -232,7 +232,7 @@ def write_preset(settings: Settings, measured: Run, file: Path) -> str:
     """The run that was measured as a preset file, all that differs from the recipe; the command that trains it."""
     text, left = presets.written(measured, recipes.build(settings.recipe))
     head = f"# Found by `gridmill tune {settings.recipe}` for the machine it ran on.\n"
-    write_whole(file, (head + text).encode())
+    write_named(file, (head + text).encode())
     return " ".join(["gridmill train", settings.recipe, "--preset", str(file), *left])
 
 

@@ -1,5 +1,6 @@
 // Tunnels against the plain search for the cheapest way, one component after the other, on random canvases and on parts
 // of them: the same cells are dug.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -110,6 +111,51 @@ TEST(tunnels_are_dug_where_a_plain_search_digs_them) {
   }
   CHECK(dug > 2000);
   CHECK(left_over > 2000);
+}
+
+// What hangs together through floor and walls inside the area has at most one component of floor.
+bool is_all_joined(Canvas& canvas, const Box& area) {
+  const std::uint32_t labels = label_floor(canvas), main = largest_floor(canvas, labels, area);
+  const auto& s = canvas.s;
+  std::vector<std::uint32_t> reached;
+  std::set<std::uint32_t> seen;
+  const auto reach = [&](std::uint32_t cell) {
+    const bool passable = is_open(s.cells[cell]) || s.cells[cell] == kWall;
+    if (passable && area.has(canvas.row(cell), canvas.column(cell)) && seen.insert(cell).second)
+      reached.push_back(cell);
+  };
+  for (std::uint32_t k = s.begin[main]; k < s.begin[main + 1]; ++k) reach(s.order[k]);
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    if (const std::uint32_t label = s.label[reached[i]]; label && label != main) return false;
+    for (int direction = 0; direction < 4; ++direction) reach(canvas.beside(reached[i], direction));
+  }
+  return true;
+}
+
+TEST(where_many_searches_are_in_vain_all_that_can_be_joined_is_joined) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Draws draws(Stream({seed, 0, 0}, 0, 80));
+    const std::int32_t size = draws.between(80, 120);
+    CanvasScratch scratch;
+    scratch.fit(static_cast<std::size_t>((size + 2) * (size + 2)));
+    Canvas canvas(size, size, scratch);
+    const std::uint32_t floor = 5 + draws.below(30);
+    for (std::int32_t r = 0; r < size; ++r)
+      for (std::int32_t c = 0; c < size; ++c)
+        canvas.at(r, c) = c == size / 2 ? kThing : draws.below(100) < floor ? kFloor : kWall;
+    Box area = canvas.all();
+    if (seed % 2 == 1) {  // floor outside of it goes around the fence
+      area = {4, 0, size - 8, size};
+      canvas.fill({size - 6, 0, 6, 2}, kFloor);
+      canvas.fill({size - 1, 0, 1, size}, kFloor);
+      canvas.fill({size - 6, size - 2, 6, 2}, kFloor);
+    }
+    const auto walls = [&] { return std::count(scratch.cells.begin(), scratch.cells.end(), kWall); };
+    const auto before = walls();
+    connect_floor(ConnectLayer(), area, canvas);
+    CHECK(walls() < before);
+    CHECK(is_all_joined(canvas, area));
+  }
 }
 
 TEST(floor_that_leaves_the_area_and_comes_back_is_joined_where_it_can_be) {

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gridmill.config import flatten
-from gridmill.config.files import write_whole
+from gridmill.config.files import write_named, write_whole
 from gridmill.runs.figures import count, finite, number
 from gridmill.runs.report import evaluations, metrics
 from gridmill.runs.report.chart import COLOURS, SMALL, WIDE, Level, Line, Shape, chart
@@ -44,16 +44,17 @@ class Group:
     colour: int
 
 
-def write(paths: Sequence[Path], out: Path) -> Path:
-    """Compare the runs in these folders on one page."""
+def write(paths: Sequence[Path], out: Path | None = None) -> Path:
+    """Compare the runs in these folders on one page, which lies beside the first of them if no place is named."""
     if len({path.resolve() for path in paths}) != len(paths):
         raise ValueError("expected different runs to compare, got one twice")
     folders = [read(path) for path in paths]
     empty = [str(folder.path) for folder in folders if not folder.epochs]
     if empty:
         raise ValueError(f"expected runs in which an epoch has ended, got {', '.join(empty)}")
-    write_whole(out, _page(groups(folders)).encode("utf-8", "backslashreplace"))
-    return out
+    target, put = (paths[0].parent / "compare.html", write_whole) if out is None else (out, write_named)
+    put(target, _page(groups(folders)).encode("utf-8", "backslashreplace"))
+    return target
 
 
 def groups(folders: Sequence[Folder]) -> list[Group]:

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from gridmill.config.files import write_whole
+from gridmill.config.files import write_named, write_whole
 from gridmill.runs.figures import count, duration, finite, number, percent, phase_name, phases
 from gridmill.runs.report import evaluations, metrics, tasks
 from gridmill.runs.report.chart import SMALL, WIDE, Line, Shape, chart
@@ -29,8 +29,8 @@ def write(path: Path, running: bool | None = None, out: Path | None = None) -> P
     """Make path/report.html from the folder's files; `running` if that is known, else a look at its log tells."""
     folder = read(path)
     alive = folder.running if running is None else running
-    target = out or path / "report.html"
-    write_whole(target, _page(folder, alive).encode("utf-8", "backslashreplace"))
+    target, put = (path / "report.html", write_whole) if out is None else (out, write_named)
+    put(target, _page(folder, alive).encode("utf-8", "backslashreplace"))
     return target
 
 
