@@ -67,8 +67,11 @@ void draw_inputs(RuleContext& s, const Around& around, std::uint32_t resource, s
     for (std::uint32_t i = 0; i < around.count; ++i) sum += std::min(level, held(i));
     return sum;
   };
-  std::uint64_t level = 0;
-  while (given_at(level + 1) <= needed && given_at(level + 1) > given_at(level)) ++level;
+  std::uint64_t level = 0, above = 65'536;  // nobody holds so much
+  while (above - level > 1) {
+    const std::uint64_t middle = (level + above) / 2;
+    (given_at(middle) <= needed ? level : above) = middle;
+  }
   std::uint64_t left = needed - given_at(level);
   for (std::uint32_t i = 0; i < around.count; ++i) {
     std::uint64_t gives = std::min(level, held(i));

@@ -13,6 +13,9 @@ namespace gridmill::grid {
 
 constexpr std::size_t kNoLimits = 1;  // the place of the empty set among Program::limit_sets
 
+// A place in a list of the game's as the number that rules have of it, 16 bits wide.
+std::uint16_t number_of(std::size_t place, const char* what, const std::string& path);
+
 // How a number of steps is said.
 inline std::string millions(double n) { return Value{std::ceil(n / 1e6)}.describe() + " million"; }
 
@@ -25,6 +28,9 @@ void compile_types(Program& p, const References& references);  // types, their l
 // Tags that rules set or clear are bits of every object; the others stay with its type.
 Tags compile_tags(Program& p, const References& references);
 Collectives compile_collectives(Program& p);
+
+// compile_limits.cpp: of one kind of holder
+LimitSet compile_limits(const GameConfig& game, const std::vector<Limit>& limits);
 
 // compile_map.cpp: the map, its size, and room for the objects with state.
 void compile_map(Program& p);
@@ -50,7 +56,9 @@ void compile_rules(Program& p);
 
 // compile_work.cpp: refuses rules that could keep one tick busy for longer than anybody waits.
 void check_work(const Program& p);
-constexpr int kMostRulesDeep = 8;  // rules set off by tags that rules set
+double work_of(const Program& p, const CompiledValue& value);  // to evaluate it once
+constexpr double kMostWork = 5e7;                              // objects looked at and effects tried: about a second
+constexpr int kMostRulesDeep = 8;                              // rules set off by tags that rules set
 
 // compile_tokens.cpp
 Features compile_features(const Program& p);

@@ -46,51 +46,8 @@ Type make_type(const std::string& name, const std::vector<std::string>& tags,
   return type;
 }
 
-// The resources of each group in order of the game's resources.
 std::size_t add_limits(Program& p, const std::vector<Limit>& limits) {
-  LimitSet set;
-  set.bonus_for.resize(p.num_resources);
-  for (const auto& limit : limits) {
-    LimitGroup group{{}, static_cast<std::uint32_t>(limit.base), static_cast<std::uint32_t>(limit.max), {}};
-    const auto index = static_cast<std::uint16_t>(set.groups.size());
-    for (std::uint16_t r = 0; r < p.num_resources; ++r) {
-      const auto& names = limit.resources;
-      if (std::find(names.begin(), names.end(), p.config.resources[r]) == names.end()) continue;
-      group.resources.push_back(r);
-    }
-    for (const auto& [r, n] : costs(p.config, limit.bonus)) {
-      group.bonus.emplace_back(r, n);
-      set.bonus_for[r].push_back(index);
-    }
-    set.groups.push_back(std::move(group));
-  }
-  set.of.resize(p.num_resources);
-  const auto end_of = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
-  for (const LimitGroup& group : set.groups) {
-    const std::uint32_t first_bonus = end_of(set.bonuses);
-    set.bonuses.insert(set.bonuses.end(), group.bonus.begin(), group.bonus.end());
-    for (const auto r : group.resources) {
-      const std::uint32_t first_other = end_of(set.others);
-      std::copy_if(group.resources.begin(), group.resources.end(), std::back_inserter(set.others),
-                   [r](auto other) { return other != r; });
-      const bool only = group.resources.size() == 1;  // others leave it no room of its own
-      set.of[r] = {.limited = true,
-                   .least = only ? static_cast<std::int32_t>(std::min({group.base, group.max, 65'535u})) : 0,
-                   .base = group.base,
-                   .max = group.max,
-                   .bonuses = {first_bonus, end_of(set.bonuses)},
-                   .others = {first_other, end_of(set.others)},
-                   .dependents = {}};
-    }
-  }
-  for (std::size_t r = 0; r < p.num_resources; ++r) {
-    const std::uint32_t first = end_of(set.dependents);
-    for (const auto index : set.bonus_for[r])
-      set.dependents.insert(set.dependents.end(), set.groups[index].resources.begin(),
-                            set.groups[index].resources.end());
-    set.of[r].dependents = {first, end_of(set.dependents)};
-  }
-  p.limit_sets.push_back(std::move(set));
+  p.limit_sets.push_back(compile_limits(p.config, limits));
   return p.limit_sets.size() - 1;
 }
 

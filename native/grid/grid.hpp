@@ -43,7 +43,8 @@ struct Worker {
   std::vector<std::uint8_t> extra_counts;
   std::vector<double> raw_rewards;
   std::vector<std::uint64_t> touched;  // bits: agents whose inventory changed in this tick, or may have
-  std::vector<double> term_values;     // of the agent before
+  std::vector<double> shared_terms;    // [collective][term], at last of none
+  std::vector<bool> known_terms;       // which of them were evaluated
   std::vector<std::uint8_t> shadow;    // rows of the other path
   std::vector<std::uint16_t> shadow_used;
   Validation validation;
@@ -107,6 +108,7 @@ struct Grid {
   // signal.cpp: what can be learned from is any statistic by its name, and any game value.
   struct SignalValues {
     std::vector<CompiledValue> list;
+    double work = 0;           // to read all of them for all agents
     bool in_inventory = true;  // every one is, or counts, what an agent holds
   };
   static void add_signal(const Program& p, const Value& value, const std::string& path, SignalValues& values);
@@ -125,7 +127,7 @@ void observe_world(Grid::T& tick, World& world);
 void observe_reference(const Program& program, const World& world, const WorldHeader& header, std::uint8_t* obs,
                        std::uint32_t* needed_per_agent);
 // rewards.cpp
-void start_terms(const Program& program, World& world);
+void start_terms(const Program& program, World& world, Worker& worker);
 // actions.cpp
 void write_masks(const Program& program, World& world, const WorldHeader& header, TrialInventories& trials,
                  std::uint8_t* masks);

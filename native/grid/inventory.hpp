@@ -58,23 +58,34 @@ inline bool has_dependents(const LimitSet& limits, const std::uint16_t* held, st
   return any != 0;
 }
 
-// Limits that depend on `resource`, which has just fallen: what no longer fits is lost.
+// Takes from a group what is above its limit, the last declared resource first.
+template <class Set>
+void drop_excess(const LimitGroup& group, const std::uint16_t* held, const Set& set) {
+  std::uint32_t total = 0;
+  for (const auto each : group.resources) total += held[each];
+  const std::uint32_t limit = total == 0 ? 0 : group_limit(group, held);
+  for (auto r = group.resources.rbegin(); r != group.resources.rend() && total > limit; ++r) {
+    const std::uint32_t drop = std::min<std::uint32_t>(held[*r], total - limit);
+    if (drop == 0) continue;
+    total -= drop;
+    set(*r, held[*r] - drop);
+  }
+}
+
+// Limits that depend on `resource`, which has just fallen: what no longer fits is lost. That may be a bonus itself;
+// what is left in the end is the same in whatever order groups are looked at, because limits only fall.
 template <class Set>
 void recheck_limits(const LimitSet& limits, const std::uint16_t* held, std::uint32_t resource, const Set& set) {
-  for (const auto index : limits.bonus_for[resource]) {
-    const LimitGroup& group = limits.groups[index];
-    for (auto r = group.resources.rbegin(); r != group.resources.rend(); ++r) {
-      // Looked at anew for each: what was dropped before may have been a bonus itself, with consequences of its own.
-      std::uint32_t total = 0;
-      for (const auto each : group.resources) total += held[each];
-      if (total == 0) break;
-      const std::uint32_t limit = group_limit(group, held);
-      if (total <= limit) break;
-      const std::uint32_t drop = std::min<std::uint32_t>(held[*r], total - limit);
-      if (drop == 0) continue;
-      set(*r, held[*r] - drop);
-      recheck_limits(limits, held, *r, set);
-    }
+  GroupMask due = limits.bonus_for[resource];
+  const auto set_and_note = [&](std::uint32_t r, std::uint32_t amount) {
+    set(r, amount);
+    for (std::size_t word = 0; word < due.size(); ++word) due[word] |= limits.bonus_for[r][word];
+  };
+  for (std::size_t g = 0; (due[0] | due[1]) != 0; g = g + 1 < limits.groups.size() ? g + 1 : 0) {
+    const std::uint64_t bit = std::uint64_t{1} << (g & 63);
+    if ((due[g >> 6] & bit) == 0) continue;
+    due[g >> 6] &= ~bit;
+    drop_excess(limits.groups[g], held, set_and_note);
   }
 }
 

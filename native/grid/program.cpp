@@ -74,8 +74,8 @@ Program compile(const Vocabulary& vocabulary, const Value& game) {
   p.codes = compile_codes(p, references);
   write_plain_tokens(p);
   compile_reach(p);
-  check_work(p);
   p.rewards = compile_rewards(p);
+  check_work(p);
   p.truncates = p.config.time_limit == "truncation";
   p.drop_on_overflow = p.config.observation.overflow != "error";
   for (Type& type : p.types)

@@ -57,11 +57,14 @@ struct ResourceLimit {
   Range dependents;       // what groups hold whose limits hang on this one
 };
 
+using GroupMask = std::array<std::uint64_t, 2>;  // there are at most 128 resources, each in one group
+
 // Limits of one kind of holder.
 struct LimitSet {
-  std::vector<LimitGroup> groups;
-  std::vector<std::vector<std::uint16_t>> bonus_for;  // resource -> groups that depend on it
-  std::vector<ResourceLimit> of;                      // per resource; their ranges point into the three lists
+  std::vector<LimitGroup> groups;    // those first that others depend on
+  double rounds = 1;                 // through all groups, at most, until nothing more is lost
+  std::vector<GroupMask> bonus_for;  // resource -> groups that depend on it
+  std::vector<ResourceLimit> of;     // per resource; their ranges point into the three lists
   std::vector<std::pair<std::uint16_t, std::uint32_t>> bonuses;
   std::vector<std::uint16_t> others, dependents;
 };
@@ -205,11 +208,12 @@ struct Rules {
   std::vector<Amount> amounts;
   std::vector<CompiledValue> values;
   Range on_tick;  // the game's own
-  std::uint16_t num_chances = 0;
+  std::size_t num_chances = 0;
   bool objects_tick = false;       // some object has rules for every tick
   bool any_in_tick = false;        // the game, an object or an agent has
   bool agents_tick_alone = false;  // all of the agents' rules for every tick are CompiledRule::alone
   bool can_spawn = false;
+  bool reads_rewards = false;  // some rule asks for the sum of an agent's rewards
 };
 
 struct Areas {

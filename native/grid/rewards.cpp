@@ -51,14 +51,40 @@ double value_of(const CompiledTerm& term, const Program& p, const World& w, std:
                             : evaluate(term.value, {p, w, static_cast<std::int32_t>(agent)});
 }
 
+// The values of all terms for one agent after the other. What a collective's agents share is evaluated once: no agent
+// pays another, so that it stays the same.
+class TermValues {
+ public:
+  TermValues(const Program& p, const World& w, std::vector<double>& shared, std::vector<bool>& known)
+      : p_(p), w_(w), shared_(shared), known_(known) {
+    std::fill(known_.begin(), known_.end(), false);
+  }
+  double of(std::size_t term, std::uint32_t agent) {
+    const CompiledTerm& asked = p_.rewards.terms[term];
+    if (!asked.by_team) return value_of(asked, p_, w_, agent);
+    const std::uint8_t team = w_.collective_of(agent);
+    const std::size_t place = (team == kNeutral ? p_.collectives.teams.size() : team) * p_.rewards.terms.size() + term;
+    if (!known_[place]) shared_[place] = value_of(asked, p_, w_, agent);
+    known_[place] = true;
+    return shared_[place];
+  }
+
+ private:
+  const Program& p_;
+  const World& w_;
+  std::vector<double>& shared_;
+  std::vector<bool>& known_;
+};
+
 }  // namespace
 
 // What the start state is worth, so that start amounts pay nothing.
-void start_terms(const Program& p, World& w) {
+void start_terms(const Program& p, World& w, Worker& worker) {
+  TermValues values(p, w, worker.shared_terms, worker.known_terms);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
     for (std::size_t t = 0; t < p.rewards.terms.size(); ++t) {
       double* state = w.term_state + (agent * p.rewards.terms.size() + t) * 2;
-      const double value = value_of(p.rewards.terms[t], p, w, agent);
+      const double value = values.of(t, agent);
       state[0] = p.rewards.terms[t].mode == RewardMode::change ? std::min(p.rewards.terms[t].cap, value) : value;
     }
 }
@@ -70,21 +96,15 @@ void Grid::pay(T& tick) {
   if (p.rewards.terms.empty()) return;
   double* rewards = tick.worker.raw_rewards.data();
   bool any = !p.rewards.on_change_only;
-  std::uint8_t team_before = kNeutral;
+  TermValues values(p, w, tick.worker.shared_terms, tick.worker.known_terms);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     rewards[agent] = 0;
     const bool touched = w.touched[agent >> 6] >> (agent & 63) & 1;
     if (p.rewards.on_change_only && !touched) continue;  // what did not change pays nothing
     any = true;
     double* state = w.term_state + std::size_t{agent} * p.rewards.terms.size() * 2;
-    const std::uint8_t team = w.collective_of(agent);
-    const bool same = agent > 0 && team == team_before;  // no agent pays another, so shared values stay
-    for (std::size_t t = 0; t < p.rewards.terms.size(); ++t) {
-      double& value = tick.worker.term_values[t];
-      if (!(same && p.rewards.terms[t].by_team)) value = value_of(p.rewards.terms[t], p, w, agent);
-      rewards[agent] += term_pays(p.rewards.terms[t], value, state + 2 * t);
-    }
-    team_before = team;
+    for (std::size_t t = 0; t < p.rewards.terms.size(); ++t)
+      rewards[agent] += term_pays(p.rewards.terms[t], values.of(t, agent), state + 2 * t);
   }
   std::fill_n(w.touched, (p.num_agents + 63) / 64, 0);
   if (!any) {
@@ -100,6 +120,9 @@ void Grid::pay(T& tick) {
                                 ? std::uint8_t{128}
                                 : reward_token(static_cast<double>(reward), p.config.observation.reward_scale);
   }
+  // Masks were written with the observations; the next actions find these sums of rewards.
+  if (p.rules.reads_rewards && tick.rows.masks != nullptr)
+    write_masks(p, w, tick.header, tick.worker.rules.trials, tick.rows.masks);
 }
 
 Rewards compile_rewards(const Program& p) {

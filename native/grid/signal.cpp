@@ -8,21 +8,25 @@
 namespace gridmill::grid {
 namespace {
 
-// The order is that of Vocabulary::stats().
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// By the names of Vocabulary::stats(), which are all different.
 GameValue statistic(const Program& p, const std::string& name, const std::string& path) {
   const Vocabulary& v = *p.vocabulary;
+  if (has(v.every_agents, name) || has(v.agent_stats, name)) return {StatOf{name, "agent", ""}};
+  if (name.starts_with("game/") && has(v.game_stats, name.substr(5))) return {StatOf{name.substr(5), "game", ""}};
+  for (std::size_t team = 0; team < v.teams.size(); ++team) {
+    if (!name.starts_with(v.teams[team] + "/")) continue;
+    const std::string own = name.substr(v.teams[team].size() + 1);
+    if (!has(v.every_teams, own) && !has(v.team_stats, own)) continue;
+    if (p.collectives.by_batch_id[team] < 0) return {Constant{}};  // a collective of another game of the batch
+    return {StatOf{own, "collective", v.teams[team]}};
+  }
   std::vector<std::string> names;
   for (const auto& stat : v.stats()) names.push_back(stat.name);
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) fail_at(path, "unknown statistic `" + name + "`" + nearest(name, names));
-  const auto at = static_cast<std::size_t>(found - names.begin());
-  const std::size_t of_teams = v.teams.size() * v.num_team_stats(),
-                    teams_begin = names.size() - v.game_stats.size() - of_teams;
-  if (at < teams_begin) return {StatOf{name, "agent", ""}};
-  if (at >= teams_begin + of_teams) return {StatOf{v.game_stats[at - teams_begin - of_teams], "game", ""}};
-  const std::size_t team = (at - teams_begin) / v.num_team_stats();
-  if (p.collectives.by_batch_id[team] < 0) return {Constant{}};  // a collective of another game of the batch
-  return {StatOf{v.stats_of_team()[(at - teams_begin) % v.num_team_stats()], "collective", v.teams[team]}};
+  fail_at(path, "unknown statistic `" + name + "`" + nearest(name, names));
 }
 
 // Terrain has no objects that could be counted.
@@ -52,6 +56,10 @@ void Grid::add_signal(const Program& p, const Value& value, const std::string& p
   const bool amount = out.front().code == ValueOp::inventory && out.front().whose == 0;
   const bool counted = out.front().code == ValueOp::resource_counter || out.front().code == ValueOp::constant;
   values.in_inventory = values.in_inventory && out.size() == 1 && (amount || counted);
+  values.work += p.num_agents * work_of(p, out);
+  if (values.work > kMostWork)
+    fail_at(path, "expected a signal of at most " + millions(kMostWork) + " steps in a tick, got " +
+                      millions(values.work) + "; count fewer objects, or read fewer values");
 }
 
 void Grid::read_signal(const T& tick, std::uint32_t agent, const SignalValues& values, double* out) {

@@ -72,7 +72,7 @@ void Grid::reset(T& tick) {
   }
   for (std::uint32_t object = p.num_agents; object < p.num_objects; ++object)
     if (w.on_map(object) && p.types[w.type[object]].converter >= 0) try_start(p, w, object, 0);
-  start_terms(p, w);
+  start_terms(p, w, tick.worker);
 }
 
 Vocabulary Grid::vocabulary(const std::vector<Value>& games) {
@@ -136,7 +136,9 @@ void Worker::fit(const Program& p) {
   extra_counts.resize(std::max(extra_counts.size(), agents));
   raw_rewards.resize(std::max(raw_rewards.size(), agents));
   touched.resize(std::max(touched.size(), (agents + 63) / 64));
-  term_values.resize(std::max(term_values.size(), p.rewards.terms.size()));
+  const std::size_t terms = (p.collectives.teams.size() + 1) * p.rewards.terms.size();
+  shared_terms.resize(std::max(shared_terms.size(), terms));
+  known_terms.resize(std::max(known_terms.size(), terms));
   extra.resize(std::max(extra.size(), agents * (3 * (2 + 2 * p.features.shown.size()) + 16)));
   if (!options.validate) return;
   const auto tokens = static_cast<std::size_t>(p.config.observation.num_tokens);

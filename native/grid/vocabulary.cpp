@@ -169,17 +169,31 @@ std::vector<std::string> Vocabulary::action_names() const {
   return all;
 }
 
-StatTable Vocabulary::stats() const {
-  StatTable table{{"reward", false}};
+void Vocabulary::list_stats() {
+  every_agents = {"reward"};
   for (const auto& action : actions) {
-    table.push_back({"action." + action.name + ".failed"});
-    table.push_back({"action." + action.name + ".success"});
+    every_agents.push_back("action." + action.name + ".failed");
+    every_agents.push_back("action." + action.name + ".success");
   }
-  table.push_back({"action.invalid"});
-  for (const char* name : kAgentCounterNames) table.push_back({name});
+  every_agents.push_back("action.invalid");
+  every_agents.insert(every_agents.end(), kAgentCounterNames.begin(), kAgentCounterNames.end());
   for (const auto& resource : resources)
-    for (const char* resource_counter : kResourceCounterNames) table.push_back({resource + "." + resource_counter});
-  for (const auto& resource : resources) table.push_back({resource + ".amount"});
+    for (const char* resource_counter : kResourceCounterNames)
+      every_agents.push_back(resource + "." + resource_counter);
+  for (const auto& resource : resources) every_agents.push_back(resource + ".amount");
+  every_teams.clear();
+  for (const auto& name : names)
+    for (const char* count : kTeamCountNames) every_teams.push_back("aligned." + name + count);
+  for (const auto& resource : resources) {
+    for (const char* resource_counter : kTeamResourceCounterNames)
+      every_teams.push_back(resource + "." + resource_counter);
+    every_teams.push_back(resource + ".amount");
+  }
+}
+
+StatTable Vocabulary::stats() const {
+  StatTable table;
+  for (const auto& name : every_agents) table.push_back({name, name != "reward"});
   for (const auto& name : agent_stats) table.push_back({name, false});
   for (const auto& team : teams)
     for (const auto& name : stats_of_team()) table.push_back({team + "/" + name, false});
@@ -188,13 +202,7 @@ StatTable Vocabulary::stats() const {
 }
 
 std::vector<std::string> Vocabulary::stats_of_team() const {
-  std::vector<std::string> all;
-  for (const auto& name : names)
-    for (const char* count : kTeamCountNames) all.push_back("aligned." + name + count);
-  for (const auto& resource : resources) {
-    for (const char* resource_counter : kTeamResourceCounterNames) all.push_back(resource + "." + resource_counter);
-    all.push_back(resource + ".amount");
-  }
+  std::vector<std::string> all = every_teams;
   all.insert(all.end(), team_stats.begin(), team_stats.end());
   return all;
 }
@@ -235,6 +243,7 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
   vocabulary.team_stats.assign(team_stats.begin(), team_stats.end());
   vocabulary.game_stats.assign(game_stats.begin(), game_stats.end());
   vocabulary.actions = list_actions(all, vocabulary.vibes);
+  vocabulary.list_stats();
   std::set<std::string> stats;
   for (const auto& stat : vocabulary.stats())
     if (!stats.insert(stat.name).second) fail_at("$", "`" + stat.name + "` is already the name of another statistic");
@@ -252,6 +261,9 @@ Vocabulary make_vocabulary(const std::vector<GameConfig>& games) {
   limit(vocabulary.vibes.size(), 128, "vibes");
   limit(vocabulary.actions.size(), 255, "actions");
   limit(vocabulary.teams.size(), 254, "collectives");
+  limit(vocabulary.agent_stats.size(), 65'535, "statistics of agents that rules add to");
+  limit(vocabulary.num_team_stats(), 65'535, "statistics of a collective");
+  limit(vocabulary.game_stats.size(), 65'535, "statistics of the game that rules add to");
   return vocabulary;
 }
 

@@ -54,6 +54,7 @@ struct Vocabulary {
   std::vector<std::string> teams;      // collectives, sorted
   std::vector<std::string> names;      // sorted; what `aligned.<name>` counts, in games with collectives
   std::vector<std::string> agent_stats, team_stats, game_stats;  // sorted; what rules add to
+  std::vector<std::string> every_agents, every_teams;  // statistics that each has, before those that rules add to
 
   std::uint8_t feature(const std::string& name) const;  // kNoFeature: no game of the batch shows it
   // Of names that some game of the batch has; expect_covered() sees to it.
@@ -62,6 +63,7 @@ struct Vocabulary {
   std::vector<std::string> action_names() const;
   StatTable stats() const;
   std::vector<std::string> stats_of_team() const;  // of one collective, in order
+  void list_stats();                               // every_agents and every_teams
   std::size_t num_team_stats() const {
     return names.size() * kTeamCounts + resources.size() * (kTeamResourceCounters + 1) + team_stats.size();
   }

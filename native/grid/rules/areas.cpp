@@ -2,6 +2,7 @@
 // sums are applied, agent by agent, and the sources' rules run. So the outcome hangs on no order of the map.
 // Sources that do not walk are bits: per row and per column of the map those whose areas cover it, per collective those
 // that concern it. What surrounds an agent is the intersection of three rows of bits, however many sources there are.
+#include <cmath>
 #include <tuple>
 
 #include "core/bits.hpp"
@@ -288,15 +289,8 @@ class AreaPhase {
     run_rules(rules, true, context);
   }
 
-  static std::int64_t root(std::int64_t n) {  // rounded down; exact for all squares of a map's distances
-    std::int64_t low = 0, high = 1 << 24;
-    while (low < high) {
-      const std::int64_t middle = (low + high + 1) / 2;
-      if (middle * middle <= n) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
+  // Rounded down; exact, because the squares of a map's distances are far below 2^52.
+  static std::int64_t root(std::int64_t n) { return static_cast<std::int64_t>(std::sqrt(static_cast<double>(n))); }
 
   const Program& p_;
   World& w_;

@@ -103,6 +103,11 @@ CompiledRule Compiler::rule(const std::vector<Condition>& when, const std::vecto
   return rule;
 }
 
+std::uint16_t number_of(std::size_t place, const char* what, const std::string& path) {
+  if (place > 65'535) fail_at(path, "expected at most 65,536 " + std::string(what) + " in a game, got more");
+  return static_cast<std::uint16_t>(place);
+}
+
 Range Compiler::rules(const std::vector<Rule>& list, const char* where) {
   std::vector<CompiledRule> compiled;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -123,8 +128,11 @@ void Compiler::receives(std::uint8_t who, Range range) {
 std::uint16_t Compiler::value(const GameValue& value, const char* where) {
   CompiledValue compiled;
   compile_value(p, value, path + where, compiled);
+  p.rules.reads_rewards = p.rules.reads_rewards || std::any_of(compiled.begin(), compiled.end(), [](const ValueOp& op) {
+                            return op.code == ValueOp::reward_sum;
+                          });
   p.rules.values.push_back(std::move(compiled));
-  return static_cast<std::uint16_t>(p.rules.values.size() - 1);
+  return number_of(p.rules.values.size() - 1, "values in rules", path + where);
 }
 
 namespace {
@@ -135,6 +143,7 @@ void compile_areas(Program& p, std::size_t t, const std::vector<Area>& areas, co
     const Area& declared = areas[i];
     Compiler c{p, path + ".areas[" + std::to_string(i) + "]", {t}, {p.agent_type}};
     CompiledArea area;
+    number_of(p.areas.list.size(), "areas", c.path);
     area.type = static_cast<std::uint16_t>(t);
     area.place = static_cast<std::uint16_t>(i);
     area.radius = static_cast<std::int32_t>(declared.radius);

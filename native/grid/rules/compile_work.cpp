@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "grid/compile.hpp"
 #include "grid/rules/rules.hpp"
@@ -11,24 +12,31 @@
 namespace gridmill::grid {
 namespace {
 
-constexpr double kMostWork = 5e7;    // objects looked at and effects tried: about a second
-constexpr double kCell = 1.0 / 100;  // of such a step: a cell that is passed over in search of an empty one
+constexpr double kCell = 1.0 / 100;  // of a step: a cell that is passed over in search of an empty one
+constexpr double kAmount = 1.0 / 4;  // of a step: an amount that a limit hangs on, or that a recipe looks at
+constexpr double kLevels = 16;       // that are tried until all around an assembler give as evenly as possible
+constexpr double kMatch = 8;         // an area whose rules are noted for an agent, put in order and run later
+constexpr double kClaim = 2;         // of an area to the ground that an agent stands on
+constexpr double kMostAround = 8;    // agents around an assembler
 
 // Counted as if every condition held up to the last, and every tag were set anew.
 class Work {
  public:
-  explicit Work(const Program& p) : p_(p), game_(p.config), search_(search()) { follow_tags(); }
+  explicit Work(const Program& p) : p_(p), game_(p.config), search_(search()), change_(changes()) { follow_tags(); }
 
   void check() {
+    add_values();
     add_types();
+    add_assemblers();
     add("$.on_tick", of_rules(game_.on_tick));
     add_events();
     if (sum_ <= kMostWork) return;
-    fail_at(
-        most_at_,
-        "expected rules of at most " + millions(kMostWork) + " steps in a tick, got " + millions(sum_) +
-            ", most of them here; search for fewer objects or in a smaller radius, nest fewer `near`, relocate fewer "
-            "objects, or let tags trigger fewer tags");
+    fail_at(most_at_, "expected rules of at most " + millions(kMostWork) + " steps in a tick, got " + millions(sum_) +
+                          (most_ > sum_ / 2 ? ", most of them here" : ", the largest share here") +
+                          "; search for or count fewer objects, search in a smaller radius, nest fewer `near`, "
+                          "relocate fewer objects, "
+                          "or let tags trigger fewer tags" +
+                          (circular() ? ", or give limits that depend on each other a lower `max`" : ""));
   }
 
  private:
@@ -69,6 +77,37 @@ class Work {
     for (const std::uint64_t placed : p_.map.placed) taken += static_cast<double>(placed);
     taken = std::min(taken, cells);
     return taken * taken / (2 * cells);
+  }
+
+  // What it takes to change how much somebody holds of each resource: its limit hangs on others, and with a bonus that
+  // is lost more is lost. The most for any kind of holder.
+  std::vector<double> changes() const {
+    std::vector<double> all(p_.num_resources, 1);
+    for (const LimitSet& limits : p_.limit_sets) {
+      double round = 0;
+      for (const LimitGroup& group : limits.groups)
+        round += 1 + kAmount * static_cast<double>(group.resources.size() + group.bonus.size());
+      for (std::size_t r = 0; r < p_.num_resources; ++r) {
+        const ResourceLimit& own = limits.of[r];
+        double work = 1 + kAmount * (own.bonuses.last - own.bonuses.first + own.others.last - own.others.first);
+        if (own.dependents.first != own.dependents.last) work += limits.rounds * round;
+        all[r] = std::max(all[r], work);
+      }
+    }
+    return all;
+  }
+  bool circular() const {
+    return std::any_of(p_.limit_sets.begin(), p_.limit_sets.end(),
+                       [](const auto& limits) { return limits.rounds > 100; });
+  }
+  double change_of(const std::string& resource) const {
+    const auto at = std::find(game_.resources.begin(), game_.resources.end(), resource);
+    return at == game_.resources.end() ? 0 : change_[static_cast<std::size_t>(at - game_.resources.begin())];
+  }
+  double changes_of(const OrderedDict<std::int64_t>& amounts) const {
+    double work = 0;
+    for (const auto& [resource, by] : amounts) work += change_of(resource);
+    return work;
   }
 
   double of_value(const GameValue& value) const {
@@ -116,7 +155,12 @@ class Work {
               const auto found = cascade.find({item.tag, std::is_same_v<T, SetTag>});
               if (found != cascade.end()) own += found->second;
             }
-            if constexpr (std::is_same_v<T, Add>) own += of_value(item.value);
+            if constexpr (std::is_same_v<T, Add>) own += of_value(item.value) + change_of(item.resource);
+            if constexpr (requires { item.amounts; }) own += changes_of(item.amounts);
+            if constexpr (std::is_same_v<T, Transfer>) own += changes_of(item.amounts);  // both change
+            if constexpr (std::is_same_v<T, Clear>)
+              for (const std::string& resource : item.resources.empty() ? game_.resources : item.resources)
+                own += change_of(resource);
             if constexpr (std::is_same_v<T, SpawnObject>) own += p_.num_objects;
             if constexpr (std::is_same_v<T, Relocate>) own += item.to == "random" ? kCell * search_ : 0;
             if constexpr (std::is_same_v<T, Push>)
@@ -143,7 +187,31 @@ class Work {
     }
   }
 
+  // What an assembler asks whenever somebody would use it: each recipe may be tried to its end, in vain.
+  double of_recipes(const Assembler& assembler) const {
+    double work = 0;
+    for (const Recipe& recipe : assembler.recipes) {
+      const double looked = kMostAround * static_cast<double>(p_.num_resources + kLevels * recipe.inputs.size());
+      work += 1 + kAmount * looked + kMostAround * changes_of(recipe.inputs) + changes_of(recipe.outputs);
+    }
+    return work;
+  }
+
   // ---- who runs them
+
+  // What is paid for, shown and learned from is evaluated for every agent, or once for those who share it.
+  void add_values() {
+    const double teams = static_cast<double>(p_.collectives.teams.size()) + 1;
+    for (std::size_t i = 0; i < p_.rewards.terms.size(); ++i) {
+      const CompiledTerm& term = p_.rewards.terms[i];
+      const double times = term.by_team ? std::min<double>(teams, p_.num_agents) : p_.num_agents;
+      add("$.rewards[" + std::to_string(i) + "].value", times * work_of(p_, term.value));
+    }
+    const bool once = p_.features.shown_by_team && p_.collectives.teams.empty();
+    for (std::size_t i = 0; i < p_.features.shown.size(); ++i)
+      add("$.observation.values[" + std::to_string(i) + "].value",
+          (once ? 1 : p_.num_agents) * work_of(p_, p_.features.shown[i].value));
+  }
 
   template <class Declared>
   void add_type(std::size_t t, const Declared& declared, const std::string& path) {
@@ -155,7 +223,9 @@ class Work {
       const Area& area = declared.areas[i];
       double each = of_conditions(area.when) + of_rules(area.rules) + of_rules(area.on_enter) + of_rules(area.on_exit);
       if (!p_.areas.list[p_.types[t].areas.first + i].counted)
-        each += static_cast<double>(area.changes.size() + area.enter.size() + area.exit.size());
+        each += 1 + static_cast<double>(area.changes.size() + area.enter.size() + area.exit.size());
+      if (!area.rules.empty() || !area.on_enter.empty() || !area.on_exit.empty()) each += kMatch;
+      if (area.territory) each += kClaim;
       // Every agent is compared with every source that walks; of those that do not, with 64 at a time.
       const double compared = number_of(t) * (t == p_.agent_type ? 1.0 : 1.0 / 64);
       add(path + ".areas[" + std::to_string(i) + "]",
@@ -163,10 +233,29 @@ class Work {
     }
   }
 
+  // Every agent asks in every direction; at worst all of them ask the assemblers that take longest, eight can ask each.
+  void add_assemblers() {
+    std::vector<std::pair<double, std::size_t>> all;
+    for (std::size_t t = 0; t < game_.objects.size(); ++t)
+      if (const auto& assembler = game_.objects[t].second.assembler) all.emplace_back(of_recipes(*assembler), t);
+    std::sort(all.rbegin(), all.rend());
+    double asked = p_.num_agents * static_cast<double>(game_.moves);
+    for (const auto& [work, t] : all) {
+      const double reached = std::min(asked, kMostAround * number_of(t));
+      add("$.objects." + game_.objects[t].first + ".assembler", 2 * reached * work);  // for the mask, and to do it
+      asked -= reached;
+    }
+  }
+
   void add_types() {
     for (std::size_t t = 0; t < game_.objects.size(); ++t)
       add_type(t, game_.objects[t].second, "$.objects." + game_.objects[t].first);
     add_type(p_.agent_type, game_.agent, "$.agent");
+    // What moving and being looted costs an agent, and what areas change.
+    double changed =
+        changes_of(game_.move_cost) + (game_.attack ? 2 * std::accumulate(change_.begin(), change_.end(), 0.0) : 0);
+    for (const std::uint16_t r : p_.areas.resources) changed += change_[r];
+    add("$.agent.limits", p_.num_agents * changed);
   }
 
   // All at once, each with all that would run in its place: fallbacks end somewhere.
@@ -197,12 +286,19 @@ class Work {
   const Program& p_;
   const GameConfig& game_;
   double search_;
+  std::vector<double> change_;  // of a resource
   Cascade cascade_;
   double sum_ = 0, most_ = 0;
   std::string most_at_ = "$";
 };
 
 }  // namespace
+
+double work_of(const Program& p, const CompiledValue& value) {
+  const auto counts =
+      std::count_if(value.begin(), value.end(), [](const ValueOp& op) { return op.code == ValueOp::count; });
+  return static_cast<double>(value.size()) + static_cast<double>(counts) * p.num_objects;
+}
 
 void check_work(const Program& p) { Work(p).check(); }
 

@@ -140,7 +140,10 @@ Op Near::compile(Compiler& c) const {
 Op Periodic::compile(Compiler&) const {
   return {.run = &periodic, .number = every, .range = {static_cast<std::uint32_t>(start), 0}};
 }
-Op Chance::compile(Compiler& c) const { return {.run = &chance, .id = c.p.rules.num_chances++, .real = probability}; }
+Op Chance::compile(Compiler& c) const {
+  return {
+      .run = &chance, .id = number_of(c.p.rules.num_chances++, "conditions of `chance`", c.path), .real = probability};
+}
 Op AtLeast::compile(Compiler& c) const { return {.run = &at_least, .id = c.value(value, ".value"), .real = number}; }
 Op Not::compile(Compiler& c) const { return {.run = &not_all, .range = c.conditions(conditions, ".conditions")}; }
 Op AnyOf::compile(Compiler& c) const { return {.run = &any_of, .range = c.conditions(conditions, ".conditions")}; }

@@ -32,6 +32,11 @@ class TrialInventories {
     return nullptr;
   }
   std::uint16_t* get(const World& w, std::int32_t holder);
+  // What the costs took from somebody, and what was lost with it.
+  std::uint32_t paid(const World& w, std::int32_t holder, std::size_t resource) const {
+    if (holder != payer_) return 0;
+    return w.held(static_cast<std::uint32_t>(holder))[resource] - std::uint32_t{row(kInventories)[resource]};
+  }
 
  private:
   static constexpr std::size_t kInventories = 12;  // the four of a rule, or the agents around an assembler

@@ -15,6 +15,19 @@ std::uint16_t place_in(const std::vector<std::string>& known, const std::string&
   return static_cast<std::uint16_t>(at - known.begin());
 }
 
+// Among those that everybody has, then, sorted, those that rules add to.
+std::size_t stat_place(const std::vector<std::string>& everybodys, const std::vector<std::string>& of_rules,
+                       const std::string& name, const std::string& path) {
+  const auto own = std::lower_bound(of_rules.begin(), of_rules.end(), name);
+  if (own != of_rules.end() && *own == name)
+    return everybodys.size() + static_cast<std::size_t>(own - of_rules.begin());
+  const auto at = std::find(everybodys.begin(), everybodys.end(), name);
+  if (at != everybodys.end()) return static_cast<std::size_t>(at - everybodys.begin());
+  std::vector<std::string> known = everybodys;
+  known.insert(known.end(), of_rules.begin(), of_rules.end());
+  fail_at(path, "unknown stat `" + name + "`" + nearest(name, known));
+}
+
 class ValueCompiler {
  public:
   ValueCompiler(const Program& program, CompiledValue& out) : p_(program), out_(out) {}
@@ -56,9 +69,12 @@ class ValueCompiler {
 
   void add(const StatOf& item, const std::string& path) {
     if (item.of == "game") {
-      out_.push_back({ValueOp::game_stat, place_in(p_.vocabulary->game_stats, item.name, "stat", path + ".name")});
+      const std::size_t at = stat_place({}, p_.vocabulary->game_stats, item.name, path + ".name");
+      out_.push_back({ValueOp::game_stat, static_cast<std::uint16_t>(at)});
     } else if (item.of == "collective") {
-      ValueOp op{ValueOp::team_stat, place_in(p_.vocabulary->stats_of_team(), item.name, "stat", path + ".name")};
+      const Vocabulary& v = *p_.vocabulary;
+      const std::size_t at = stat_place(v.every_teams, v.team_stats, item.name, path + ".name");
+      ValueOp op{ValueOp::team_stat, static_cast<std::uint16_t>(at)};
       op.team = team(item.collective, path);
       out_.push_back(op);
     } else {
@@ -68,20 +84,14 @@ class ValueCompiler {
 
   // The order is that of Vocabulary::stats().
   void agent_stat(const std::string& name, const std::string& path) {
-    std::vector<std::string> known;
-    const auto& extra = p_.vocabulary->agent_stats;
-    const std::size_t own = 1 + p_.actions.num_counters + kAgentCounters +
-                            p_.vocabulary->resources.size() * (kResourceCounters + 1) + extra.size();
-    for (const auto& stat : p_.vocabulary->stats())
-      if (known.size() < own) known.push_back(stat.name);
-    const std::size_t at = place_in(known, name, "stat", path);
+    const auto& known = p_.vocabulary->every_agents;
+    const std::size_t at = stat_place(known, p_.vocabulary->agent_stats, name, path);
     if (at == 0) return out_.push_back({ValueOp::reward_sum});
     if (at <= p_.actions.num_counters)
       return out_.push_back({ValueOp::action_counter, static_cast<std::uint16_t>(at - 1)});
     if (at <= p_.actions.num_counters + kAgentCounters)
       return out_.push_back({ValueOp::agent_counter, static_cast<std::uint16_t>(at - 1 - p_.actions.num_counters)});
-    if (at >= known.size() - extra.size())
-      return out_.push_back({ValueOp::agent_stat, static_cast<std::uint16_t>(at - (known.size() - extra.size()))});
+    if (at >= known.size()) return out_.push_back({ValueOp::agent_stat, static_cast<std::uint16_t>(at - known.size())});
     const auto& resources = p_.config.resources;
     const std::size_t dot = name.rfind('.');
     const auto found = std::find(resources.begin(), resources.end(), name.substr(0, dot));
@@ -166,8 +176,18 @@ double counted(const ValueOp& op, const ValueContext& viewer) {
   return sum;
 }
 
+// In a rule that is only tried, what its user has paid is lost already.
+double lost_in_trial(const ValueOp& op, const ValueContext& viewer) {
+  const bool asks = op.arg % kResourceCounters == static_cast<std::size_t>(ResourceCounter::lost);
+  if (!asks || viewer.rule == nullptr || !viewer.rule->dry()) return 0;
+  return viewer.rule->trials.paid(viewer.w, viewer.actor, op.arg / kResourceCounters);
+}
+
 // One of an agent's own statistics; what is no agent has none.
-double agents_own(const ValueOp& op, const Program& p, const World& w, std::int32_t actor) {
+double agents_own(const ValueOp& op, const ValueContext& viewer) {
+  const Program& p = viewer.p;
+  const World& w = viewer.w;
+  const std::int32_t actor = viewer.actor;
   if (actor < 0 || actor >= static_cast<std::int32_t>(p.num_agents)) return 0;
   const auto agent = static_cast<std::uint32_t>(actor);
   switch (op.code) {
@@ -177,7 +197,8 @@ double agents_own(const ValueOp& op, const Program& p, const World& w, std::int3
       return static_cast<double>(w.agent_counters[std::size_t{op.arg} * p.num_agents + agent]);
     case ValueOp::resource_counter:
       return static_cast<double>(
-          w.resource_counters[std::size_t{agent} * p.num_resources * kResourceCounters + op.arg]);
+                 w.resource_counters[std::size_t{agent} * p.num_resources * kResourceCounters + op.arg]) +
+             lost_in_trial(op, viewer);
     case ValueOp::reward_sum:
       return w.reward_sum[agent];
     default:
@@ -206,7 +227,7 @@ double leaf(const ValueOp& op, const ValueContext& viewer) {
     case ValueOp::constant:
       return op.number;
     default:
-      return agents_own(op, viewer.p, viewer.w, viewer.actor);
+      return agents_own(op, viewer);
   }
 }
 
