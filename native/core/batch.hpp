@@ -33,7 +33,7 @@ class Batch {
         lane_worlds_(options.num_worlds / static_cast<std::uint32_t>(options.lanes)),
         chunk_(std::clamp<std::uint32_t>(lane_worlds_ / static_cast<std::uint32_t>(options.threads * 4), 1, 16)),
         lanes_(static_cast<std::size_t>(options.lanes)),
-        log_(worlds_.stats.size(), std::max<std::size_t>(4 * worlds_.num_rows(), 65'536)),
+        log_(worlds_.stats.size(), worlds_.num_rows()),
         forks_(fork_count()) {
     for (int i = 0; i < options_.threads; ++i)
       workers_.push_back(std::make_unique<WorkerState>(options_.observe, lanes_.size(), signal_.scratch()));

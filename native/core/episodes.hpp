@@ -30,7 +30,10 @@ struct EndedEpisodes {
 
 class EpisodeLog {
  public:
-  EpisodeLog(std::size_t num_stats, std::size_t capacity) : num_stats_(num_stats), capacity_(capacity) {}
+  // Room for what ends in four steps, if that fits into a gigabyte, and for what ends in one anyway.
+  EpisodeLog(std::size_t num_stats, std::size_t rows)
+      : num_stats_(num_stats),
+        capacity_(std::max(rows, std::min(std::max<std::size_t>(4 * rows, 65'536), kMostKept / (num_stats + 1)))) {}
 
   void add(const EpisodeHead& head, const double* stats) {
     std::size_t at = heads_.size();
@@ -86,6 +89,7 @@ class EpisodeLog {
   std::uint64_t dropped() const { return dropped_; }
 
  private:
+  static constexpr std::size_t kMostKept = std::size_t{1} << 27;  // numbers
   std::size_t num_stats_, capacity_, oldest_ = 0;
   std::uint64_t dropped_ = 0;
   std::vector<EpisodeHead> heads_;

@@ -24,6 +24,7 @@ std::vector<std::uint16_t> per_resource(const GameConfig& game, const OrderedDic
                                         std::int64_t times);
 std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& game,
                                                            const OrderedDict<std::int64_t>& amounts);
+std::uint16_t type_index(const Program& p, const std::string& name, const std::string& path);
 void compile_types(Program& p, const References& references);  // types, their limits and machines
 // Tags that rules set or clear are bits of every object; the others stay with its type.
 Tags compile_tags(Program& p, const References& references);

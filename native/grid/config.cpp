@@ -181,6 +181,10 @@ GameConfig decode_game(const Value& value) {
     check_amounts(game.attack->cost, game, "$.attack.cost");
     if (!game.attack->armor.empty()) expect_known(game.attack->armor, game.resources, "resource", "$.attack.armor");
   }
+  const std::vector<std::string> names = keys(game.objects);
+  const std::set<std::string> known(names.begin(), names.end());
+  if (names.size() > 65'534)
+    fail_at("$.objects", "expected at most 65534 object types, got " + std::to_string(names.size()));
   for (const auto& [name, type] : game.objects) {
     if (name == "agent") fail_at("$.objects", "`agent` is not an object type; agents are described by `$.agent`");
     check_type(type, game, "$.objects." + name);
@@ -189,8 +193,8 @@ GameConfig decode_game(const Value& value) {
     if (type.assembler) check_assembler(*type.assembler, game, "$.objects." + name + ".assembler");
     if (type.converter && type.assembler)
       fail_at("$.objects." + name + ".assembler", "expected a converter or an assembler, got both");
-    if (!type.counts_as.empty())
-      expect_known(type.counts_as, keys(game.objects), "object type", "$.objects." + name + ".counts_as");
+    if (!type.counts_as.empty() && !known.contains(type.counts_as))
+      expect_known(type.counts_as, names, "object type", "$.objects." + name + ".counts_as");
   }
   check_collectives(game);
   check_rewards(game);

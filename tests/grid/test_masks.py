@@ -19,17 +19,28 @@ from gridmill.games.extractor_hub import LEGEND
 from gridmill.grid import (
     AgentType,
     Ascii,
+    AtLeast,
     Attack,
     Chance,
+    Constant,
     Converter,
     Event,
     Give,
+    Inventory,
     Limit,
+    Not,
     ObjectType,
     Periodic,
+    Ratio,
     Remove,
+    RewardTerm,
     Rule,
+    Stat,
 )
+
+
+def reward(resource: str, **fields: Any) -> RewardTerm:
+    return RewardTerm(value=Inventory(resource=resource), **fields)
 
 
 def outcomes(env: Env) -> np.ndarray:
@@ -199,6 +210,58 @@ def test_a_mask_knows_the_clock_but_not_what_it_brings() -> None:
     assert said[:4] == worked[:4] == [False, False, True, False]
     assert (said[4], worked[4]) == (False, True)  # the event of tick 5 makes room
     assert env.games[0].unforeseen() == "1 event"
+
+
+ORE = AgentType(inventory={"ore": 5})
+HEARTS = (Give(amounts={"heart": 1}),)
+ASKS = {
+    "more reward than so much": (
+        Rule(when=(AtLeast(value=Stat(name="reward"), number=3),), then=HEARTS),
+        {"agent": AgentType(on_tick=(Rule(then=(Give(amounts={"ore": 1}),)),)), "rewards": (reward("ore"),)},
+    ),
+    "less reward than so much": (
+        Rule(when=(AtLeast(value=Stat(name="reward"), number=-2),), then=HEARTS),
+        {"agent": AgentType(on_tick=(Rule(then=(Give(amounts={"ore": 1}),)),)), "rewards": (reward("ore", weight=-1),)},
+    ),
+    "a part of the reward": (
+        Rule(when=(AtLeast(value=Ratio(values=(Stat(name="reward"), Constant(value=3.0))), number=1),), then=HEARTS),
+        {"agent": ORE, "rewards": (reward("ore", mode="per_tick"),)},
+    ),
+    "nothing lost, after the move is paid": (
+        Rule(when=(Not(conditions=(AtLeast(value=Stat(name="ore.lost"), number=1),)),), then=HEARTS),
+        {"agent": ORE, "move_cost": {"ore": 1}},
+    ),
+    "something lost, after the move is paid": (
+        Rule(when=(AtLeast(value=Stat(name="ore.lost"), number=1),), then=HEARTS),
+        {"agent": ORE, "move_cost": {"ore": 1}},
+    ),
+    "what is lost with the bonus that the move costs": (
+        Rule(when=(AtLeast(value=Stat(name="gear.lost"), number=1),), then=HEARTS),
+        {
+            "agent": AgentType(
+                inventory={"ore": 2, "gear": 2}, limits=(Limit(resources=("gear",), base=0, bonus={"ore": 1}),)
+            ),
+            "move_cost": {"ore": 1},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKS)
+def test_masks_know_rewards_and_what_is_paid_for_the_move(name: str) -> None:
+    rule, fields = ASKS[name]
+    kinds = {"X": ObjectType(on_use=(rule,))}
+    env = play("@X", kinds, resources=("ore", "heart", "gear"), masks=True, **fields)
+    assert env.masks is not None
+    use = env.action_names.index("move_east")
+    said = []
+    for _ in range(6):
+        said.append(int(check_masks(env)[0, use]))
+        env.step()
+    assert env.games[0].unforeseen() == ""
+    assert (1 in said) == (name != "nothing lost, after the move is paid")
+    if "rewards" in fields:
+        assert 0 in said
 
 
 def wrong_masks(name: str, ticks: int) -> tuple[int, int]:

@@ -150,6 +150,10 @@ NO_ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "restore from no bytes": (lambda env: env.restore(None), "expected the bytes that `save` returned, got NoneType"),
     "restore from a text": (lambda env: env.restore("a"), "expected the bytes that `save` returned, got str"),
     "restore from too far": (lambda env: env.restore(SAVED, first=HUGE), BITS.format("first")),
+    "trace of less than nothing": (
+        lambda env: env.trace_phases(-1),
+        "room: expected an int of at least 0, got -1",
+    ),
     "restore from before": (lambda env: env.restore(SAVED, first=-1), "first: expected an int of at least 0, got -1"),
     "restore too many": (lambda env: env.restore(SAVED, [HUGE]), BITS.format("worlds")),
     "join no bytes": (lambda env: env.join_saved([3]), "expected the bytes that `save` returned, got int"),

@@ -14,312 +14,79 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from expensive_games import (
+    BOXES,
+    CLUMPS,
+    DROP,
+    amounts_under_one_limit,
+    any_of,
+    areas_of_agents,
+    boxes,
+    counts,
+    counts_in_rewards,
+    crowd,
+    crowded,
+    cut_off,
+    cut_off_by_turns,
+    drawn,
+    fallbacks,
+    layered,
+    limits_in_a_circle,
+    many_layers_in_places,
+    many_recipes,
+    many_rules,
+    many_types,
+    near_each_tick,
+    near_in_an_area,
+    near_in_an_event,
+    near_when_used,
+    nested_zones,
+    never,
+    nothing_fits,
+    often_without_floor,
+    parts,
+    recipes_in_vain,
+    relocated,
+    ring_of_machines,
+    scatters_in_places,
+    sized,
+    statistics_in_rewards,
+    sums,
+    tags_that_set_off_tags,
+    units_lost_one_by_one,
+)
 
 import gridmill
 from gridmill.grid import (
-    AddStat,
     AgentType,
-    AnyOf,
     Area,
-    Ascii,
-    Assembler,
-    Buildings,
     Canvas,
     Caves,
-    ClearTag,
-    Clumps,
-    Compound,
+    Collective,
     Connect,
-    Constant,
-    Converter,
-    Event,
+    Count,
     Fill,
     Game,
-    Give,
-    HasTag,
-    Instances,
-    Inventory,
     Maze,
-    Near,
     Objects,
     ObjectType,
-    Observation,
-    OneOf,
+    ObservedValue,
     Part,
-    Recipe,
     Relocate,
     RewardTerm,
     Rooms,
     Rule,
     Scatter,
     SetTag,
-    Standing,
-    Sum,
-    Take,
     Zones,
 )
 from gridmill.grid.analysis.explain import explain
+from gridmill.run import SignalTerm
 
 pytestmark = pytest.mark.F9
 
 SECONDS = 10.0  # of CPU, for a game that takes less than two on a quiet machine
 PROMISED = 2.0  # of CPU
-DROP = Observation(overflow="drop")
-BOXES = Scatter(height=80, width=80, objects={"box": 500})
-
-
-def near(deep: int) -> Near:
-    """Boxes near boxes near boxes, as far as the map is wide."""
-    return Near(tag="type:box", radius=64, when=(near(deep - 1),) if deep > 1 else ())
-
-
-def boxes(rules: dict[str, Any], map: Scatter = BOXES, **fields: Any) -> Game:
-    return Game(
-        name="boxes",
-        num_agents=4,
-        objects={"wall": ObjectType(), "box": ObjectType(**rules)},
-        map=map,
-        observation=DROP,
-        **fields,
-    )
-
-
-def never(deep: int) -> tuple[Rule, ...]:
-    return (Rule(when=(near(deep),), then=(SetTag(who="actor", tag="found"),)),)
-
-
-def near_each_tick() -> Game:
-    return boxes({"on_tick": never(3)})
-
-
-def near_when_used() -> Game:
-    return boxes({"on_use": never(3)})
-
-
-def near_in_an_area() -> Game:
-    return boxes({"areas": (Area(radius=64, affects="all", when=(near(3),)),)})
-
-
-def near_in_an_event() -> Game:
-    return boxes({}, events={"look": Event(every=1, targets="type:box", when=(near(3),), then=())})
-
-
-def tags_that_set_off_tags() -> Game:
-    """Each of twelve tags, set or cleared, changes all others, eight rules deep."""
-    names = [f"t{i}" for i in range(12)]
-    then = tuple(kind(who="actor", tag=name) for name in names for kind in (SetTag, ClearTag))
-    rules = {name: (Rule(then=then),) for name in names}
-    first = Rule(then=(SetTag(who="actor", tag="t0"),))
-    return boxes({"on_tick": (first,)}, on_tag_added=rules, on_tag_removed=rules)
-
-
-def crowded(apart: int, clear: int) -> Game:
-    """Buildings, and more objects behind them than there is room for: a hundred draws, all in vain."""
-    buildings = Buildings(draws=40_000, weights={"box": 1.0}, margin=0, apart=apart, clear=clear)
-    layers = (buildings, Objects(counts={"box": 20_000}))
-    drawn = Canvas(height=150, width=150, layers=layers)
-    return Game(name="crowded", num_agents=2, objects={"wall": ObjectType(), "box": ObjectType()}, map=drawn)
-
-
-def drawn(*layers: Any) -> Game:
-    """A map of the largest size made of these."""
-    objects = {"wall": ObjectType(), "box": ObjectType()}
-    return Game(name="drawn", num_agents=2, objects=objects, map=Canvas(height=250, width=250, layers=layers))
-
-
-FENCE = Compound(
-    side=247,
-    wall=0,
-    gate=0,
-    clear=0,
-    things=tuple(Standing(type="box", row=row, column=0) for row in range(-123, 124)),
-)
-SCATTERED = (Caves(rounds=0, fill=0.85),)
-WEST = Part(height=247, width=123, layers=SCATTERED)
-EAST = Part(left=124, height=247, width=123, layers=SCATTERED)
-
-
-def cut_off() -> Game:
-    """Thousands of pieces of floor behind a fence of boxes, through which no tunnel leads to the largest floor."""
-    return sized(249, FENCE, WEST, *(Connect(),) * 20)
-
-
-def cut_off_by_turns(*last: Any) -> Game:
-    """The same, with thousands of pieces on either side, drawn anew before they are joined once more."""
-    return sized(249, FENCE, *(WEST, EAST, Connect()) * 18, *last)
-
-
-def nothing_fits() -> Game:
-    """Clumps that leave no floor, in every one of many attempts."""
-    return drawn(Clumps(every=1, jitter=0, chance=1, smallest=8, largest=8, fill=1))
-
-
-def sized(side: int, *layers: Any) -> Game:
-    objects = {"wall": ObjectType(), "box": ObjectType()}
-    return Game(name="sized", num_agents=2, objects=objects, map=Canvas(height=side, width=side, layers=layers))
-
-
-def often_without_floor() -> Game:
-    """It fits in one of four attempts."""
-    parts = tuple(
-        Part(top=25 * (k // 9), left=25 * (k % 9), height=24, width=24, border=1, layers=(Caves(), Connect()))
-        for k in range(60)
-    )
-    return drawn(*parts, OneOf(layers=(Fill(what="floor"), Fill()), weights=(1.0, 3.0)))
-
-
-def nested_zones(deep: int) -> Any:
-    inside = Fill(what="floor") if deep == 1 else nested_zones(deep - 1)
-    return Zones(count=64, smallest=1, largest=64, layers=(Part(layers=(inside,)),))
-
-
-def in_places(*parts: Any) -> Game:
-    """A map of 64 x 64 places with an agent each."""
-    objects = {"wall": ObjectType(), "box": ObjectType(inventory={"ore": 1})}
-    places = Instances(rows=64, columns=64, gap=0, border=0, maps=parts)
-    return Game(name="places", num_agents=4096, resources=("ore",), objects=objects, map=places, observation=DROP)
-
-
-def scatters_in_places() -> Game:
-    """Every other place is full of boxes around an agent; in the last one the agent cannot reach them all."""
-    box = Scatter(height=4, width=4, border=0, objects={"box": 1})
-    full = Ascii(text="\n".join(["@XXX", *["XXXX"] * 3]), legend={"X": "box"})
-    return in_places(*(box, full) * 2047, Scatter(height=4, width=4, border=0, objects={"box": 15}), full)
-
-
-def many_layers_in_places() -> Game:
-    return in_places(Canvas(height=1, width=1, border=0, layers=(Fill(what="floor"),) * 3000))
-
-
-def fallbacks(count: int, every: int) -> Game:
-    """Events that each run another if they happen to nobody."""
-    events = {
-        f"e{i}": Event(every=every, start=1 + i % 50, targets="", fallback=f"e{i + 1}" if i + 1 < count else "")
-        for i in range(count)
-    }
-    return boxes({}, events=events)
-
-
-def layered(layers: int, width: int) -> Game:
-    """Machines that each need one unit of all machines of the layer before."""
-    objects = {"wall": ObjectType()}
-    for layer in range(layers):
-        for i in range(width):
-            inputs = {f"r{layer - 1}_{k}": 1 for k in range(width)} if layer else {}
-            machine = Converter(inputs=inputs, outputs={f"r{layer}_{i}": 1}, cooldown=5)
-            objects[f"m{layer}_{i}"] = ObjectType(converter=machine)
-    return Game(
-        name="layers",
-        num_agents=2,
-        max_steps=500,
-        resources=tuple(f"r{layer}_{i}" for layer in range(layers) for i in range(width)),
-        objects=objects,
-        map=Scatter(height=30, width=30, objects=dict.fromkeys(list(objects)[1:], 1)),
-        observation=DROP,
-        rewards=(RewardTerm(value=Inventory(resource=f"r{layers - 1}_0")),),
-    )
-
-
-def relocated() -> Game:
-    """A map with one empty cell, in which every box is put into another place a hundred times a tick."""
-    rows = ["#" * 62, *["#" + "b" * 60 + "#"] * 59, "#@." + "b" * 58 + "#", "#" * 62]
-    drawn = Ascii(text="\n".join(rows), legend={"b": "box"})
-    return Game(
-        name="relocated",
-        num_agents=1,
-        objects={"wall": ObjectType(), "box": ObjectType(on_tick=(Rule(then=(Relocate(),)),) * 1000)},
-        map=drawn,
-        observation=DROP,
-    )
-
-
-def areas_of_agents() -> Game:
-    """Agents in the areas of all the others, which change what they hold."""
-    areas = tuple(Area(radius=4096, changes={"ore": 1}) for _ in range(8))
-    return Game(
-        name="areas",
-        num_agents=4096,
-        resources=("ore",),
-        agent=AgentType(areas=areas),
-        objects={"wall": ObjectType()},
-        map=Scatter(height=100, width=100),
-        observation=DROP,
-    )
-
-
-def ring_of_machines(count: int) -> Game:
-    """Each needs thousands of what the one before it makes: numbers of conversions with hundreds of digits."""
-    machines = {
-        f"m{i}": ObjectType(converter=Converter(inputs={f"r{i}": 65_535}, outputs={f"r{(i + 1) % count}": 1}))
-        for i in range(count - 1)
-    }
-    spring = ObjectType(converter=Converter(outputs={"r0": 1}))
-    return Game(
-        name="ring",
-        num_agents=4,
-        max_steps=1_000_000_000,
-        resources=tuple(f"r{i}" for i in range(count)),
-        objects={"wall": ObjectType(), **machines, "spring": spring},
-        map=Scatter(height=60, width=60, objects=dict.fromkeys([*machines, "spring"], 1)),
-        observation=DROP,
-        rewards=(RewardTerm(value=Inventory(resource=f"r{count - 1}")),),
-    )
-
-
-def many_rules(types: int, rules: int) -> Game:
-    """Types whose rules each give another resource than the one they take."""
-    names = tuple(f"r{i}" for i in range(100))
-    objects = {
-        f"t{j}": ObjectType(
-            on_use=tuple(
-                Rule(
-                    then=(
-                        Take(amounts={names[(i + j) % 100]: 1}),
-                        Give(amounts={names[(3 * i + 7 * j + 1) % 100]: 1}),
-                    )
-                )
-                for i in range(rules)
-            )
-        )
-        for j in range(types)
-    }
-    return Game(
-        name="rules",
-        num_agents=4,
-        resources=names,
-        objects={"wall": ObjectType(), **objects},
-        map=Scatter(height=60, width=60, objects=dict.fromkeys(objects, 1)),
-        observation=DROP,
-        rewards=(RewardTerm(value=Inventory(resource="r99")),),
-    )
-
-
-def many_recipes(machines: int, recipes: int) -> Game:
-    """Assemblers that make a hundred things each."""
-    names = tuple(f"r{i}" for i in range(120))
-    objects = {
-        f"m{j}": ObjectType(
-            assembler=Assembler(
-                recipes=tuple(
-                    Recipe(
-                        inputs={names[(i * 3 + j) % 60]: i + 1, names[(i * 5 + 1 + j) % 60]: 3},
-                        outputs={names[60 + (i + j) % 60]: 1},
-                    )
-                    for i in range(recipes)
-                )
-            )
-        )
-        for j in range(machines)
-    }
-    return Game(
-        name="recipes",
-        num_agents=4,
-        resources=names,
-        objects={"wall": ObjectType(), **objects},
-        map=Scatter(height=80, width=80, objects=dict.fromkeys(objects, 3)),
-        observation=DROP,
-        rewards=(RewardTerm(value=Inventory(resource=names[-1])),),
-    )
 
 
 REFUSED: dict[str, Callable[[], Game]] = {
@@ -329,6 +96,22 @@ REFUSED: dict[str, Callable[[], Game]] = {
     "$.events.look": near_in_an_event,
     "$.objects.box.on_tick ": relocated,
     "$.agent.areas[0]": areas_of_agents,
+    "$.rewards[0].value": lambda: crowd(rewards=(RewardTerm(value=counts()),) * 20),
+    "$.observation.values[0].value": lambda: crowd(
+        observation=DROP.replace("values", [ObservedValue(name=f"v{i}", value=counts()).tree() for i in range(20)])
+    ),
+    "$.objects.s.areas[0]": lambda: crowd(
+        ObjectType(collective="t", areas=(Area(radius=4096, affects="all", territory=True, metric="euclid"),) * 2),
+        collectives={"t": Collective(), "u": Collective()},
+        agent=AgentType(collectives=("t", "u")),
+        territory="strongest",
+    ),
+    "$.objects.s.areas[0] ": lambda: crowd(
+        ObjectType(areas=(Area(radius=4096, affects="all", rules=(Rule(),)),)),
+    ),
+    "$.agent.on_tick": amounts_under_one_limit,
+    "$.agent.on_tick ": limits_in_a_circle,
+    "$.objects.a.assembler": recipes_in_vain,
 }
 
 
@@ -341,7 +124,6 @@ def test_rules_that_ask_too_much_of_a_tick_are_refused(path: str) -> None:
     assert time.process_time() - began < SECONDS
 
 
-CLUMPS = Clumps(every=1, smallest=64, largest=64)
 DRAWN: dict[str, Callable[[], Game]] = {
     "$.map.layers[1]": lambda: drawn(Fill(what="floor"), CLUMPS, Fill(what="floor")),
     "$.map.layers[0]": lambda: drawn(*(Caves(rounds=32),) * 25),
@@ -382,6 +164,22 @@ def test_maps_that_take_a_while_get_fewer_attempts() -> None:
         env.reset()
 
 
+def test_a_signal_that_counts_too_much_is_refused() -> None:
+    signal = [SignalTerm(value=counts(), weight=1.0)] * 20
+    with pytest.raises(ValueError, match=r"expected a signal of at most 50 million steps in a tick, got \d+ million"):
+        gridmill.make(crowd(), num_worlds=1, signal=signal)
+
+
+def test_what_a_collective_shares_is_counted_once() -> None:
+    """It is the same for all its agents, whoever comes after whom: a thousand of them count ten thousand objects."""
+    count = RewardTerm(value=Count(tag="type:s", resource="r0"), mode="per_tick")
+    game = crowd(rewards=(count,) * 20, collectives={"t": Collective(), "u": Collective()})
+    with gridmill.make(game.replace("agent.collectives", ["t", "u"]), num_worlds=1) as env:
+        env.reset()
+        env.step()
+        assert set(env.rewards) == {20.0 * 86 * 120}
+
+
 def test_tags_that_set_off_tags_are_refused() -> None:
     with pytest.raises(ValueError, match=r"let tags trigger fewer tags") as caught:
         gridmill.make(tags_that_set_off_tags(), num_worlds=1)
@@ -403,28 +201,6 @@ def test_a_little_of_the_same_is_allowed() -> None:
     with gridmill.make(boxes({"on_tick": first}, on_tag_added=rules), num_worlds=1) as env:
         env.reset()
         env.step()
-
-
-def sums() -> dict[str, Any]:
-    value: Any = Constant(value=1.0)
-    for _ in range(6):
-        value = Sum(values=(value,) * 32)
-    return {"map": BOXES, "rewards": (RewardTerm(value=value),)}
-
-
-def any_of() -> dict[str, Any]:
-    found: Any = HasTag(tag="type:wall")
-    for _ in range(8):
-        found = AnyOf(conditions=(found,) * 10)
-    rule = Rule(when=(found,), then=(AddStat(name="found"),))
-    return {"map": BOXES, "agent": AgentType(on_tick=(rule,))}
-
-
-def parts() -> dict[str, Any]:
-    layers: tuple[Any, ...] = (Caves(rounds=1),) * 10
-    for _ in range(6):
-        layers = (Part(layers=layers),) * 10
-    return {"map": Canvas(height=20, width=20, layers=layers)}
 
 
 ENDLESS = {
@@ -493,6 +269,13 @@ QUICK: dict[str, Callable[[], Game]] = {
     "100 machines with 100 recipes": lambda: many_recipes(100, 100),
     "110 machines with 40 rules": lambda: many_rules(110, 40),
     "120 machines in a ring": lambda: ring_of_machines(120),
+    "a hundred thousand units lost one by one": units_lost_one_by_one,
+    "a recipe of a hundred amounts": lambda: recipes_in_vain().replace(
+        "objects.a.assembler.recipes", recipes_in_vain().tree()["objects"]["a"]["assembler"]["recipes"][:2]
+    ),
+    "8000 statistics in rewards": statistics_in_rewards,
+    "20000 types that are counted as one": many_types,
+    "1000 counts in rewards, of 100 types of machines": lambda: counts_in_rewards(100, 1_000),
     "boxes without a way between them": lambda: boxes({}, map=Scatter(height=40, width=40, objects={"box": 500})),
 }
 

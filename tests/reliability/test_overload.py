@@ -44,6 +44,19 @@ def test_more_than_memory_is_refused_before_it_is_taken(texts: list[str], record
     record_property("figure", f"{grown // 2**20} MiB taken")
 
 
+def test_the_record_of_an_episode_is_refused_before_it_takes_gigabytes() -> None:
+    """Every collective's statistics are in the record of every agent: 4 000 agents took 5 GB for one episode."""
+    game = gridmill.games.toy(4_000, 120, 0.0, 1).replace("observation.overflow", "drop")
+    names = [f"r{i}" for i in range(100)]
+    teams = {f"t{i}": {} for i in range(130)}
+    game = game.replace_all([("resources", names), ("collectives", teams)])
+    with pytest.raises(
+        ValueError,
+        match=r"^expected at most 256 MiB for the record of an episode, got 4000 agents x \d+ statistics; use fewer ",
+    ):
+        gridmill.make(game, num_worlds=1)
+
+
 @pytest.mark.parametrize("agents", [4, 40, 400, 1_000, 2_000, 4_096])
 def test_many_agents_are_slower_not_broken(agents: int, record_property) -> None:
     """Six sizes up to 4 096 agents in a world: every row moves, sees and is counted."""

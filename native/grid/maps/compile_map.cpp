@@ -7,15 +7,6 @@
 
 namespace gridmill::grid {
 
-std::uint16_t type_index(const Program& p, const std::string& name, const std::string& path) {
-  std::vector<std::string> known;
-  for (std::size_t t = 0; t < p.config.objects.size(); ++t) {
-    if (p.config.objects[t].first == name) return static_cast<std::uint16_t>(t);
-    known.push_back(p.config.objects[t].first);
-  }
-  fail_at(path, "unknown object type `" + name + "`" + nearest(name, known));
-}
-
 namespace {
 
 void check_size(std::uint64_t height, std::uint64_t width, const std::string& path) {

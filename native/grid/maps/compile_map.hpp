@@ -24,7 +24,6 @@ void add(Stock& to, const Stock& more, std::uint64_t times);
 std::uint64_t times_of_part(const CompiledMap& map, std::size_t part);
 
 // The object type of this name; refuses an unknown one.
-std::uint16_t type_index(const Program& program, const std::string& name, const std::string& path);
 
 // Layers checked against the size of the area they will be given at least.
 std::vector<CompiledLayer> compile_layers(const Program& program, const std::vector<LayerNode>& layers, Size size,

@@ -58,7 +58,7 @@ std::uint16_t Compiler::collective(const std::string& name, const char* where) c
   return position(name, known, "collective", path + where);
 }
 std::uint16_t Compiler::type(const std::string& name, const char* where) const {
-  return position(name, names_of(p.config.objects), "object type", path + where);
+  return type_index(p, name, path + where);
 }
 
 Range Compiler::amounts(const OrderedDict<std::int64_t>& named, const char* where) {

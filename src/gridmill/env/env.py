@@ -377,7 +377,7 @@ class Env:
 
     def trace_phases(self, room: int) -> None:
         """From now on record when each worker ran which phase, up to `room` phases per worker; 0 stops it."""
-        self._batch.trace(room)
+        self._batch.trace(not_negative("room", room))
 
     def take_traced_phases(self) -> tuple[list[TracedPhase], int]:
         """The phases recorded since the last call, and how many did not fit."""

@@ -137,7 +137,7 @@ def make(
     )
     for term in signal:
         if not isinstance(term, SignalTerm):
-            raise TypeError(f"signal: expected SignalTerms, got {term!r}")
+            raise TypeError(f"signal: expected SignalTerms, got {term!r:.60}")
     # A weight that follows a schedule begins here; the trainer moves it with `weigh_signal`.
     options["signal"] = [term.core_tree(BEGINNING.at(term.weight)) for term in signal]
     if not built[0].has_validation:

@@ -5,12 +5,12 @@ Simple values are what an agent or a team holds, statistics, counts and constant
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from gridmill.grid.analysis.converters import Converters
-from gridmill.grid.analysis.earliest import Earliest, Way
-from gridmill.grid.analysis.productions import TEAM, bearers, shown_as
+from gridmill.grid.analysis.earliest import Earliest, Way, soonest
+from gridmill.grid.analysis.productions import TEAM, shown_as
 from gridmill.grid.facts import AGENT, Fact, held
 from gridmill.grid.parts import Collective
 from gridmill.grid.values import Constant, Count, GameValue, Index, Inventory, Stat
@@ -46,7 +46,7 @@ class Leaves:
         if isinstance(value, Inventory):
             return self._held_at_start(value.of, value.collective, value.resource)
         if isinstance(value, Count):
-            return self._counted_at_start(value)
+            return self.earliest.counted_at_start(value)
         if not isinstance(value, Stat):
             return 0  # a kind that this file knows nothing about: see `certainty`
         head, _, tail = value.name.rpartition(".")
@@ -77,14 +77,6 @@ class Leaves:
         of_team = [n for n, k in game.objects.items() if shown_as(game, n) == kind and k.collective in teams]
         return sum(self.earliest.converters.counts.get(n, 0) for n in of_team)
 
-    def _counted_at_start(self, value: Count) -> int:
-        found = 0
-        for name in bearers(self.game, value.tag):
-            kind = self.game.agent if name == AGENT else self.game.objects[name]
-            number = self.game.num_agents if name == AGENT else self.earliest.converters.counts.get(name, 0)
-            found += number * (kind.inventory.get(value.resource, 0) if value.resource else 1)
-        return found
-
     # ---- the first change
 
     def changes(self, value: GameValue) -> int | None:
@@ -94,7 +86,7 @@ class Leaves:
                 return self.gains(value.resource, 1)
             return self._comes(held(TEAM, value.resource)) if value.of == "collective" else None
         if isinstance(value, Count):
-            return soonest([self._comes(fact) for fact in self._count_facts(value)])
+            return self.earliest.count_rises(self.way, value)
         if isinstance(value, Stat):
             if value.of == "game":
                 return self._comes(("stat", "game", value.name)) if ("game", value.name) in self.own_stats else 1
@@ -106,17 +98,6 @@ class Leaves:
 
     def _true(self, fact: Fact) -> int | None:
         return self.earliest.tick(self.way, self.earliest.bounds.true(fact))
-
-    def _count_facts(self, value: Count) -> Iterator[Fact]:
-        """What can make a count rise: amounts, tags, new objects, new members."""
-        yield ("tag", value.tag, "")
-        for name in bearers(self.game, value.tag):
-            place = shown_as(self.game, name)
-            if value.resource:
-                yield held(place, value.resource)
-            yield ("there", name, "")
-            if value.collective:
-                yield ("aligned", place, "")
 
     def _team_moves(self, name: str, team: str) -> int | None:
         head, _, tail = name.rpartition(".")
@@ -181,12 +162,7 @@ class Leaves:
     def _taken_by_rule(self, resource: str) -> bool:
         """Whether more than machines, moves and attacks can take a resource from an agent."""
         falling = any(limit.bonus and resource in limit.resources for limit in self.game.agent.limits)
-        rules = [
-            production
-            for production in self.earliest.bounds.productions
-            if production.how not in ("machine", "converter", "attack")
-        ]
-        return falling or resource in self.earliest.ruled or any(held(AGENT, resource) in d.losses for d in rules)
+        return falling or resource in self.earliest.ruled or held(AGENT, resource) in self.earliest.lost_by_rule
 
     # ---- how sure
 
@@ -240,8 +216,3 @@ def first_attack(game: Game, gains: Gains) -> int | None:
             return None
         tick = max(tick, gained + 1)
     return tick
-
-
-def soonest(ticks: list[int | None]) -> int | None:
-    """The first of some ticks, of which None are never."""
-    return min((tick for tick in ticks if tick is not None), default=None)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from gridmill.grid.analysis.earliest import Earliest, Way
-from gridmill.grid.analysis.earliest_change import Certainty, Gains, Leaves, soonest
+from gridmill.grid.analysis.earliest import Earliest, Way, soonest
+from gridmill.grid.analysis.earliest_change import Certainty, Gains, Leaves
 from gridmill.grid.parts import RewardTerm
 from gridmill.grid.values import Constant, GameValue, Index, Log, Max, Min, Ratio, Sum
 

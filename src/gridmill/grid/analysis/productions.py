@@ -8,7 +8,7 @@ productions is a bound.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -204,22 +204,22 @@ def first_ticks(game: Game) -> dict[str, int]:
     return found
 
 
-def bearers(game: Game, tag: str) -> list[str]:
-    """Types whose objects bear a tag, or may come to."""
+def bearers(game: Game, tag: str, promised: Set[Fact]) -> list[str]:
+    """Types whose objects bear a tag, or may come to by one of the effects that `promises` tells of."""
     kinds = {AGENT: game.agent.tags} | {n: k.tags for n, k in game.objects.items()}
-    marked = ("bears", tag, "") in promises(game)
+    marked = ("bears", tag, "") in promised
     return [n for n, tags in kinds.items() if marked or tag == f"type:{shown_as(game, n)}" or tag in tags]
 
 
 def _events(game: Game) -> Iterator[Production]:
-    ticks, targets_of = first_ticks(game), dict[str, list[str]]()
+    ticks, targets_of, promised = first_ticks(game), dict[str, list[str]](), promises(game)
     for name, event in game.events.items():
         first = ticks[name]
         if first == NEVER:
             continue
         rule = Rule(name=name, when=event.when, then=event.then)
         if event.targets and event.targets not in targets_of:
-            targets_of[event.targets] = bearers(game, event.targets)
+            targets_of[event.targets] = bearers(game, event.targets, promised)
         targets: list[str | None] = [*targets_of[event.targets]] if event.targets else [None]
         for target in targets:
             place = None if target is None else shown_as(game, target)
