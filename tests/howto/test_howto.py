@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
     r"^<!-- (new|edit) (\S+?)(?: (before|after|replace) `(.+?)`)? -->\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
-COPIED = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src", "examples", "tests/conftest.py"]
+COPIED = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "scripts", "src", "examples", "tests/conftest.py"]
 COPIED += ["tests/support", "tests/contracts", "tests/games", "tests/native", "tests/test_recipes.py", "tests/golden"]
 COPIED += ["tests/policy/test_parts.py", "tests/reliability/test_observations_equal_reference.py"]
 # Takes the installed package out of the way of the copy, in processes that are started from it too.
