@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
     r"^<!-- (new|edit) (\S+?)(?: (before|after|replace) `(.+?)`)? -->\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
-COPIED = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "scripts", "src", "examples", "tests/conftest.py"]
+COPIED = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src", "examples", "tests/conftest.py"]
 COPIED += ["tests/support", "tests/contracts", "tests/games", "tests/native", "tests/test_recipes.py", "tests/golden"]
-COPIED += ["tests/policy/test_parts.py", "tests/reliability/test_observations_equal_reference.py"]
+COPIED += ["scripts", "tests/policy/test_parts.py", "tests/reliability/test_observations_equal_reference.py"]
 # Takes the installed package out of the way of the copy, in processes that are started from it too.
 HIDE = "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'ScikitBuild' not in type(f).__name__]\n"
 # The third kind of game and its tests: a tree without it is where docs/add-a-game.md begins.

@@ -1,6 +1,7 @@
 // The questions of conditions.hpp: each compiles to one Op and answers for a context.
 #include "grid/rules/conditions.hpp"
 
+#include "grid/compile.hpp"
 #include "grid/rules/rules.hpp"
 #include "grid/streams.hpp"
 
