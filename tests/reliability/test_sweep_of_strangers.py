@@ -6,11 +6,12 @@ import json
 import os
 import pickle
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import tiny
+from tiny import SUPPORT, tiny
 from typer.testing import CliRunner, Result
 
 from gridmill.cli import app
@@ -83,11 +84,129 @@ def test_a_file_that_is_none_is_not_a_sweep(theirs: Path, kind: str) -> None:
     assert result.stderr.count("\n") == 1
 
 
+@pytest.fixture
+def stored(theirs: Path) -> Path:
+    """The SQLite file of a sweep without a trial."""
+    opened = storage.open_storage("", theirs, "theirs")
+    study.Study(SWEEP, space.read([RATE], tiny())[0], opened, "", seed=0)
+    opened.close()
+    return theirs / storage.SQLITE
+
+
+def lay(kind: str, path: Path) -> str:
+    """Something that is no plain file of the sweep's, and how it is called."""
+    elsewhere = path.parents[1] / "elsewhere"
+    data = path.read_bytes() if path.exists() else b""
+    path.unlink(missing_ok=True)
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        elsewhere.write_bytes(data)
+        path.symlink_to(elsewhere) if kind == "a link" else path.hardlink_to(elsewhere)
+    return kind
+
+
 @pytest.mark.X9
-def test_trials_are_not_read_through_a_link(theirs: Path) -> None:
-    (theirs / storage.SQLITE).symlink_to(theirs.parent / "elsewhere")
-    with pytest.raises(ValueError, match="expected a plain file for the trials of a sweep, got a link"):
+@pytest.mark.parametrize("end", ["", *storage.BESIDE])
+@pytest.mark.parametrize("kind", ["a link", "a pipe", "a folder", "one with 2 names"])
+def test_the_database_and_what_sqlite_looks_for_beside_it_are_the_sweeps_own(
+    theirs: Path, stored: Path, end: str, kind: str
+) -> None:
+    """SQLite waited for a pipe that is called its journal, and wrote to a file that has another name elsewhere."""
+    path = stored.with_name(f"{stored.name}{end}")
+    lay(kind, path)
+    with pytest.raises(ValueError) as caught:
         storage.open_storage("", theirs, "theirs")
+    wanted = "file that belongs only to the sweep" if kind == "one with 2 names" else "plain file of the sweep itself"
+    assert str(caught.value) == f"expected a {wanted}, got {kind}: `{path}`"
+
+
+@pytest.mark.X9
+@pytest.mark.parametrize("kind", ["a link", "a pipe", "a folder", "one with 2 names"])
+def test_a_journal_of_optunas_is_the_sweeps_own(theirs: Path, kind: str) -> None:
+    path = theirs / "shared.journal"
+    lay(kind, path)
+    with pytest.raises(ValueError, match=f"of the sweep itself, got {kind}|only to the sweep, got {kind}"):
+        storage.open_storage(str(path), theirs, "theirs")
+
+
+def hot_journal(database: Path, super_journal: Path | None) -> None:
+    """A journal as one who was killed in the middle of a transaction leaves it: with the first page as it was."""
+    data, nonce = database.read_bytes(), 1234
+    size = int.from_bytes(data[16:18], "big")
+    page = data[:size]
+    check = (nonce + sum(page[place] for place in range(size - 200, 0, -200))) % 2**32
+    head = storage.MAGIC + struct.pack(">5I", 1, nonce, len(data) // size, 512, size)
+    journal = head.ljust(512, b"\0") + struct.pack(">I", 1) + page + struct.pack(">I", check)
+    if super_journal is not None:
+        name = os.fsencode(super_journal)
+        journal += struct.pack(">I", (1 << 30) // size + 1) + name
+        journal += struct.pack(">II", len(name), sum(name) % 2**32) + storage.MAGIC
+    database.with_name(f"{database.name}-journal").write_bytes(journal)
+
+
+@pytest.mark.X9
+def test_a_journal_cannot_name_a_file_to_delete(theirs: Path, stored: Path) -> None:
+    """SQLite rolls such a journal back and deletes what it calls its super-journal, wherever that lies."""
+    victim = theirs.parent / "precious.txt"
+    victim.write_text("of somebody")
+    hot_journal(stored, victim)
+    journal = theirs / "study.sqlite3-journal"
+    with pytest.raises(ValueError) as caught:
+        storage.open_storage("", theirs, "theirs")
+    assert victim.read_text() == "of somebody"
+    assert str(caught.value) == (
+        "expected a journal of the sweep's own database, got one that names another file, which SQLite would delete: "
+        f"`{journal}`; remove it if you trust `study.sqlite3` without it"
+    )
+    hot_journal(stored, None)  # of a worker of ours that was killed
+    storage.open_storage("", theirs, "theirs").close()
+    assert not journal.exists()
+
+
+@pytest.mark.parametrize("name", ["a?b=c", "a#b", "a%3fb", "a{b}", "a b", "a:b@c", "\u00fc"])
+def test_the_database_is_in_the_sweeps_folder_whatever_that_is_called(tmp_path: Path, name: str) -> None:
+    """Behind a ? SQLAlchemy takes the rest for options: the trials were in a file beside the folder."""
+    folder = tmp_path / name
+    folder.mkdir()
+    storage.open_storage("", folder, "mine").close()
+    assert (folder / storage.SQLITE).stat().st_size > 0
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.X9
+def test_locks_are_not_taken_in_somebodys_folder(theirs: Path) -> None:
+    elsewhere, claims = theirs.parent / "elsewhere", theirs / "study.sqlite3.claims"
+    elsewhere.mkdir()
+    claims.symlink_to(elsewhere)
+    with pytest.raises(ValueError) as caught:
+        storage.open_storage("", theirs, "theirs")
+    assert str(caught.value) == f"expected a folder of the sweep itself, got a link: `{claims}`"
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_lock_of_optunas_that_was_left_behind_keeps_nobody_out(theirs: Path) -> None:
+    """It is a link to the journal where that lay: after a kill and a move it leads nowhere, and was waited for."""
+    journal = theirs / "shared.journal"
+    (theirs / "shared.journal.lock").symlink_to(theirs.parent / "before" / journal.name)
+    opened = storage.open_storage(str(journal), theirs, "theirs")
+    study.Study(SWEEP, space.read([RATE], tiny())[0], opened, str(journal), seed=0)
+    opened.close()
+
+
+@pytest.mark.X9
+def test_trials_are_not_trained_in_somebodys_folder(theirs: Path) -> None:
+    """An empty folder elsewhere was taken for that of a new run."""
+    elsewhere = theirs.parent / "elsewhere"
+    elsewhere.mkdir()
+    (theirs / "trial-0000").symlink_to(elsewhere)
+    words = ["sweep", f"{SUPPORT / 'tiny.py'}:tiny", RATE, "run=theirs", "--trials", "1", "--runs-dir", "."]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert result.stderr.endswith("expected a folder of the sweep itself, got a link: 'theirs/trial-0000'\n")
+    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.X2

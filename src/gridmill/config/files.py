@@ -47,6 +47,23 @@ def _refuse_other(path: Path, kind: str) -> None:
         raise OSError(errno.EINVAL, f"expected a plain file, got {kind}", str(path))
 
 
+def refuse_shared(path: Path, whose: str) -> None:
+    """ValueError unless a plain file that has one name, or nothing, lies at a path: what is written on there would
+    change somebody's file that a link, or a second name, leads to.
+    """
+    try:
+        state = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    kind = KINDS.get(stat.S_IFMT(state.st_mode))
+    if kind is not None:
+        raise ValueError(f"expected a plain file of the {whose} itself, got {kind}: `{path}`")
+    if state.st_nlink > 1:
+        raise ValueError(
+            f"expected a file that belongs only to the {whose}, got one with {state.st_nlink} names: `{path}`"
+        )
+
+
 def read_plain(path: Path, most: int, tail: bool = False) -> bytes:
     """The bytes of a plain file; OSError if there are more than `most`, or with `tail` the last of them."""
     handle = open_plain(path)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from gridmill.config.files import kind_of, open_plain, sweep_unfinished
+from gridmill.config.files import kind_of, open_plain, refuse_shared, sweep_unfinished
 from gridmill.config.install import command
 from gridmill.runs import ending
 
@@ -196,10 +196,7 @@ def refuse_foreign(folder: Path) -> None:
             if (kind := kind_of(folder / name)) not in ("", wanted):
                 raise ValueError(f"expected {wanted} of the run itself, got {kind}: `{folder / name}`")
     for name in ADDED_TO:
-        if kind_of(folder / name) and (names_of := os.lstat(folder / name).st_nlink) > 1:
-            raise ValueError(
-                f"expected a file that belongs only to the run, got one with {names_of} names: `{folder / name}`"
-            )
+        refuse_shared(folder / name, "run")
 
 
 def sweep(folder: Path) -> None:

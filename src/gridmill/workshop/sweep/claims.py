@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from gridmill.config.files import open_plain
+from gridmill.config.files import kind_of, open_plain
 
 
 class Claims(Protocol):
@@ -35,22 +35,32 @@ class Claims(Protocol):
 class FileClaims:
     """By locks on small files, for storages that are files themselves: SQLite and the journal.
 
-    On a directory that hosts share the file system must hold locks for all of them, as NFS does.
+    On a directory that hosts share the file system must hold locks for all of them, as NFS does. `acquire` and
+    `release` are for Optuna's journal: its own lock is a link, which a killed worker leaves behind.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.held: dict[int, int] = {}
+        self.writing = -1
+        if (kind := kind_of(folder)) not in ("", "a folder"):
+            raise ValueError(f"expected a folder of the sweep itself, got {kind}: `{folder}`")
         folder.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        handle = self._open("choosing")
+        handle = self._locked("choosing")
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
             yield
         finally:
             os.close(handle)
+
+    def acquire(self) -> bool:
+        self.writing = self._locked("writing")
+        return True
+
+    def release(self) -> None:
+        os.close(self.writing)
 
     def take(self, number: int) -> bool:
         if number in self.held:
@@ -73,6 +83,15 @@ class FileClaims:
     def close(self) -> None:
         for number in list(self.held):
             self.give_back(number)
+
+    def _locked(self, name: str) -> int:
+        handle = self._open(name)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
 
     def _open(self, name: str) -> int:
         return open_plain(self.folder / name, os.O_RDWR | os.O_CREAT)  # for writing: NFS locks nothing else

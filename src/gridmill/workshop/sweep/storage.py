@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gridmill.config.files import kind_of
+from gridmill.config.files import read_plain, refuse_shared
 from gridmill.config.install import pip_install
 from gridmill.config.text import clipped
 from gridmill.workshop.sweep.claims import Claims, DatabaseClaims, FileClaims
 
 SQLITE, JOURNAL, POSTGRESQL = "study.sqlite3", ".journal", "postgresql://"
+BESIDE = ("-journal", "-wal", "-shm")  # the files that SQLite looks for beside a database, and believes
+MAGIC = bytes.fromhex("d9d505f920a163d7")  # behind the name of a super-journal, at the end of a journal
 PATIENCE = 60  # seconds that a worker waits while others write to the SQLite file
 
 
@@ -93,16 +95,34 @@ def open_storage(text: str, folder: Path, name: str) -> Storage:
 def _of_a_file(text: str, folder: Path) -> Storage:
     from optuna.storages import JournalStorage, RDBStorage
     from optuna.storages.journal import JournalFileBackend
+    from sqlalchemy import URL
 
     file = Path(text).absolute() if text else folder.absolute() / SQLITE
-    if kind_of(file) not in ("", "a plain file"):
-        raise ValueError(f"expected a plain file for the trials of a sweep, got {kind_of(file)}: `{file}`")
+    _refuse_foreign(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     claims = FileClaims(file.with_name(f"{file.name}.claims"))
+    lock: Any = claims  # has what Optuna's class for it asks for
     with claims.alone():  # several workers may be the first
         if text:
-            return Storage(JournalStorage(JournalFileBackend(str(file))), claims)
-        return Storage(RDBStorage(f"sqlite:///{file}", {"connect_args": {"timeout": PATIENCE}}), claims)
+            return Storage(JournalStorage(JournalFileBackend(str(file), lock)), claims)
+        url = URL.create("sqlite", database=str(file)).render_as_string()  # a plain ? would end the path
+        return Storage(RDBStorage(url, {"connect_args": {"timeout": PATIENCE}}), claims)
+
+
+def _refuse_foreign(file: Path) -> None:
+    """ValueError if opening trials would touch anything else: the folder may come from anybody, and SQLite follows
+    links, waits for pipes and deletes the file that a journal calls its super-journal. No journal of ours has one: only
+    a transaction over several databases does.
+    """
+    for path in (file, *(file.with_name(f"{file.name}{end}") for end in BESIDE)):
+        refuse_shared(path, "sweep")
+    journal = file.with_name(f"{file.name}{BESIDE[0]}")
+    with suppress(FileNotFoundError):  # a living worker's is there for a moment
+        if read_plain(journal, len(MAGIC), tail=True) == MAGIC:
+            raise ValueError(
+                f"expected a journal of the sweep's own database, got one that names another file, which SQLite would "
+                f"delete: `{journal}`; remove it if you trust `{file.name}` without it"
+            )
 
 
 def _postgresql(text: str, name: str) -> Storage:

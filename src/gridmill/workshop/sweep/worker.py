@@ -7,6 +7,7 @@ newest checkpoint if its folder is here, else from the beginning.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import io
 import json
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gridmill.config import user_code
+from gridmill.config.files import kind_of
 from gridmill.config.text import hang
 from gridmill.policy import checkpoint
 from gridmill.run import Run
@@ -125,6 +127,8 @@ class Worker:
         whether a look ended it.
         """
         folder, ended = self.folder / run.run, False
+        if (kind := kind_of(folder)) not in ("", "a folder"):  # the sweep may be a stranger's
+            raise OSError(errno.ENOTDIR, f"expected a folder of the sweep itself, got {kind}", str(folder))
         with contextlib.redirect_stdout(io.StringIO()):
             if _is_begun(folder, run):
                 user_code.take(user_code.named_in(run.tree()))  # the command named it, not only the file
