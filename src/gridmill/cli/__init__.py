@@ -65,6 +65,8 @@ def _one_line_of_errors(work: Callable[[], Any], traceback: bool) -> Any:
     except (typer.Exit, typer.Abort):  # they are RuntimeErrors too
         raise
     except Exception as error:
+        if type(error).__name__ == "SchemaError" and "KeyboardInterrupt" in str(error):  # pydantic's word for a Ctrl-C
+            raise KeyboardInterrupt from None
         if traceback or not is_told(error):
             raise
         say(f"gridmill: {in_one_line(error)}", err=True)
