@@ -115,7 +115,32 @@ def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert said.endswith(f"; to continue training: {command('resume', str(folder), 'trainer.total_timesteps=512')}\n")
     assert (result.exit_code, result.agent_steps, result.epochs) == (0, 256, 2)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before  # nothing was touched
+    same = ["optimizer.kind=adam", "seed=0", "trainer.total_timesteps=128"]  # as a job's command says it every time
+    assert resume(folder, same, panel=False).agent_steps == 256
     assert resume(folder, ["trainer.total_timesteps=512"], panel=False).agent_steps == 512
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (["seed=5"], "these settings cannot change at a resume: seed was 0, is 5; leave them out, or start a new run"),
+        (["policy.hidden=64"], "these settings cannot change at a resume: policy.hidden was 16, is 64; "),
+        (["trainer.batch_size=100"], "batch_size = 100 is not a multiple of 64"),
+        (["trainer.gamma=0.5"], "expected no settings, or more steps, such as trainer.total_timesteps=512, got "),
+        (
+            ["trainer.total_timesteps=128", "checkpoint.keep=9"],
+            "such as trainer.total_timesteps=512, got checkpoint.keep",
+        ),
+    ],
+)
+def test_a_finished_run_ignores_no_setting(changes: list[str], said: str, tmp_path: Path) -> None:
+    """They were taken without a word, also those that are refused while steps are left."""
+    folder = train(tiny(2, run="mine"), tmp_path, panel=False).folder
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    with pytest.raises(ValueError) as caught:
+        resume(folder, changes, panel=False)
+    assert said in str(caught.value)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
 @pytest.mark.parametrize(

@@ -68,13 +68,13 @@ def _of(what: torch.dtype | torch.Size) -> str:
     return str(what) if isinstance(what, torch.dtype) else f"the shape {tuple(what)}"
 
 
-def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config) -> None:
+def refuse_mismatch(record: Mapping[str, Any], run: Config, spec: Config | None) -> None:
     """CheckpointError naming each field in which a saved record and the run that wants to go on from it differ.
 
-    Compared are record["spec"] with the environment's, and of record["run"] the settings in FIXED.
+    Compared are record["spec"] with the environment's, if there is one, and of record["run"] the settings in FIXED.
     """
     saved = UNSAID | flatten({**record, "run": run.upgraded(record.get("run"))})
-    wanted = flatten({"run": run.tree(), "spec": spec.tree()})
+    wanted = flatten({"run": run.tree(), "spec": record.get("spec") if spec is None else spec.tree()})
     fixed = ("spec", *(f"run.{name}" for name in FIXED))
     paths = [path for path in {**saved, **wanted} if any(f"{path}.".startswith(f"{part}.") for part in fixed)]
     absent: dict[str, Any] = {}  # and so is what has no parts

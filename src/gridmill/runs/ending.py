@@ -44,7 +44,7 @@ def finished(folder: Path, last: Mapping[str, Any], total: int) -> str:
     """What is said of a run that has nothing left to do."""
     steps = int(last["agent_steps"])
     score = f", score {number(last['score_recent'])}" if "score_recent" in last else ""
-    longer = command("resume", word(folder), f"trainer.total_timesteps={2 * total}")
+    longer = command("resume", word(folder), f"trainer.total_timesteps={2 * max(steps, total)}")
     return f"{folder} is finished: {count(steps)} of {count(total)} steps{score}; to continue training: {longer}"
 
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gridmill.config import user_code
+from gridmill.config import flatten, user_code
 from gridmill.config.text import harmless
-from gridmill.policy import checkpoint, initial, record
+from gridmill.policy import checkpoint, initial, record, usable
 from gridmill.run import Run
 from gridmill.runs import beginning, ending, group, overrides, place
 from gridmill.runs.epoch import Callback, Epochs, Result, go_through, refuse_others
@@ -28,6 +28,7 @@ from gridmill.train.ranks import launched
 from gridmill.train.trainer import Trainer, refuse_deadly
 
 WIDE = 1024  # networks as wide as this are told of before they are made
+LENGTH = "trainer.total_timesteps"
 SECONDS = 4  # that one of this width may take; the time grows with its third power
 
 
@@ -155,6 +156,8 @@ def _resumed(path: Path, whole: Path, changes: Sequence[str], panel: bool | None
     known = user_code.named_in(saved.tree())
     user_code.take(text for text in user_code.named_in(run.tree()) if text not in known)  # somebody typed it
     if (done := _finished(found, run)) is not None:
+        _refuse_idle(found, done.agent_steps, saved, run)
+        print(harmless(ending.finished(done.folder, found.record["last"], run.trainer.total_timesteps)), flush=True)
         group.dismiss()
         return done
     run = for_ranks(run, launched()[1])
@@ -191,7 +194,7 @@ def begin_or_resume(
 
 
 def _finished(found: checkpoint.Checkpoint, run: Run) -> Result | None:
-    """Of a run that has nothing left to do, what came out; it is said where to look."""
+    """Of a run that has nothing left to do, what came out."""
     folder, last, seconds = found.path.parent.parent, found.record.get("last"), found.record.get("seconds")
     if not isinstance(last, dict):
         return None
@@ -200,8 +203,24 @@ def _finished(found: checkpoint.Checkpoint, run: Run) -> Result | None:
         return None
     if _unjudged(run, folder, found.epoch):
         return None
-    print(harmless(ending.finished(folder, last, run.trainer.total_timesteps)), flush=True)
     return Result(folder, steps, found.epoch, last.get("score_recent"), float(seconds), 0)
+
+
+def _refuse_idle(found: checkpoint.Checkpoint, steps: int, saved: Run, run: Run) -> None:
+    """ValueError if settings of a finished run were changed: those that never can be as elsewhere, and the others, for
+    there are no steps left in which they would do something.
+    """
+    before, after = flatten(saved.tree()), flatten(run.tree())
+    changed = [path for path in {**before, **after} if before.get(path) != after.get(path) and path != LENGTH]
+    if not changed:
+        return
+    usable.refuse_mismatch(found.record, run, None)
+    refuse_unfit(run)
+    longer = f"{LENGTH}={2 * steps}"
+    raise ValueError(
+        f"`{found.path.parent.parent}` is finished: expected no settings, or more steps, such as {longer}, "
+        f"got {', '.join(changed[:3])}{', ...' if len(changed) > 3 else ''}"
+    )
 
 
 def _unjudged(run: Run, folder: Path, epoch: int) -> bool:
