@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from gridmill.config import ConfigError
 from gridmill.run import PPO, PolicyConfig, Run, Schedule, SignalTerm
 from gridmill.runs import resume, train
 from gridmill.sizing import for_ranks, sizes
+from gridmill.train import ranks
 from gridmill.train.ranks import ALONE, Ranks, launched
 
 
@@ -201,11 +203,63 @@ def test_a_launcher_that_says_nonsense_is_refused(monkeypatch: pytest.MonkeyPatc
         launched()
 
 
-def test_without_a_launcher_there_is_one_rank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")  # as some schedulers do, without the rest
-    monkeypatch.delenv("RANK", raising=False)
+@pytest.mark.parametrize("size", ["1", "", None])
+def test_without_a_launcher_there_is_one_rank(size: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "7")
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    if size is not None:
+        monkeypatch.setenv("WORLD_SIZE", size)
     assert launched() == (0, 1)
     assert not torch.distributed.is_initialized()
+
+
+@pytest.mark.parametrize("name", ["RANK", "MASTER_ADDR", "MASTER_PORT"])
+def test_a_launcher_that_says_half_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the processes that srun or mpirun had started trained a run alone, without a word."""
+    for each, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "x", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(each, value)
+    monkeypatch.delenv(name)
+    with pytest.raises(ValueError) as caught:
+        launched()
+    assert str(caught.value) == (
+        f"{name}: expected a value, for WORLD_SIZE is '2', got none; start the processes with torchrun, "
+        "or unset WORLD_SIZE to train in one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("WORLD_SIZE", "abc", "WORLD_SIZE: expected a whole number from 1 to 1000000, got 'abc'"),
+        ("RANK", "abc", "RANK, WORLD_SIZE: expected 0 <= RANK < WORLD_SIZE, got 'abc', '2'"),
+        ("RANK", "9" * 5000, f"RANK, WORLD_SIZE: expected 0 <= RANK < WORLD_SIZE, got '{'9' * 19}, '2'"),
+        ("MASTER_PORT", "99999999", "MASTER_PORT: expected a whole number from 1 to 65535, got '99999999'"),
+        ("MASTER_PORT", "http", "MASTER_PORT: expected a whole number from 1 to 65535, got 'http'"),
+        ("LOCAL_WORLD_SIZE", "x", "LOCAL_WORLD_SIZE: expected a whole number from 1 to 1000000, got 'x'"),
+        ("LOCAL_RANK", "-1", "LOCAL_RANK: expected a whole number from 0 to 1000000, got '-1'"),
+    ],
+)
+def test_what_a_launcher_says_is_named(name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "x", "MASTER_PORT": "1"} | {name: value}
+    for each, text in told.items():
+        monkeypatch.setenv(each, text)
+    with pytest.raises(ValueError) as caught:
+        launched()
+    assert str(caught.value) == said
+
+
+def test_who_waits_for_the_others_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two processes only the first was started: nothing was said for ten minutes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    told = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    for each, text in told.items():
+        monkeypatch.setenv(each, text)
+    monkeypatch.setattr(ranks, "QUIET", 0.1)
+    with pytest.raises(RuntimeError):
+        ranks.join(lambda: ({}, 2.0))
+    assert capsys.readouterr().out == f"rank 0 waits for rank 1 at 127.0.0.1:{port}, for 2 s at most\n"
 
 
 # ---- arithmetic

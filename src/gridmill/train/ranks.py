@@ -25,9 +25,12 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
+from gridmill.config.text import harmless
+
 Answer = TypeVar("Answer")
 BEAT = 0.5  # seconds between two signs of life
 FOLLOWERS_WAIT = 600.0  # seconds, for rank 0 to say what is trained
+QUIET = 5.0  # seconds that a rank waits for the others without saying so
 PATIENCE = 5  # seconds in which a process that has lost the store may still end in its own way
 MOST_BEATS = 4  # that a rank may miss: whoever sends none for so long has stopped
 
@@ -158,17 +161,33 @@ def names(ranks: Sequence[int]) -> str:
 
 
 def launched() -> tuple[int, int]:
-    """This process's rank and how many there are, as the launcher says; (0, 1) without one."""
-    found = [os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")]
-    if not all(found):
+    """This process's rank and how many there are, as the launcher says; (0, 1) without one. ValueError if it says only
+    a part of it: each of its processes would train a run of its own.
+    """
+    size = os.environ.get("WORLD_SIZE", "")
+    if size in ("", "1"):
         return 0, 1
-    try:
-        rank, count = int(found[0]), int(found[1])
-    except ValueError:
-        rank = count = -1
-    if not 0 <= rank < count:
-        raise ValueError(f"RANK, WORLD_SIZE: expected 0 <= RANK < WORLD_SIZE, got {found[0]!r:.20}, {found[1]!r:.20}")
-    return rank, count
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        if not os.environ.get(name):
+            raise ValueError(
+                f"{name}: expected a value, for WORLD_SIZE is {size!r:.20}, got none; start the processes with "
+                f"torchrun, or unset WORLD_SIZE to train in one"
+            )
+    rank, count = os.environ["RANK"], _number("WORLD_SIZE", 1)
+    if not rank.isdecimal() or len(rank) > 9 or int(rank) >= count:
+        raise ValueError(f"RANK, WORLD_SIZE: expected 0 <= RANK < WORLD_SIZE, got {rank!r:.20}, {size!r:.20}")
+    _number("MASTER_PORT", 1, 65_535)
+    _number("LOCAL_WORLD_SIZE", 1)
+    _number("LOCAL_RANK", 0)
+    return int(rank), count
+
+
+def _number(name: str, least: int, most: int = 1_000_000) -> int:
+    """A number that the launcher says; the least where it says nothing."""
+    text = os.environ.get(name) or str(least)
+    if not (text.isdecimal() and len(text) < 10 and least <= int(text) <= most):
+        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {text!r:.20}")
+    return int(text)
 
 
 class Joined(Ranks):
@@ -179,7 +198,7 @@ class Joined(Ranks):
 
         dist: Any = torch.distributed
         self.dist, self.rank, self.count = dist, rank, count
-        self.local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        self.local = _number("LOCAL_WORLD_SIZE", 1)
         self.timeout, self._phase, self._calls = timeout, "joining the others", 0
         self._store = dist.PrefixStore("gridmill", store)
         self._end, self._deaf = threading.Event(), False  # deaf: the store answers no more
@@ -190,7 +209,7 @@ class Joined(Ranks):
         limit = timedelta(seconds=timeout - (MOST_BEATS + 2) * BEAT - min(5.0, timeout / 5))
         backend = "gloo"
         if dist.is_nccl_available() and torch.cuda.is_available():
-            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+            torch.cuda.set_device(_number("LOCAL_RANK", 0))
             backend = "cpu:gloo,cuda:nccl"
         with self._waiting():
             dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=limit)
@@ -345,14 +364,30 @@ def join(say: Callable[[], tuple[dict[str, Any], float]] | None = None) -> tuple
     import torch.distributed
 
     dist: Any = torch.distributed  # its types do not name all that its documents do
-    base, *_ = next(dist.rendezvous("env://", rank, count, timeout=timedelta(seconds=limit)))
-    meeting = _met(base, rank, count, limit)
+    with _told_that_it_waits(rank, count, limit):
+        base, *_ = next(dist.rendezvous("env://", rank, count, timeout=timedelta(seconds=limit)))
+        meeting = _met(base, rank, count, limit)
     store = dist.PrefixStore(meeting, base)
     if rank == 0:
         store.set("hello", json.dumps([hello, limit]))
     else:
         hello, limit = json.loads(store.get("hello"))
     return Joined(store, rank, count, limit), hello
+
+
+@contextlib.contextmanager
+def _told_that_it_waits(rank: int, count: int, limit: float) -> Iterator[None]:
+    """One line, if the others are long in coming; torch says nothing until the time is over."""
+    whom = names(range(1, count)) if rank == 0 else "rank 0"
+    where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    line = harmless(f"rank {rank} waits for {whom} at {where}, for {limit:g} s at most")
+    late = threading.Timer(QUIET, print, [line], {"flush": True})
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 def _met(store: Any, rank: int, count: int, limit: float) -> str:
