@@ -26,6 +26,21 @@ def test_a_side_is_read_as_people_write_it() -> None:
         ab.side_of("ci toy")
 
 
+def test_a_switch_that_nobody_reads_is_refused() -> None:
+    """It was measured, printed and saved as if it had been on."""
+    with pytest.raises(ValueError) as caught:
+        ab.side_of("ci GRIDMILL_OBS_USE_OPTIMISED=0")
+    assert str(caught.value) == (
+        "GRIDMILL_OBS_USE_OPTIMISED means nothing here; did you mean GRIDMILL_OBS_USE_OPTIMIZED? (in "
+        "`ci GRIDMILL_OBS_USE_OPTIMISED=0`); the switches are GRIDMILL_PROFILING, GRIDMILL_OBS_VALIDATION, "
+        "GRIDMILL_OBS_USE_OPTIMIZED, GRIDMILL_ISA"
+    )
+    with pytest.raises(ValueError, match=r"^METTAGRID_X means nothing here \(in "):
+        ab.side_of("METTAGRID_X=1")
+    for text in ("METTAGRID_PROFILING=1", "OMP_NUM_THREADS=1", "GRIDMILL_OF_THEN=1 @HEAD~9"):
+        assert len(ab.side_of(text).environment) == 1
+
+
 def block(observations: float, rest: float = 9.0, score: float | None = 2.0) -> dict[str, Any]:
     """A block of 1000 agent-steps: so many seconds of observations in the env, one of actions, the rest learning."""
     wall = observations + 1 + rest

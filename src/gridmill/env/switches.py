@@ -48,7 +48,14 @@ def notes() -> list[str]:
             ours = _TAKEN[name]
             won = bool(os.environ.get(ours))
             said.append(f"{name} is {ours} here" + ("; ours is set too and wins" if won else ""))
-        elif name.startswith((_OURS, _THEIRS)) and name not in KNOWN:
-            close = difflib.get_close_matches(name.replace(_THEIRS, _OURS), KNOWN, 1, 0.85)
-            said.append(f"{name} means nothing here" + (f"; did you mean {close[0]}?" if close else ""))
+        elif trouble := unknown(name):
+            said.append(trouble)
     return said
+
+
+def unknown(name: str) -> str:
+    """What to know of a name that looks like a switch and that nobody reads; empty if it is none of these."""
+    if not name.startswith((_OURS, _THEIRS)) or name in KNOWN or name in _TAKEN:
+        return ""
+    close = difflib.get_close_matches(name.replace(_THEIRS, _OURS), KNOWN, 1, 0.85)
+    return f"{name} means nothing here" + (f"; did you mean {close[0]}?" if close else "")

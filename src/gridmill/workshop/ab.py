@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gridmill.config.files import write_named
-from gridmill.config.text import count, hang, short, table
+from gridmill.config.text import clipped, count, hang, short, table
 from gridmill.env import switches
 from gridmill.workshop import artefact, drawing, machine, revisions
 from gridmill.workshop.progress import Progress, stoppable
@@ -65,6 +65,9 @@ def side_of(text: str, recipe: str = "ci") -> Side:
             named.append(word)
     if len(named) > 1:
         raise ValueError(f"expected one recipe in `{text}`, got {' and '.join(named)}")
+    for word in environment if not revision else ():  # another revision may have others
+        if trouble := switches.unknown(word.partition("=")[0]):
+            raise ValueError(f"{trouble} (in `{clipped(text)}`); the switches are {', '.join(switches.KNOWN)}")
     return Side(named[0] if named else recipe, tuple(changes), tuple(environment), revision)
 
 
