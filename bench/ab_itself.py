@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import refuse_unwritable
 from gridmill.config.text import table
 from gridmill.workshop import ab, artefact, machine
 from gridmill.workshop.statistics import mean, ratio_text
@@ -84,7 +85,7 @@ def main() -> int:
     for name in ("repetitions", "blocks", "epochs"):
         if getattr(arguments, name) < 1:
             asked.error(f"--{name}: expected at least 1, got {getattr(arguments, name)}")
-    artefact.refuse_unwritable(arguments.output)
+    refuse_unwritable(arguments.output)
     settings = {name: value for name, value in vars(arguments).items() if name != "output"}
     ratios: list[Ratios] = []
     for number in range(arguments.repetitions):

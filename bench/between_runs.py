@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import refuse_unwritable
 from gridmill.config.text import short, table
 from gridmill.workshop import artefact, machine
 from gridmill.workshop.bench.saved import read_saved
@@ -49,7 +50,7 @@ def main() -> int:
     asked.add_argument("folder", type=Path)
     asked.add_argument("--output", type=Path, required=True)
     arguments = asked.parse_args()
-    artefact.refuse_unwritable(arguments.output)
+    refuse_unwritable(arguments.output)
     runs: dict[str, list[list[float]]] = {}
     saved = sorted(
         (read_saved(path) for path in arguments.folder.glob("*.json")), key=lambda one: one["machine"]["date"]

@@ -245,7 +245,7 @@ def test_show_takes_a_game_from_a_file(tmp_path: Path) -> None:
         (["bench", "step", "--game", "tooy"], "did you mean `toy`?"),
         (["show", "toy", "--scale", "0"], "--scale must be at least 1, got 0"),
         (["show", "toy", "--world", "-1"], "--world must be at least 0, got -1"),
-        (["show", "toy", "--png", "/"], "Is a directory"),
+        (["show", "toy", "--png", "/"], "expected a file to write, got a folder: `/`"),
         (["bench", "step", "--agents", "-3"], "-3"),
         (["bench", "step", "--worlds", "3", "--lanes", "2"], "3"),
     ],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gridmill.config import files
-from gridmill.config.files import sweep_unfinished, write_named, write_whole
+from gridmill.config.files import refuse_unwritable, sweep_unfinished, write_named, write_whole
 
 
 def test_a_file_is_made_with_its_folder_and_replaced(tmp_path: Path) -> None:
@@ -40,8 +40,9 @@ def test_what_was_there_stays_when_it_fails(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(files, "open_plain", full)
     else:
         monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="No space left on device"):
+    with pytest.raises(OSError) as caught:
         write_whole(path, b"new")
+    assert str(caught.value) == f"[Errno 28] No space left on device: '{path}'"  # which file it is
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["record.json"]
 
@@ -89,6 +90,35 @@ def test_what_is_no_file_is_not_replaced_even_for_root(
     listens.close()
     assert os.path.samestat(before, os.lstat(path))
     assert sorted(os.listdir(tmp_path)) == ["link", "there"]
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "x" * 246, "\u00fc" * 127, "x" + "\U0001f33e" * 63])
+def test_every_name_that_a_file_may_have_can_be_written(tmp_path: Path, name: str) -> None:
+    """The unfinished file beside it had a longer one, which was refused after all work was done."""
+    refuse_unwritable(tmp_path / name)
+    write_whole(tmp_path / name, b"data")
+    assert os.listdir(tmp_path) == [name]
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    left = files._unfinished(tmp_path / name).name.replace(str(os.getpid()), gone.stdout.strip())
+    (tmp_path / left).write_text("half")
+    sweep_unfinished(tmp_path)
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"expected a file to write, got a folder: `{tmp_path}`"):
+        refuse_unwritable(tmp_path)
+    with pytest.raises(ValueError, match="expected a file to write, got a device: `/dev/null`"):
+        refuse_unwritable(Path("/dev/null"))
+    with pytest.raises(ValueError, match=r"cannot write `/proc/x\.json`: "):  # where even root makes no file
+        refuse_unwritable(Path("/proc/x.json"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot write"):
+        refuse_unwritable(tmp_path / "file" / "x.json")
+    refuse_unwritable(tmp_path / "new" / "x.json")
+    assert not list((tmp_path / "new").iterdir())
+    with pytest.raises(ValueError, match=r"cannot write `.*`: File name too long"):
+        refuse_unwritable(tmp_path / ("x" * 256))
 
 
 def test_what_a_killed_process_was_writing_is_swept_and_nothing_else(tmp_path: Path) -> None:

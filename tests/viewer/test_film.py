@@ -64,6 +64,33 @@ def test_an_mp4_has_them_too(tape: Path, tmp_path: Path) -> None:
     assert found[0].shape == (40, 40, 3)
 
 
+@pytest.mark.parametrize("ending", ["png", "gif", "mp4"])
+def test_a_picture_is_there_whole_or_not_at_all(
+    tape: Path, tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was written in its place: on a full disk an older one was lost, and a pipe was waited for."""
+    out, pipe = tmp_path / f"film.{ending}", tmp_path / f"pipe.{ending}"
+    out.write_bytes(b"old")
+    os.mkfifo(pipe)
+    words = ["show", str(tape), f"--{ending}"]
+    if ending != "png":
+        words[2:2] = ["--to", "3", "--scale", "4"]
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        done = CliRunner().invoke(cli.app, [*words, str(out)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"gridmill: [Errno 28] No space left on device: '{out}'\n"
+    assert out.read_bytes() == b"old"
+    done = CliRunner().invoke(cli.app, [*words, str(pipe)])
+    assert (done.exit_code, done.stderr) == (2, f"gridmill: expected a file to write, got a pipe: `{pipe}`\n")
+    assert sorted(os.listdir(tmp_path)) == [f"film.{ending}", f"pipe.{ending}"]
+    assert CliRunner().invoke(cli.app, [*words, str(out)]).exit_code == 0
+
+
 def test_films_are_refused_with_a_reason(tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gif = str(tmp_path / "x.gif")
     for words, said in (

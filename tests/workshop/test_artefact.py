@@ -11,7 +11,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
+from gridmill.cli import app
 from gridmill.workshop import artefact
 from gridmill.workshop import progress as progress_module
 from gridmill.workshop.progress import Progress, clock, stoppable
@@ -60,18 +62,32 @@ def test_what_is_no_artefact_is_refused(tmp_path: Path) -> None:
             artefact.read(path)
 
 
-def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"expected a file to write, got a folder: `{tmp_path}`"):
-        artefact.refuse_unwritable(tmp_path)
-    with pytest.raises(ValueError, match="expected a file to write, got a device: `/dev/null`"):
-        artefact.refuse_unwritable(Path("/dev/null"))
-    with pytest.raises(ValueError, match=r"cannot write `/proc/x\.json`: "):  # where even root makes no file
-        artefact.refuse_unwritable(Path("/proc/x.json"))
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ab", "ci", "ci"],
+        ["tune", "ci"],
+        ["gate", "--game", "toy"],
+        ["compare-presets", "ci", "--preset", "laptop", "--preset", "baseline"],
+        ["profile", "step", "--game", "toy"],
+        ["profile", "train", "ci"],
+        ["validate"],
+    ],
+    ids=lambda words: "-".join(words[:2]),
+)
+def test_nothing_is_measured_that_cannot_be_saved(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that cannot be written an hour of measuring was lost at its end."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="cannot write"):
-        artefact.refuse_unwritable(tmp_path / "file" / "x.json")
-    artefact.refuse_unwritable(tmp_path / "new" / "x.json")
-    assert not list((tmp_path / "new").iterdir())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(artefact, "FOLDER", tmp_path / "file" / "artifacts")
+    result = CliRunner().invoke(app, words)
+    kind = "-".join(words[:2] if words[0] == "profile" else words[:1])
+    assert result.exit_code in (2, 64), result.output
+    said = f"gridmill: cannot write `{tmp_path}/file/artifacts/{kind}/x.json`: Not a directory\n"
+    assert (result.stdout, result.stderr) == ("", said)
+    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_progress_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

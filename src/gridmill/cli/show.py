@@ -54,6 +54,8 @@ def show(
     code: Code = None,
 ) -> None:
     """Show a game, a run or a replay as text, picture or video."""
+    from gridmill.config.files import refuse_unwritable
+
     take_code(code)
     _refuse_outside("--steps", steps, 0)
     _refuse_outside("--world", world, 0)
@@ -62,6 +64,8 @@ def show(
     for ending, file in films.items():
         if file.suffix.lower() != ending:
             raise ValueError(f"--{ending[1:]}: expected a file whose name ends with {ending}, got `{file}`")
+    for file in [*films.values(), *([png] if png is not None else [])]:
+        refuse_unwritable(file)
     for file in films.values():
         _film(file, _Source(game, seed, world), (first, to, every, fps), scale, not plain)
     if films:
@@ -78,7 +82,6 @@ def show(
             return
         from gridmill.env.picture import write_png
 
-        png.parent.mkdir(parents=True, exist_ok=True)
         write_png(png, env.picture(world, scale, not plain))
         say(f"wrote {png}")
 

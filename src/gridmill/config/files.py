@@ -13,6 +13,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+MOST_NAME = 255  # bytes of a file's name
 KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFDIR: "a folder",
@@ -84,14 +85,22 @@ def write_whole(path: Path, data: bytes) -> None:
     if (kind := kind_of(path)) != "a link":
         _refuse_other(path, kind)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    unfinished = _unfinished(path)
     try:
         unfinished.unlink(missing_ok=True)  # of a process that was killed, or a trap
         with os.fdopen(open_plain(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(data)
         os.replace(unfinished, path)
+    except OSError as error:  # a full disk does not say which file, and nobody asked for the unfinished one
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         unfinished.unlink(missing_ok=True)  # a full disk needs the room
+
+
+def _unfinished(path: Path) -> Path:
+    """The file beside it that becomes it: its name, or as much of it as leaves room for the rest."""
+    end = f".{os.getpid()}.tmp"
+    return path.with_name(os.fsencode(path.name)[: MOST_NAME - len(end)].decode(errors="ignore") + end)
 
 
 def write_named(path: Path, data: bytes) -> None:
@@ -99,6 +108,22 @@ def write_named(path: Path, data: bytes) -> None:
     with suppress(FileNotFoundError):
         _refuse_other(path, KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "a plain file"))
     write_whole(Path(os.path.realpath(path)), data)
+
+
+def refuse_unwritable(path: Path) -> None:
+    """ValueError for a file that could not be written, before there is anything to write into it.
+
+    A file is made beside it and removed: permissions alone say too little, root has them in /proc too.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise ValueError(f"expected a file to write, got {kind_of(path)}: `{path}`")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = _unfinished(path)
+        os.close(open_plain(unfinished, os.O_WRONLY | os.O_CREAT))
+        unfinished.unlink()
+    except OSError as error:
+        raise ValueError(f"cannot write `{path}`: {error.strerror or error}") from None
 
 
 def sweep_unfinished(folder: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gridmill.config.files import write_named
 from gridmill.env import font
 
 Colour = tuple[int, int, int]
@@ -111,4 +112,4 @@ def write_png(path: str | os.PathLike[str], array: Picture) -> None:
     data = b"\x89PNG\r\n\x1a\n"
     for name, body in chunks:
         data += struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-    Path(path).write_bytes(data)
+    write_named(Path(path), data)

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gridmill.config.files import write_named
+from gridmill.config.files import refuse_unwritable, write_named
 from gridmill.config.install import pip_install
 from gridmill.policy import about, checkpoint, record
 from gridmill.policy.network import Policy
@@ -62,6 +62,7 @@ def export(path: Path | str, out: Path) -> dict[str, Any]:
         raise ValueError(f"expected a file that ends in {' or '.join(SUFFIXES)}, got `{out}`")
     if out.suffix == ".onnx":
         refuse_missing("onnx", "onnxscript")
+    refuse_unwritable(out)
     found = checkpoint.latest(Path(path), checkpoint.load_policy)
     policy, saved = record.network(found)
     policy.freeze(True)  # tables that are joined once stay joined
@@ -79,7 +80,6 @@ def export(path: Path | str, out: Path) -> dict[str, Any]:
         stream = io.BytesIO()
         torch.export.save(program, stream, extra_files={INSIDE: json.dumps(known)})
         data = stream.getvalue()
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_named(out, data)
     return known
 

@@ -7,6 +7,7 @@ a world stays small.
 from __future__ import annotations
 
 import importlib
+import io
 import warnings
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gridmill.config.files import write_named
 from gridmill.config.install import pip_install
 from gridmill.env import Env
 from gridmill.env.picture import Picture
@@ -68,11 +70,13 @@ def write(path: Path, pictures: Iterable[Picture], rate: float) -> int:
     start = next(listed, None)
     if start is None:
         raise ValueError("expected at least one tick to show, got none: check --from and --to")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(path, chain([start], listed), rate)
+    film = io.BytesIO()  # so that a full disk leaves what was there before
+    count = (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(film, chain([start], listed), rate)
+    write_named(path, film.getvalue())
+    return count
 
 
-def _write_gif(path: Path, pictures: Iterator[Picture], rate: float) -> int:
+def _write_gif(film: io.BytesIO, pictures: Iterator[Picture], rate: float) -> int:
     image = _needed("PIL.Image", "pillow")
     found: list[Any] = []
     palette = None
@@ -83,14 +87,16 @@ def _write_gif(path: Path, pictures: Iterator[Picture], rate: float) -> int:
         found.append(one.quantize(palette=palette, dither=image.Dither.NONE))
     pause = max(20, round(1000 / rate))  # browsers play what is faster than this slowly
     times = [pause] * (len(found) - 1) + [max(pause, round(1000 * LAST))]
-    found[0].save(path, save_all=True, append_images=found[1:], duration=times, loop=0, optimize=True, disposal=1)
+    found[0].save(
+        film, "GIF", save_all=True, append_images=found[1:], duration=times, loop=0, optimize=True, disposal=1
+    )
     return len(found)
 
 
-def _write_mp4(path: Path, pictures: Iterator[Picture], rate: float) -> int:
+def _write_mp4(film: io.BytesIO, pictures: Iterator[Picture], rate: float) -> int:
     av = _needed("av", "av")
     count = 0
-    with av.open(str(path), "w") as file:
+    with av.open(film, "w", format="mp4") as file:
         stream = file.add_stream("libx264", rate=round(rate))
         stream.pix_fmt = "yuv420p"  # what every player knows
         for picture in pictures:

@@ -280,12 +280,11 @@ def _share(cost: float, whole: float) -> str:
 def run(settings: Settings) -> int:
     """Measure, print, save. 0 fine, 130 if it was stopped: what was measured is saved, and can be continued."""
     settings.check()
-    if settings.output is not None:
-        artefact.refuse_unwritable(settings.output)
     a, b = Blocks(), Blocks()
     if settings.resume is not None:
         then = artefact.continued(settings.resume, KIND, settings.tree(), "blocks")
         a, b = (whole_seeds(settings, then["blocks"][side]) for side in ("a", "b"))
+    artefact.refuse_unsaved(KIND, settings.output)
     print("\n".join([*hang("A  ", settings.a.text), *hang("B  ", settings.b.text)]))
     print(
         f"{count(len(settings.seeds), 'seed')} x {count(settings.blocks, 'block')} of "

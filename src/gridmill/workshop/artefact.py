@@ -12,13 +12,12 @@ from __future__ import annotations
 import json
 import math
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.files import kind_of, read_plain, write_named
+from gridmill.config.files import read_plain, refuse_unwritable, write_named
 from gridmill.config.text import clipped
 from gridmill.workshop import machine
 
@@ -55,9 +54,13 @@ def record(
 def place(found: Mapping[str, Any], name: str, folder: Path | None = None) -> Path:
     """Where a record belongs: `artifacts/<kind>/<utc>-<commit>-<name>.json`; of a path only its last name."""
     commit = str(found["machine"]["commit"]["hash"] or "none")[:10]
-    inside = FOLDER / str(found["kind"]).replace(" ", "-") if folder is None else folder
+    inside = _folder(str(found["kind"])) if folder is None else folder
     plain = re.sub(r"[^\w.-]", "-", name.split("/")[-1])
     return inside / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{commit}-{plain}.json"
+
+
+def _folder(kind: str) -> Path:
+    return FOLDER / kind.replace(" ", "-")
 
 
 def write(found: Mapping[str, Any], path: Path) -> Path:
@@ -66,19 +69,9 @@ def write(found: Mapping[str, Any], path: Path) -> Path:
     return path
 
 
-def refuse_unwritable(path: Path) -> None:
-    """Refuse a file that could not be written, before anything is measured for it.
-
-    A file is made beside it and removed: permissions alone say too little, root has them in /proc too.
-    """
-    if path.exists() and not path.is_file():
-        raise ValueError(f"expected a file to write, got {kind_of(path)}: `{path}`")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}."):
-            pass
-    except OSError as error:
-        raise ValueError(f"cannot write `{path}`: {error.strerror or error}") from None
+def refuse_unsaved(kind: str, output: Path | None) -> None:
+    """ValueError if what a tool is going to find could not be saved, in the file that is asked for or in FOLDER."""
+    refuse_unwritable(output or _folder(kind) / "x.json")
 
 
 def plain_json(path: Path) -> Any:

@@ -45,8 +45,6 @@ class Settings:
         for preset in self.presets:
             run = presets.apply(recipes.build(self.recipe), preset)
             sizing.refuse_unfit(overrides.apply(run, self.changes))
-        if self.output is not None:
-            artefact.refuse_unwritable(self.output)
 
     def tree(self) -> dict[str, Any]:
         """For the artefact, and to see whether it can be continued."""
@@ -185,6 +183,7 @@ def run(settings: Settings) -> int:
     if settings.resume is not None:
         then = artefact.continued(settings.resume, KIND, settings.tree(), "epochs")
         found = whole_seeds(settings, then["epochs"])
+    artefact.refuse_unsaved(KIND, settings.output)
     left = settings.seeds[len(found[settings.presets[0]]) :]
     progress = Progress(100 * len(left), "hundredths" if len(left) > 1 else "per cent")
     with stoppable() as stopped:

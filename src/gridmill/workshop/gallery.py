@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from gridmill.config.files import write_named
+from gridmill.config.files import refuse_unwritable, write_named
 from gridmill.config.text import ascii_only, count, printable, short, table
 from gridmill.workshop import artefact, drawing
 from gridmill.workshop.statistics import median
@@ -110,7 +110,7 @@ def run(folders: Sequence[Path], out: Path | None) -> int:
     if others:
         print(f"{count(len(others), 'other JSON file')} left out")
     if out is not None:
-        artefact.refuse_unwritable(out)
+        refuse_unwritable(out)
         write_named(out, page(known).encode("utf-8", "backslashreplace"))
         print(f"wrote {out}")
     return 0

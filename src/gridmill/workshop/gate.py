@@ -335,6 +335,7 @@ def run(settings: Settings) -> int:
     found: dict[str, dict[str, Any]] = {}
     if settings.resume is not None:
         found = artefact.continued(settings.resume, KIND, settings.tree(asked), "found")["found"]
+    artefact.refuse_unsaved(KIND, None)
     left = [game for game in asked if game not in found]
     progress, target = Progress(len(left), "games"), ""
     with stoppable() as stopped:

@@ -39,8 +39,6 @@ class Settings:
         for name, value, least in (("--steps", self.steps, 1), ("--warmup", self.warmup, 0)):
             if value < least:
                 raise ValueError(f"{name} must be at least {least}, got {value}")
-        if self.output is not None:
-            artefact.refuse_unwritable(self.output)
 
     def tree(self) -> dict[str, Any]:
         """For the artefact, and to see whether it can be continued."""
@@ -109,6 +107,7 @@ def run(settings: Settings) -> int:
     measured: list[dict[str, Any]] = []
     if settings.resume is not None:
         measured = artefact.continued(settings.resume, KIND, settings.tree(), "games")["games"]
+    artefact.refuse_unsaved(KIND, settings.output)
     left, skipped = [], list[dict[str, str]]()
     for game in settings.games or PROFILED:
         try:

@@ -200,6 +200,7 @@ def run(settings: Settings) -> int:
     then = None
     if settings.resume is not None:
         then = artefact.continued(settings.resume, KIND, settings.tree(), "run")
+    artefact.refuse_unsaved(KIND, None)
     from gridmill.runs import session
 
     if then is None:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from gridmill.config.files import refuse_unwritable
 from gridmill.config.text import count, hang, short, table
 from gridmill.prospector.actions import NUM_ACTIONS
 from gridmill.prospector.single import ProspectorEnv
@@ -280,7 +281,7 @@ def lines_of(record: Mapping[str, Any], settings: Settings) -> list[str]:
 def run(settings: Settings) -> int:
     """Measure, print, save. 1 if a target was to be enforced and the mean is below it, 130 stopped: to be continued."""
     settings.check()
-    artefact.refuse_unwritable(settings.folder / "x.json")
+    refuse_unwritable(settings.folder / "x.json")
     rounds: list[Round] = []
     if settings.resume is not None:
         then = artefact.continued(settings.resume, KIND, settings.tree(), "rounds")

@@ -17,7 +17,7 @@ from typing import Any
 
 from gridmill import recipes, sizing
 from gridmill.config import ConfigError, flatten, memory
-from gridmill.config.files import write_named
+from gridmill.config.files import refuse_unwritable, write_named
 from gridmill.config.install import pip_install
 from gridmill.config.memory import mebibytes
 from gridmill.config.text import hang, short, table
@@ -60,7 +60,7 @@ class Settings:
         if self.output is not None:
             if self.output.suffix != ".toml":
                 raise ValueError(f"--output is a preset, FILE.toml, got `{self.output}`")
-            artefact.refuse_unwritable(self.output)
+            refuse_unwritable(self.output)
 
     def tree(self) -> dict[str, Any]:
         return {"recipe": self.recipe, "changes": list(self.changes), "space": list(self.space), "preset": self.preset,
@@ -286,6 +286,7 @@ def run(settings: Settings) -> int:
     if settings.resume is not None:
         then = artefact.continued(settings.resume, KIND, settings.tree(), "tried", "compared")
         tried, done = then["tried"], then["compared"]
+    artefact.refuse_unsaved(KIND, None)
     record = artefact.record(KIND, base.seed, settings.tree(), {}, tried=tried, compared=done)
     path = artefact.place(record, base.recipe)
 

@@ -90,6 +90,7 @@ def run(settings: Settings) -> int:
     then = None
     if settings.resume is not None:
         then = artefact.continued(settings.resume, KIND, settings.tree(), "run", "validation")
+    artefact.refuse_unsaved(KIND, None)
     os.environ[switches.VALIDATION] = "1"
     from gridmill.runs import session
 

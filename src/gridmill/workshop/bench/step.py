@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gridmill.config.files import refuse_unwritable
 from gridmill.config.text import count, hang, short, table
 from gridmill.runs.core_report import phase_lines
 from gridmill.workshop import artefact, machine
@@ -356,7 +357,7 @@ def run(settings: Settings) -> int:
     settings.check()
     saved = [(path.name, read_saved(path)) for path in settings.baseline]
     if settings.output is not None:
-        artefact.refuse_unwritable(settings.output)
+        refuse_unwritable(settings.output)
     then = artefact.continued(settings.resume, KIND, settings.tree(), "runs")["runs"] if settings.resume else ()
     steppers, notes = gather(settings)
     load = settings.load

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import gridmill
 from gridmill import _native
+from gridmill.config.files import refuse_unwritable
 from gridmill.config.text import count, hang, short, table
 from gridmill.run import CheckpointConfig, PolicyConfig, Run, TrainerConfig
 from gridmill.workshop import artefact, machine
@@ -399,7 +400,7 @@ def run(settings: Settings, kind: str = KIND, wanted: Sequence[Against] = TRAIN)
     """Measure, print, save. 0 fine, 1 unstable, 130 stopped: then it can be continued."""
     settings.check()
     if settings.output is not None:
-        artefact.refuse_unwritable(settings.output)
+        refuse_unwritable(settings.output)
     what = settings.run
     trainer, policy = what.trainer, what.policy
     print(f"gridmill {kind}: {what.game.name}, {count(trainer.num_worlds, 'world')}, seed {what.seed}")
