@@ -1,4 +1,6 @@
-"""`gridmill` and `python -P -m gridmill`: the command line, and a Ctrl-C before it is there to be told."""
+"""`gridmill` and `python -P -m gridmill`: the command line, and what comes before it: a Ctrl-C of which nobody could be
+told yet, and streams that whoever started us has closed.
+"""
 
 import os
 import signal
@@ -10,6 +12,11 @@ def main() -> None:
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a job in the background ignores it
     if listens:
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # `>&-`; else the next file that is opened would be printed into
+            stream = open(os.devnull, mode)  # noqa: SIM115
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
     from gridmill.cli import main as command
 
     try:
