@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 import subprocess
@@ -264,6 +265,8 @@ def test_what_is_no_game_may_have_been_meant_as_a_run_or_a_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "first" / "checkpoints").mkdir(parents=True)
+    os.mkfifo(tmp_path / "pipe")
+    wanted = "expected a game, a replay or the folder of a run, got"
     listed = f"games: {', '.join(games.names())}; `{install.command('runs')}` lists the runs"
     expected = {
         ("watch", "nosuch"): f"unknown game or run `nosuch` - {listed}",
@@ -271,6 +274,9 @@ def test_what_is_no_game_may_have_been_meant_as_a_run_or_a_file(
         ("watch", "frist"): f"unknown game or run `frist`; did you mean `first`? - {listed}",
         ("view", "lost.replay"): "no file or folder `lost.replay`",
         ("explain", "runs/lost"): "no file or folder `runs/lost`",
+        ("eval", "runs/first/checkpoints"): f"{wanted} a folder: `runs/first/checkpoints`",
+        ("show", "./pipe"): f"{wanted} a pipe: `./pipe`",
+        ("view", "pipe"): f"{wanted} a pipe: `pipe`",
         ("view", "first@best"): f"unknown game or run `first@best`; did you mean `first`? - {listed}",
         ("watch", "first@worst"): "expected @last, @best or @EPOCH after a run's folder, got `runs/first@worst`",
     }

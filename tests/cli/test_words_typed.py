@@ -194,6 +194,10 @@ def test_a_game_is_meant_where_a_run_has_its_name(place: Path, monkeypatch: pyte
     (place / "runs" / "toy" / "checkpoints").mkdir(exist_ok=True)
     assert json.loads(call("eval", "toy", "--episodes", "1", "--json").stdout)["results"][0]["policy"] == "random"
     assert ending.word(Path("runs/toy")) == "runs/toy"
+    assert ending.word(Path("runs/one")) == "one"
+    (place / "one").mkdir()  # a copy, which commands would take
+    assert ending.word(Path("runs/one")) == "runs/one"
+    (place / "one").rmdir()
     (place / "runs" / "random").mkdir(exist_ok=True)
     (place / "runs" / "random" / "run.json").touch()
     assert [named.policy_name(name) for name in ("random", "script:one")] == ["random", "script:one"]

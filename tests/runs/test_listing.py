@@ -55,6 +55,20 @@ def test_states_and_figures(folder: Path) -> None:
     assert found["young"].score is None
 
 
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ("finished", "finished"),
+        ("finished; the last evaluation was stopped by SIGINT", "finished"),
+        ("checkpoints cannot be written", "stopped"),
+    ],
+)
+def test_a_run_without_its_last_checkpoint_is_not_finished(tmp_path: Path, said: str, state: str) -> None:
+    """All its steps were taken, and yet there may be nothing to play with."""
+    started(tmp_path / "mine", 1000).close(said)
+    assert [row.state for row in rows(tmp_path)] == [state]
+
+
 def test_the_score_is_that_of_the_log(tmp_path: Path) -> None:
     """The mean over the newest episodes, not that of the few that ended in the last epoch."""
     log = RunLog(tmp_path / "a", RUN, ["recipe: toy"], panel=False)

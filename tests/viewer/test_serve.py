@@ -19,8 +19,10 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
+from typer.testing import CliRunner
 
-from gridmill.viewer import files
+from gridmill import cli
+from gridmill.viewer import engine, files
 from gridmill.viewer.files import REPLAY_MAGIC
 from gridmill.viewer.serve import MOST_SAVED, Server, _Http, serve
 
@@ -158,6 +160,31 @@ HOSTILE_ORIGINS = [
 
 
 @pytest.mark.X4
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--host", "nonsense"], "--host: expected an IP address or localhost, got `nonsense`"),
+        (
+            ["--host", "0.0.0.0"],
+            "--host 0.0.0.0 can be reached from other machines: add --allow-remote if that is meant",
+        ),
+        (["--export", "/proc/x.html"], "cannot write `/proc/x.html`: "),
+    ],
+)
+def test_what_would_be_refused_is_refused_before_the_engine_is_built(
+    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a checkout that takes minutes."""
+
+    def never() -> bytes:
+        raise AssertionError
+
+    monkeypatch.setattr(engine, "read", never)
+    done = CliRunner().invoke(cli.app, ["view", "toy", *words])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"gridmill: {said}")
+
+
 def test_other_hosts_and_origins_are_refused(server: Server, root: Path) -> None:
     assert len(HOSTILE_HOSTS) >= 12
     assert len(HOSTILE_ORIGINS) >= 12

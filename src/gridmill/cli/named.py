@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,12 +128,16 @@ def built(text: str) -> GameConfig:
     """A game by name or file, where a run or a replay is taken too: an error says what else could be meant."""
     from gridmill import games, recipes
     from gridmill.config import did_you_mean, user_code
+    from gridmill.config.files import kind_of
     from gridmill.config.install import command
     from gridmill.config.text import clipped
     from gridmill.replay import SUFFIX
 
     if user_code.is_own(text) or text in games.names():
         return games.build(text)
+    if os.path.lexists(text):
+        got = kind_of(Path(text))
+        raise ValueError(f"expected a game, a replay or the folder of a run, got {got}: `{clipped(text, 400)}`")
     if text.endswith(SUFFIX) or "/" in text:
         raise ValueError(f"no file or folder `{clipped(text, 400)}`")
     if text in recipes.names():

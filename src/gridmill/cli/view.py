@@ -157,12 +157,17 @@ def _shown(
 ) -> None:
     if not 0 <= server[1] < 2**16:
         raise ValueError(f"--port must be 0 to 65535, got {server[1]}")
-    from gridmill.config.files import write_named
+    from gridmill.config.files import refuse_unwritable, write_named
     from gridmill.replay.blocks import read_bytes
     from gridmill.viewer import engine
     from gridmill.viewer.export import exported, page_files
+    from gridmill.viewer.serve import address, serve
 
-    module = engine.read()
+    host, port, allow_remote, no_browser = server
+    host = address(host, allow_remote)
+    if export is not None:
+        refuse_unwritable(export)
+    module = engine.read()  # built first, if need be: minutes
     if export is not None:
         inside = [(entry["name"], read_bytes(files[entry["url"]])) for entry in start["files"]]
         page = exported(start, module, inside).encode()
@@ -172,9 +177,6 @@ def _shown(
     import tempfile
     import webbrowser
 
-    from gridmill.viewer.serve import serve
-
-    host, port, allow_remote, no_browser = server
     page_by_name = page_files(start, module, files)
     with (
         tempfile.TemporaryDirectory(prefix="gridmill-") as empty,

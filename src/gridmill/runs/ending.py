@@ -36,8 +36,9 @@ def options(code: Sequence[str]) -> list[str]:
 
 
 def word(folder: Path) -> str:
-    """A run as commands take it: its name where runs usually are, if no game is called so, else its folder."""
-    return folder.name if folder.parent == Path("runs") and folder.name not in games.names() else str(folder)
+    """A run as commands take it: its name where runs usually are, if no game or file is called so, else its folder."""
+    taken = folder.name in games.names() or kind_of(Path(folder.name))
+    return folder.name if folder.parent == Path("runs") and not taken else str(folder)
 
 
 def finished(folder: Path, last: Mapping[str, Any], total: int) -> str:

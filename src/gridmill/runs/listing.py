@@ -1,7 +1,7 @@
 """Runs: what stands in a folder of runs, from their files alone; filtered, sorted, as a table.
 
-A run is `running` while its log is held by a living process, `finished` when it has taken all its steps, `stopped`
-when its log says how it ended, and `died` when it does not. One whose files cannot be read is listed as that.
+A run is `running` while its log is held by a living process, `stopped` when its log says that something ended it,
+`finished` when it has taken all its steps, and `died` otherwise. One whose files cannot be read is listed as that.
 """
 
 from __future__ import annotations
@@ -174,14 +174,13 @@ def _newest(records: Sequence[dict[str, object]], key: str) -> float | None:
 def _state(log: Path, steps: int, total: float | None) -> str:
     if is_being_written(log.parent):
         return "running"
+    text = read_plain(log, 4096, tail=True).decode("utf-8", "replace") if kind_of(log) else ""
+    last = text.rstrip().rpartition("\n")[2]
+    if last.startswith(ENDED) and not last.startswith(f"{ENDED}finished"):
+        return "stopped"  # perhaps after all steps, with a checkpoint that could not be written
     if total is not None and steps >= total:
         return "finished"
-    if not kind_of(log):
-        return "died" if steps else "empty"
-    last = read_plain(log, 4096, tail=True).decode("utf-8", "replace").rstrip().rpartition("\n")[2]
-    if last.startswith(ENDED):
-        return "stopped"
-    return "died" if steps else "empty"
+    return "stopped" if last.startswith(ENDED) else "died" if steps else "empty"
 
 
 def _checkpoint(folder: Path) -> str | None:

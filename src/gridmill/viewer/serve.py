@@ -88,17 +88,23 @@ def serve(
 
     An address that others can reach is refused unless `allow_remote` says that this is meant.
     """
+    host = address(host, allow_remote)
+    if not root.is_dir():
+        raise ValueError(f"expected a folder to serve files from, got `{root}`")
+    return Server(page_files, root, host, port)
+
+
+def address(host: str, allow_remote: bool) -> str:
+    """A host as an address; ValueError if it is none, or one that others can reach and was not meant to be."""
     if host == "localhost":
-        host = "127.0.0.1"
+        return "127.0.0.1"
     try:
         loopback = ipaddress.ip_address(host).is_loopback
     except ValueError:
         raise ValueError(f"--host: expected an IP address or localhost, got `{host}`") from None
     if not loopback and not allow_remote:
         raise ValueError(f"--host {host} can be reached from other machines: add --allow-remote if that is meant")
-    if not root.is_dir():
-        raise ValueError(f"expected a folder to serve files from, got `{root}`")
-    return Server(page_files, root, host, port)
+    return host
 
 
 def _family(host: str) -> socket.AddressFamily:
