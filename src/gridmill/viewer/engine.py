@@ -8,11 +8,14 @@ with another engine than Python would find differences where there are none.
 from __future__ import annotations
 
 import importlib.util
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 from gridmill.config.install import pip_install
+from gridmill.runs.stop import handling
 
 MODULE = Path(__file__).parent / "page" / "engine.wasm"
 CHECKOUT = Path(__file__).parents[3]
@@ -39,13 +42,29 @@ def path() -> Path:
             f"`{pip_install('ziglang==0.17.0')}` and `make viewer` build it"
         )
     print("viewer: building the engine for web pages; this takes some minutes, once", file=sys.stderr)
-    done = subprocess.run([sys.executable, str(BUILDER)], capture_output=True, text=True)
-    if done.returncode != 0 or not MODULE.exists():
-        reason = (done.stderr.strip().splitlines() or ["no reason was given"])[0]
+    code, said = _build()
+    if code != 0 or not MODULE.exists():
+        reason = (said.strip().splitlines() or ["no reason was given"])[0]
         raise EngineMissing(
             f"viewer: the engine for web pages could not be built: {reason[:300]}; `make viewer` shows all of it"
         )
     return MODULE
+
+
+def _build() -> tuple[int, str]:
+    """What the builder ended with, and its errors. Its compilers, which would go on for minutes, end when we do."""
+    words = [sys.executable, str(BUILDER)]
+    ends = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) == signal.SIG_DFL]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as it:
+        try:
+            with handling(ends, lambda number, _: sys.exit(128 + number)):
+                said = it.communicate()[1]
+        except BaseException:
+            os.killpg(it.pid, signal.SIGKILL)  # not yet waited for, so the group is still its own
+            raise
+    return it.returncode, said
 
 
 def read() -> bytes:
