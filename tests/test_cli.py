@@ -284,6 +284,16 @@ def test_what_is_no_game_may_have_been_meant_as_a_run_or_a_file(
         assert call(*words).stderr == f"gridmill: {said}\n"
 
 
+def test_a_folder_that_was_removed_is_said(tmp_path: Path) -> None:
+    """A library of torch's ended the process with a line of its own."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    words = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", sys.executable, "-P", "-m", "gridmill", "train", "ci"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
+    said = "gridmill: expected a folder to work in, got one that was removed: cd to another\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
 def test_a_warning_is_one_line_too(tmp_path: Path) -> None:
     arguments = ["bench", "step", "--threads", "99", "--worlds", "2", "--rounds", "2", "--iterations", "1"]
     done = warm([sys.executable, "-m", "gridmill", *arguments, "--warmup", "0"], tmp_path)

@@ -180,6 +180,20 @@ def test_wrong_policies_get_one_clear_line(tmp_path: Path) -> None:
         evaluate("arena", "script:aren", episodes=1, seed=0)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"episodes": 2.5}, "episodes: expected an int, got 2.5"),
+        ({"episodes": True}, "episodes: expected an int, got True"),
+        ({"players": ["random"]}, "players: expected shares by name, such as {'random': 0.5}, got ['random']"),
+    ],
+)
+def test_what_is_of_another_kind_is_named(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        evaluate("toy", "random", **given)
+    assert str(caught.value) == said
+
+
 def test_players_act_beside_a_policy_and_are_not_counted() -> None:
     """Random agents among scripts: the figures are those of the random ones, whatever the scripts gather."""
     game = games.arena_basic_easy_shaped(num_agents=12, max_steps=200)

@@ -44,9 +44,18 @@ class RootGroup(Listed):
                 from gridmill import _native
 
                 _native.leave_on_second_signal(True)  # also where Python does not get to hear of it
+                _refuse_removed_folder()
             return base.invoke(ctx)
 
         return _one_line_of_errors(work, bool(ctx.params.get("traceback")))
+
+
+def _refuse_removed_folder() -> None:
+    """ValueError where nothing can be found by a relative name; libraries that torch loads end the process there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise ValueError("expected a folder to work in, got one that was removed: cd to another") from None
 
 
 def _one_line_of_errors(work: Callable[[], Any], traceback: bool) -> Any:

@@ -138,6 +138,10 @@ def _ready(
     temperature: float,
 ) -> tuple[GameConfig, str, Choice, dict[str, Choice]]:
     """The game, the statistic that a run scores by, the policy, and the players that are no scripts of the game."""
+    if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer):
+        raise TypeError(f"episodes: expected an int, got {episodes!r:.60}")
+    if not isinstance(players, Mapping):
+        raise TypeError(f"players: expected shares by name, such as {{'random': 0.5}}, got {players!r:.60}")
     if episodes < 1:
         raise ValueError(f"--episodes must be at least 1, got {episodes}")
     if episodes > MOST_EPISODES:
