@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+import sqlite3
 import struct
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,27 @@ def test_a_journal_cannot_name_a_file_to_delete(theirs: Path, stored: Path) -> N
     hot_journal(stored, None)  # of a worker of ours that was killed
     storage.open_storage("", theirs, "theirs").close()
     assert not journal.exists()
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n)"
+
+
+@pytest.mark.X9
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("view", f"ALTER TABLE studies RENAME TO s; CREATE VIEW studies AS {ENDLESS} SELECT x study_id FROM n"),
+        ("trigger", "CREATE TRIGGER studies AFTER INSERT ON trials BEGIN DELETE FROM trials; END"),
+    ],
+)
+def test_a_database_computes_nothing_by_itself(theirs: Path, stored: Path, kind: str, text: str) -> None:
+    """A view that never ends kept the command for ever."""
+    with sqlite3.connect(stored) as database:
+        database.executescript(text)
+    database.close()
+    with pytest.raises(ValueError) as caught:
+        storage.open_storage("", theirs, "theirs")
+    assert str(caught.value) == f"expected only tables of trials, got the {kind} `studies`: `{stored}`"
 
 
 @pytest.mark.parametrize("name", ["a?b=c", "a#b", "a%3fb", "a{b}", "a b", "a:b@c", "\u00fc"])

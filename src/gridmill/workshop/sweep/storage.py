@@ -7,6 +7,7 @@ taken). Only a storage that the person named, or the SQLite file of the sweep's 
 from __future__ import annotations
 
 import logging
+import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -106,7 +107,17 @@ def _of_a_file(text: str, folder: Path) -> Storage:
         if text:
             return Storage(JournalStorage(JournalFileBackend(str(file), lock)), claims)
         url = URL.create("sqlite", database=str(file)).render_as_string()  # a plain ? would end the path
-        return Storage(RDBStorage(url, {"connect_args": {"timeout": PATIENCE}}), claims)
+        return Storage(RDBStorage(url, {"creator": lambda: _connected(file)}), claims)
+
+
+def _connected(file: Path) -> sqlite3.Connection:
+    """The database; ValueError if it computes something by itself, such as a view that never ends."""
+    connection = sqlite3.connect(file, PATIENCE, check_same_thread=False)
+    found = connection.execute("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone()
+    if found is not None:
+        connection.close()
+        raise ValueError(f"expected only tables of trials, got the {found[0]} `{clipped(found[1])}`: `{file}`")
+    return connection
 
 
 def _refuse_foreign(file: Path) -> None:
