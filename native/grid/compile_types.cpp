@@ -25,7 +25,8 @@ std::vector<std::pair<std::uint16_t, std::uint16_t>> costs(const GameConfig& gam
 }
 
 std::uint16_t type_index(const Program& p, const std::string& name, const std::string& path) {
-  if (const auto found = p.type_numbers.find(name); found != p.type_numbers.end()) return found->second;
+  if (const auto found = p.type_numbers.find(name); found != p.type_numbers.end())
+    return static_cast<std::uint16_t>(found->second);
   std::vector<std::string> known;
   for (const auto& [other, type] : p.config.objects) known.push_back(other);
   fail_at(path, "unknown object type `" + name + "`" + nearest(name, known));

@@ -5,8 +5,8 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "grid/config.hpp"
@@ -287,8 +287,8 @@ struct Program {
   const Vocabulary* vocabulary = nullptr;
   std::vector<Type> types;  // by declaration; the last one is the agent's
   std::size_t agent_type = 0;
-  std::unordered_map<std::string, std::uint16_t> type_numbers;  // by name; the agent's has none
-  std::vector<LimitSet> limit_sets;                             // the first is the agents', the second has no limits
+  std::map<std::string, std::size_t> type_numbers;  // by name; the agent's has none
+  std::vector<LimitSet> limit_sets;                 // the first is the agents', the second has no limits
   std::uint32_t num_agents = 0, num_objects = 0, num_resources = 0;  // room for objects with state, agents first
   std::uint32_t height = 0, width = 0, stride = 0;                   // stride of the padded grid
   std::vector<std::int32_t> resource_by_batch_id;                    // per resource of the batch: this game's, or -1

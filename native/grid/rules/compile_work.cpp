@@ -233,18 +233,21 @@ class Work {
     }
   }
 
-  // Every agent asks in every direction; at worst all of them ask the assemblers that take longest, eight can ask each.
+  // Every agent asks in every direction, eight can ask each assembler: for the mask, and to use it.
   void add_assemblers() {
-    std::vector<std::pair<double, std::size_t>> all;
-    for (std::size_t t = 0; t < game_.objects.size(); ++t)
-      if (const auto& assembler = game_.objects[t].second.assembler) all.emplace_back(of_recipes(*assembler), t);
-    std::sort(all.rbegin(), all.rend());
-    double asked = p_.num_agents * static_cast<double>(game_.moves);
-    for (const auto& [work, t] : all) {
-      const double reached = std::min(asked, kMostAround * number_of(t));
-      add("$.objects." + game_.objects[t].first + ".assembler", 2 * reached * work);  // for the mask, and to do it
-      asked -= reached;
+    const double asked = p_.num_agents * static_cast<double>(game_.moves);
+    double all = 0, most = 0;
+    std::string most_at;
+    for (std::size_t t = 0; t < game_.objects.size(); ++t) {
+      const auto& [name, type] = game_.objects[t];
+      if (!type.assembler) continue;
+      const double each = 2 * of_recipes(*type.assembler);
+      all += std::min(asked, kMostAround * number_of(t)) * each;
+      if (each <= most) continue;
+      most = each;
+      most_at = "$.objects." + name + ".assembler";
     }
+    if (most > 0) add(most_at, std::min(all, asked * most));
   }
 
   void add_types() {
