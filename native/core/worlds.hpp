@@ -313,15 +313,15 @@ class Worlds {
                                 text(other));
   }
 
-  static constexpr std::size_t kMostRecord = std::size_t{256} << 20;  // bytes, of all agents of a world
+  static constexpr std::size_t kMostRecord = std::size_t{512} << 20;  // bytes, of all agents of a world
 
   void refuse_more_than_memory(std::size_t block_bytes, std::size_t script_bytes) const {
     const std::size_t record = stats.size() * sizeof(double);
     if (static_cast<double>(shape.num_agents) * static_cast<double>(record) > kMostRecord)
-      throw std::invalid_argument("expected at most " + std::to_string(kMostRecord >> 20) +
-                                  " MiB for the record of an episode, got " + std::to_string(shape.num_agents) +
-                                  " agents x " + std::to_string(stats.size()) +
-                                  " statistics; use fewer agents, collectives or resources");
+      throw std::invalid_argument(
+          "expected at most " + std::to_string(kMostRecord >> 20) + " MiB for the record of an episode, got " +
+          std::to_string(shape.num_agents) + " agents x " + std::to_string(stats.size()) +
+          " statistics; use fewer agents, collectives, resources or names that collectives count");
     // All worlds may end in one step: their records are gathered, kept and taken.
     const std::size_t per_row =
         Buffers<Obs>::estimate(1, shape.obs_size(), shape.num_actions, with_masks, with_signal) + script_bytes +

@@ -21,14 +21,19 @@ std::vector<LimitGroup> declared_groups(const GameConfig& game, const std::vecto
   return groups;
 }
 
-bool feeds(const LimitGroup& source, const LimitGroup& fed) {
-  return std::any_of(fed.bonus.begin(), fed.bonus.end(), [&](const auto& bonus) {
-    return std::find(source.resources.begin(), source.resources.end(), bonus.first) != source.resources.end();
-  });
+// How often what one group loses can make another lose something, at most; 0 if that does not hang on it. Each time it
+// is a unit at least of what the limit allows. If each unit is worth two, the losses grow twofold from one time to the
+// next, but for what a resource that is no bonus takes up, each once.
+double most_losses(const LimitGroup& source, const LimitGroup& fed) {
+  std::uint32_t least = 0;
+  for (const auto& [resource, each] : fed.bonus)
+    if (std::find(source.resources.begin(), source.resources.end(), resource) != source.resources.end())
+      least = least == 0 ? each : std::min(least, each);
+  const double units = 1.0 + source.max - std::min(source.base, source.max);
+  constexpr double kTwofold = 17;  // from 1 to 65 536
+  const double times = kTwofold * (1.0 + static_cast<double>(source.resources.size() + fed.resources.size()));
+  return least == 0 ? 0 : least == 1 ? units : std::min(units, times);
 }
-
-// How often a group can lose something: each time at least a unit of what its limit allows.
-double most_losses(const LimitGroup& group) { return 1.0 + group.max; }
 
 // Groups after those that their limits hang on. Where these hang on each other in a circle, first the one that is fed
 // by the fewest units of groups behind it: `rounds` says how often all have to be looked at for that, at most.
@@ -38,9 +43,9 @@ std::vector<LimitGroup> in_order(std::vector<LimitGroup> groups, double& rounds)
   std::vector<double> behind(count, 0);                 // what groups that have no place yet feed it with
   for (std::size_t source = 0; source < count; ++source)
     for (std::size_t g = 0; g < count; ++g)
-      if (feeds(groups[source], groups[g])) {
+      if (const double losses = most_losses(groups[source], groups[g]); losses > 0) {
         fed_by[source].push_back(g);
-        behind[g] += most_losses(groups[source]);
+        behind[g] += losses;
       }
   std::vector<LimitGroup> ordered;
   std::vector<bool> placed(count, false);
@@ -51,7 +56,8 @@ std::vector<LimitGroup> in_order(std::vector<LimitGroup> groups, double& rounds)
       if (!placed[g] && (next == count || behind[g] < behind[next])) next = g;
     rounds += behind[next];
     placed[next] = true;
-    for (const std::size_t g : fed_by[next]) behind[g] -= most_losses(groups[next]);
+    for (const std::size_t g : fed_by[next])
+      if (!placed[g]) behind[g] -= most_losses(groups[next], groups[g]);
     ordered.push_back(std::move(groups[next]));
   }
   return ordered;

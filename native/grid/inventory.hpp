@@ -81,11 +81,11 @@ void recheck_limits(const LimitSet& limits, const std::uint16_t* held, std::uint
     set(r, amount);
     for (std::size_t word = 0; word < due.size(); ++word) due[word] |= limits.bonus_for[r][word];
   };
-  for (std::size_t g = 0; (due[0] | due[1]) != 0; g = g + 1 < limits.groups.size() ? g + 1 : 0) {
-    const std::uint64_t bit = std::uint64_t{1} << (g & 63);
-    if ((due[g >> 6] & bit) == 0) continue;
-    due[g >> 6] &= ~bit;
-    drop_excess(limits.groups[g], held, set_and_note);
+  while ((due[0] | due[1]) != 0) {
+    const std::size_t word = due[0] == 0;
+    const auto bit = static_cast<std::size_t>(__builtin_ctzll(due[word]));
+    due[word] &= due[word] - 1;
+    drop_excess(limits.groups[64 * word + bit], held, set_and_note);
   }
 }
 

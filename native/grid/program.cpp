@@ -54,8 +54,7 @@ Program compile(const Vocabulary& vocabulary, const Value& game) {
   expect_covered(vocabulary, p.config);
   const References references = references_of(p.config);
   p.vocabulary = &vocabulary;
-  for (std::size_t t = 0; t < p.config.objects.size(); ++t)
-    p.type_numbers[p.config.objects[t].first] = t;
+  for (std::size_t t = 0; t < p.config.objects.size(); ++t) p.type_numbers[p.config.objects[t].first] = t;
   p.num_agents = static_cast<std::uint32_t>(p.config.num_agents);
   p.num_resources = static_cast<std::uint32_t>(p.config.resources.size());
   for (const auto& name : vocabulary.resources) {

@@ -274,6 +274,7 @@ struct Features {
 struct Rewards {
   std::vector<CompiledTerm> terms;
   bool on_change_only = false;  // every term is the change of something an agent holds
+  bool any_shared = false;      // some term is the same for all agents of a collective
 };
 
 // What ahead.hpp asks for.

@@ -51,41 +51,37 @@ double value_of(const CompiledTerm& term, const Program& p, const World& w, std:
                             : evaluate(term.value, {p, w, static_cast<std::int32_t>(agent)});
 }
 
-// The values of all terms for one agent after the other. What a collective's agents share is evaluated once: no agent
-// pays another, so that it stays the same.
-class TermValues {
+// The values of terms that a collective's agents share, evaluated once: no agent pays another, so that they stay.
+class SharedValues {
  public:
-  TermValues(const Program& p, const World& w, std::vector<double>& shared, std::vector<bool>& known)
-      : p_(p), w_(w), shared_(shared), known_(known) {
-    std::fill(known_.begin(), known_.end(), false);
+  SharedValues(const Program& p, const World& w, Worker& worker) : p_(p), w_(w), worker_(worker) {
+    if (p.rewards.any_shared) std::fill(worker.known_terms.begin(), worker.known_terms.end(), false);
   }
   double of(std::size_t term, std::uint32_t agent) {
-    const CompiledTerm& asked = p_.rewards.terms[term];
-    if (!asked.by_team) return value_of(asked, p_, w_, agent);
     const std::uint8_t team = w_.collective_of(agent);
     const std::size_t place = (team == kNeutral ? p_.collectives.teams.size() : team) * p_.rewards.terms.size() + term;
-    if (!known_[place]) shared_[place] = value_of(asked, p_, w_, agent);
-    known_[place] = true;
-    return shared_[place];
+    if (!worker_.known_terms[place]) worker_.shared_terms[place] = value_of(p_.rewards.terms[term], p_, w_, agent);
+    worker_.known_terms[place] = true;
+    return worker_.shared_terms[place];
   }
 
  private:
   const Program& p_;
   const World& w_;
-  std::vector<double>& shared_;
-  std::vector<bool>& known_;
+  Worker& worker_;
 };
 
 }  // namespace
 
 // What the start state is worth, so that start amounts pay nothing.
 void start_terms(const Program& p, World& w, Worker& worker) {
-  TermValues values(p, w, worker.shared_terms, worker.known_terms);
+  SharedValues shared(p, w, worker);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent)
     for (std::size_t t = 0; t < p.rewards.terms.size(); ++t) {
+      const CompiledTerm& term = p.rewards.terms[t];
       double* state = w.term_state + (agent * p.rewards.terms.size() + t) * 2;
-      const double value = values.of(t, agent);
-      state[0] = p.rewards.terms[t].mode == RewardMode::change ? std::min(p.rewards.terms[t].cap, value) : value;
+      const double value = term.by_team ? shared.of(t, agent) : value_of(term, p, w, agent);
+      state[0] = term.mode == RewardMode::change ? std::min(term.cap, value) : value;
     }
 }
 
@@ -96,15 +92,18 @@ void Grid::pay(T& tick) {
   if (p.rewards.terms.empty()) return;
   double* rewards = tick.worker.raw_rewards.data();
   bool any = !p.rewards.on_change_only;
-  TermValues values(p, w, tick.worker.shared_terms, tick.worker.known_terms);
+  SharedValues shared(p, w, tick.worker);
   for (std::uint32_t agent = 0; agent < p.num_agents; ++agent) {
     rewards[agent] = 0;
     const bool touched = w.touched[agent >> 6] >> (agent & 63) & 1;
     if (p.rewards.on_change_only && !touched) continue;  // what did not change pays nothing
     any = true;
     double* state = w.term_state + std::size_t{agent} * p.rewards.terms.size() * 2;
-    for (std::size_t t = 0; t < p.rewards.terms.size(); ++t)
-      rewards[agent] += term_pays(p.rewards.terms[t], values.of(t, agent), state + 2 * t);
+    for (std::size_t t = 0; t < p.rewards.terms.size(); ++t) {
+      const CompiledTerm& term = p.rewards.terms[t];
+      const double value = term.by_team ? shared.of(t, agent) : value_of(term, p, w, agent);
+      rewards[agent] += term_pays(term, value, state + 2 * t);
+    }
   }
   std::fill_n(w.touched, (p.num_agents + 63) / 64, 0);
   if (!any) {
@@ -136,6 +135,7 @@ Rewards compile_rewards(const Program& p) {
     compile_value(p, term.value, "$.rewards[" + std::to_string(i) + "].value", rewards.terms.back().value);
     const CompiledValue& value = rewards.terms.back().value;
     rewards.terms.back().by_team = same_in_team(value);
+    rewards.any_shared = rewards.any_shared || rewards.terms.back().by_team;
     if (value.size() == 1 && value[0].code == ValueOp::inventory && value[0].whose == 0)
       rewards.terms.back().resource = value[0].arg;
   }

@@ -32,10 +32,12 @@ from expensive_games import (
     fallbacks,
     layered,
     limits_in_a_circle,
+    machines_and_a_circle,
     many_layers_in_places,
     many_recipes,
     many_rules,
     many_types,
+    many_uses,
     near_each_tick,
     near_in_an_area,
     near_in_an_event,
@@ -49,11 +51,13 @@ from expensive_games import (
     relocated,
     ring_of_machines,
     scatters_in_places,
+    shops,
     sized,
     statistics_in_rewards,
     sums,
     tags_that_set_off_tags,
     units_lost_one_by_one,
+    workshops,
 )
 
 import gridmill
@@ -112,6 +116,7 @@ REFUSED: dict[str, Callable[[], Game]] = {
     "$.agent.on_tick": amounts_under_one_limit,
     "$.agent.on_tick ": limits_in_a_circle,
     "$.objects.a.assembler": recipes_in_vain,
+    "$.objects.mill.converter": machines_and_a_circle,
 }
 
 
@@ -162,6 +167,22 @@ def test_maps_that_take_a_while_get_fewer_attempts() -> None:
         pytest.raises(RuntimeError, match="expected floor for all agents, found too little in 13 attempts; use fewer"),
     ):
         env.reset()
+
+
+LARGE: dict[str, Callable[[], Game]] = {
+    "a bag that makes room for itself": lambda: shops(256),
+    "a bag, and attacks": lambda: shops(256).replace("attack", {}),
+    "30 types with 20 rules each": many_uses,
+    "512 agents and 50 recipes": lambda: workshops(512),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_games_that_take_little_are_accepted(name: str) -> None:
+    """They were refused for what can only happen in one place at a time, or what grows twofold and so ends soon."""
+    with gridmill.make(LARGE[name](), num_worlds=1, masks=True) as env:
+        env.reset()
+        env.step()
 
 
 def test_a_signal_that_counts_too_much_is_refused() -> None:

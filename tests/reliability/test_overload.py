@@ -52,7 +52,7 @@ def test_the_record_of_an_episode_is_refused_before_it_takes_gigabytes() -> None
     game = game.replace_all([("resources", names), ("collectives", teams)])
     with pytest.raises(
         ValueError,
-        match=r"^expected at most 256 MiB for the record of an episode, got 4000 agents x \d+ statistics; use fewer ",
+        match=r"^expected at most 512 MiB for the record of an episode, got 4000 agents x \d+ statistics; use fewer ",
     ):
         gridmill.make(game, num_worlds=1)
 

@@ -27,6 +27,7 @@ from gridmill.grid import (
     Game,
     Give,
     HasTag,
+    Holds,
     Instances,
     Inventory,
     Limit,
@@ -426,3 +427,78 @@ def counts_in_rewards(types: int, terms: int) -> Game:
     map = Scatter(height=90, width=90, objects=dict.fromkeys(list(objects)[1:], 3))
     fields: dict[str, Any] = {"resources": ORES, "objects": objects, "rewards": rewards, "map": map}
     return Game(name="counts", num_agents=2, max_steps=100, observation=DROP, **fields)
+
+
+def machines_and_a_circle() -> Game:
+    """A machine takes a unit of what others hang on, which hang on it."""
+    limits = (Limit(resources=("x", "a"), base=0, bonus={"b": 1}), Limit(resources=("b",), base=0, bonus={"a": 1}))
+    mill = ObjectType(converter=Converter(inputs={"b": 1}, outputs={"out": 1}))
+    return Game(
+        name="mills",
+        num_agents=1024,
+        resources=("x", "a", "b", "out"),
+        agent=AgentType(inventory={"x": 1, "a": 65_534, "b": 65_535}, limits=limits),
+        objects={"wall": ObjectType(), "mill": mill},
+        map=Ascii(text="\n".join(["@M" * 32] * 32), legend={"M": "mill"}),
+        observation=DROP,
+    )
+
+
+# Large, and quick
+
+
+def shops(agents: int) -> Game:
+    bag = Limit(resources=("ore", "wood", "bag"), base=10, bonus={"bag": 5})
+    sell = Rule(when=(Holds(amounts={"ore": 3}),), then=(Take(amounts={"ore": 3}), Give(amounts={"bag": 1})))
+    mine = ObjectType(on_use=(Rule(then=(Give(amounts={"ore": 1}),)),))
+    return Game(
+        name="shops",
+        num_agents=agents,
+        resources=("ore", "wood", "bag"),
+        agent=AgentType(limits=(bag,)),
+        objects={"wall": ObjectType(), "shop": ObjectType(on_use=(sell,)), "mine": mine},
+        map=Scatter(height=60, width=60, objects={"shop": 20, "mine": 100}),
+        observation=DROP,
+    )
+
+
+def many_uses() -> Game:
+    names = ORES[:20]
+    rules = tuple(
+        Rule(
+            when=(Holds(amounts={name: 1}), HasTag(who="target", tag="red")),
+            then=(Take(amounts={name: 1}), Give(amounts={names[(i + 1) % 20]: 1})),
+        )
+        for i, name in enumerate(names)
+    )
+    types = {f"k{i}": ObjectType(on_use=rules, tags=("red",)) for i in range(30)}
+    limits = tuple(Limit(resources=(name,), base=5, max=50, bonus={names[19]: 5}) for name in names[:19])
+    return Game(
+        name="uses",
+        num_agents=1024,
+        resources=names,
+        agent=AgentType(inventory=dict.fromkeys(names, 1), limits=limits),
+        objects={"wall": ObjectType(), **types},
+        map=Scatter(height=200, width=200, objects=dict.fromkeys(types, 20)),
+        observation=DROP,
+    )
+
+
+def workshops(agents: int) -> Game:
+    names = ORES[:20]
+    recipes = tuple(
+        Recipe(
+            inputs={names[i % 20]: 1, names[(i + 1) % 20]: 1, names[(i + 7) % 20]: 2},
+            outputs={names[(i + 3) % 20]: 1},
+        )
+        for i in range(50)
+    )
+    return Game(
+        name="workshops",
+        num_agents=agents,
+        resources=names,
+        agent=AgentType(inventory=dict.fromkeys(names, 5)),
+        objects={"wall": ObjectType(), "a": ObjectType(assembler=Assembler(recipes=recipes, cooldown=5))},
+        map=Scatter(height=80, width=80, objects={"a": 600}),
+        observation=DROP,
+    )

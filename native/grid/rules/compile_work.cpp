@@ -12,12 +12,13 @@
 namespace gridmill::grid {
 namespace {
 
-constexpr double kCell = 1.0 / 100;  // of a step: a cell that is passed over in search of an empty one
-constexpr double kAmount = 1.0 / 4;  // of a step: an amount that a limit hangs on, or that a recipe looks at
-constexpr double kLevels = 16;       // that are tried until all around an assembler give as evenly as possible
-constexpr double kMatch = 8;         // an area whose rules are noted for an agent, put in order and run later
-constexpr double kClaim = 2;         // of an area to the ground that an agent stands on
-constexpr double kMostAround = 8;    // agents around an assembler
+constexpr double kCell = 1.0 / 100;   // of a step: a cell that is passed over in search of an empty one
+constexpr double kAmount = 1.0 / 4;   // of a step: an amount that a limit hangs on
+constexpr double kLooked = 1.0 / 16;  // of a step: an amount that a recipe looks at, an object that is counted
+constexpr double kLevels = 16;        // that are tried until all around an assembler give as evenly as possible
+constexpr double kMatch = 8;          // an area whose rules are noted for an agent, put in order and run later
+constexpr double kClaim = 2;          // of an area to the ground that an agent stands on
+constexpr double kMostAround = 8;     // agents around an assembler
 
 // Counted as if every condition held up to the last, and every tag were set anew.
 class Work {
@@ -27,7 +28,7 @@ class Work {
   void check() {
     add_values();
     add_types();
-    add_assemblers();
+    add_uses();
     add("$.on_tick", of_rules(game_.on_tick));
     add_events();
     if (sum_ <= kMostWork) return;
@@ -36,7 +37,7 @@ class Work {
                           "; search for or count fewer objects, search in a smaller radius, nest fewer `near`, "
                           "relocate fewer objects, "
                           "or let tags trigger fewer tags" +
-                          (circular() ? ", or give limits that depend on each other a lower `max`" : ""));
+                          (circular() ? ", or give limits whose bonuses depend on each other a lower `max`" : ""));
   }
 
  private:
@@ -115,7 +116,7 @@ class Work {
         [this](const auto& item) {
           using T = std::decay_t<decltype(item)>;
           double work = 1;
-          if constexpr (std::is_same_v<T, CountOf>) work += p_.num_objects;
+          if constexpr (std::is_same_v<T, CountOf>) work += 2 * kLooked * p_.num_objects;
           if constexpr (requires { item.values; })
             for (const GameValue& part : item.values) work += of_value(part);
           return work;
@@ -192,7 +193,7 @@ class Work {
     double work = 0;
     for (const Recipe& recipe : assembler.recipes) {
       const double looked = kMostAround * static_cast<double>(p_.num_resources + kLevels * recipe.inputs.size());
-      work += 1 + kAmount * looked + kMostAround * changes_of(recipe.inputs) + changes_of(recipe.outputs);
+      work += 1 + kLooked * looked + kMostAround / 2 * changes_of(recipe.inputs) + changes_of(recipe.outputs);
     }
     return work;
   }
@@ -216,9 +217,6 @@ class Work {
   template <class Declared>
   void add_type(std::size_t t, const Declared& declared, const std::string& path) {
     add(path + ".on_tick", number_of(t) * of_rules(declared.on_tick));
-    // Masks ask about every move of every agent and set off nothing; then each agent makes one.
-    const double asked = p_.num_agents * static_cast<double>(game_.moves) * of_rules(declared.on_use, {});
-    if (number_of(t) > 0) add(path + ".on_use", asked + p_.num_agents * of_rules(declared.on_use));
     for (std::size_t i = 0; i < declared.areas.size(); ++i) {
       const Area& area = declared.areas[i];
       double each = of_conditions(area.when) + of_rules(area.rules) + of_rules(area.on_enter) + of_rules(area.on_exit);
@@ -233,21 +231,51 @@ class Work {
     }
   }
 
-  // Every agent asks in every direction, eight can ask each assembler: for the mask, and to use it.
-  void add_assemblers() {
-    const double asked = p_.num_agents * static_cast<double>(game_.moves);
+  // What it takes to use an object of a type, and which part of it takes most.
+  struct Use {
+    double asked = 0, done = 0, most = 0;
+    std::string part;
+    void add(const std::string& name, double to_ask, double to_do) {
+      asked += to_ask;
+      done += to_do;
+      if (to_ask + to_do <= most) return;
+      most = to_ask + to_do;
+      part = name;
+    }
+  };
+  template <class Declared>
+  Use use_of(const Declared& declared) const {
+    Use use;
+    use.add(".on_use", of_rules(declared.on_use, {}), of_rules(declared.on_use));  // masks set off nothing
+    if constexpr (requires { declared.converter; }) {
+      if (declared.converter) {
+        const double work = changes_of(declared.converter->inputs) + changes_of(declared.converter->outputs);
+        use.add(".converter", work, work);
+      }
+      if (declared.assembler) {
+        const double work = of_recipes(*declared.assembler);
+        use.add(".assembler", work, work);
+      }
+    }
+    return use;
+  }
+
+  // For the masks every agent asks in every direction, then each makes a move; eight can do so at each object.
+  void add_uses() {
+    const double asks = p_.num_agents * static_cast<double>(game_.moves), moves = p_.num_agents;
     double all = 0, most = 0;
     std::string most_at;
-    for (std::size_t t = 0; t < game_.objects.size(); ++t) {
-      const auto& [name, type] = game_.objects[t];
-      if (!type.assembler) continue;
-      const double each = 2 * of_recipes(*type.assembler);
-      all += std::min(asked, kMostAround * number_of(t)) * each;
-      if (each <= most) continue;
+    const auto look_at = [&](std::size_t t, const Use& use, const std::string& path) {
+      const double reached = kMostAround * number_of(t), each = asks * use.asked + moves * use.done;
+      all += std::min(asks, reached) * use.asked + std::min(moves, reached) * use.done;
+      if (reached == 0 || each <= most) return;
       most = each;
-      most_at = "$.objects." + name + ".assembler";
-    }
-    if (most > 0) add(most_at, std::min(all, asked * most));
+      most_at = path + use.part;
+    };
+    for (std::size_t t = 0; t < game_.objects.size(); ++t)
+      look_at(t, use_of(game_.objects[t].second), "$.objects." + game_.objects[t].first);
+    look_at(p_.agent_type, use_of(game_.agent), "$.agent");
+    if (most > 0) add(most_at, std::min(all, most));
   }
 
   void add_types() {
@@ -300,7 +328,7 @@ class Work {
 double work_of(const Program& p, const CompiledValue& value) {
   const auto counts =
       std::count_if(value.begin(), value.end(), [](const ValueOp& op) { return op.code == ValueOp::count; });
-  return static_cast<double>(value.size()) + static_cast<double>(counts) * p.num_objects;
+  return static_cast<double>(value.size()) + 2 * kLooked * static_cast<double>(counts) * p.num_objects;
 }
 
 void check_work(const Program& p) { Work(p).check(); }

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from gridmill import _native, games
-from gridmill.config.files import kind_of, write_whole
+from gridmill.config.files import kind_of, write_named
 from gridmill.config.install import command
 from gridmill.config.text import hang, table
 from gridmill.env.env import batch_options
@@ -349,7 +349,7 @@ def run(settings: Settings) -> int:
     if settings.record and not stopped:
         floors = recorded(floors, found, settings)
         machines = [one for one in machines if one["machine"] != now] + [floors]
-        write_whole(path, (json.dumps({"machines": machines}, indent=1) + "\n").encode())
+        write_named(path, (json.dumps({"machines": machines}, indent=1) + "\n").encode())
         print(f"floors written to {path.name}")
     elif not settings.record:
         wrong = {game: judge(one, floors["games"][game], same) for game, one in found.items()}
