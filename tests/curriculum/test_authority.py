@@ -14,6 +14,8 @@ import pytest
 from gridmill import curriculum as room
 from gridmill import games
 from gridmill.curriculum import Curriculum, CurriculumConfig, Range, TaskSet, Values, record
+from gridmill.curriculum.authority import AGAIN
+from gridmill.curriculum.config import LEAST_SHARE
 from gridmill.curriculum.pool import Played
 from gridmill.env import GameConfig
 
@@ -87,6 +89,17 @@ def episodes(curriculum: Curriculum, env: NoWorlds, count: int, score_of: Callab
 
 
 # ---- what is chosen
+
+
+def test_the_rarest_set_that_may_be_is_found_among_its_draws() -> None:
+    env = NoWorlds(4)
+    sets = {
+        "often": TaskSet(vary=(LENGTHS,), target=0.9, weight=(1 - LEAST_SHARE) / LEAST_SHARE),
+        "rare": TaskSet(target=0.9),
+    }
+    curriculum = begun(env, sets=sets)
+    assert len(curriculum.members["rare"]) == 1
+    assert curriculum.drawn < 4 * AGAIN / LEAST_SHARE
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -83,6 +83,11 @@ def test_a_set_without_variation_is_one_task() -> None:
             r"expected at least one for each of the 2 sets, got 1 - at `\$\.tasks`",
         ),
         (
+            lambda: tiny(curriculum={"sets": {"a": {"target": 1}, "b": {"target": 1, "weight": 1e-9}}}),
+            r"^expected at least 0\.0001 of all weights, 0\.0001 of 1, got 1e-09; raise it, or leave the set out - at "
+            r"`\$\.curriculum\.sets\.b\.weight`$",
+        ),
+        (
             lambda: tiny(curriculum={"sets": {"a": {"game": games.toy(3).tree(), "target": 1}}}),
             r"expected 2 as in the run's game, got 3 - at `\$\.curriculum\.sets\.a\.game\.num_agents`",
         ),

@@ -219,7 +219,10 @@ class Curriculum:
                 self._put(new, len(self.pool))
 
     def _new_task(self, of_set: str = "") -> Played | None:
-        """A task that is not in the pool, compiled; None if a few draws found none. `of_set`: of this one only."""
+        """A task that is not in the pool, compiled; None if a few draws found none. `of_set`: of this one only.
+
+        A set has at least `LEAST_SHARE` of all weights, which bounds the draws that look for one of its tasks.
+        """
         for _ in range(AGAIN if not of_set else math.ceil(4 * AGAIN / self.tasks.shares[of_set])):
             task = self.tasks.task(bits(self.seed, _ID, self.drawn) % IDS)
             self.drawn += 1

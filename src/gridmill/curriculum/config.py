@@ -14,6 +14,7 @@ Rate = Annotated[float, Field(gt=0.0, le=1.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Episodes = Annotated[int, Field(ge=1, le=1_000_000)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+LEAST_SHARE = 1e-4  # of all weights: a task of a rarer set would be looked for among too many draws
 
 
 class Values(Config):
@@ -89,7 +90,7 @@ class TaskSet(Config):
     game: AnyGame | None = None
     """The game to vary; none = the run's game."""
     weight: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0
-    """How often tasks are drawn from this set, relative to other sets."""
+    """How often tasks are drawn from this set, relative to other sets; at least 1e-4 of all weights."""
     vary: tuple[Annotated[Values | Range, Field(discriminator="kind")], ...] = ()
     """The paths of the game to vary, each with its values or range."""
     target: Finite
@@ -138,4 +139,12 @@ class CurriculumConfig(Config):
             )
         if self.slow >= self.fast:
             raise ConfigError(f"expected less than fast = {self.fast}, got {self.slow}", "$.slow")
+        total = sum(one.weight for one in self.sets.values())
+        for name, one in self.sets.items():
+            if one.weight < LEAST_SHARE * total:
+                raise ConfigError(
+                    f"expected at least {LEAST_SHARE} of all weights, {LEAST_SHARE * total:g} of {total:g}, got "
+                    f"{one.weight:g}; raise it, or leave the set out",
+                    f"$.sets.{name}.weight",
+                )
         return self
