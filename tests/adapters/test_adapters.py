@@ -126,7 +126,34 @@ def test_single_env_others_act_as_told() -> None:
         assert {step[0] for step in moving} == {still[0][0]}  # the learning agent only did what it was told
 
 
+def test_numbers_beyond_32_bits_are_no_valid_actions() -> None:
+    """2**32 + 2 must not become action 2, whoever it came from; what has no 64 bits is refused by its name."""
+
+    def after(own: int, others: int) -> Any:
+        env = GridmillEnv("toy", others=lambda obs, generator: np.full(3, others), **SMALL)
+        env.reset(seed=2)
+        env.step(own)
+        return env._world.env.obs.tolist(), env._world.env.rewards.tolist()
+
+    def after_in_zoo(action: int) -> Any:
+        env = parallel_env("toy", seed=2, **SMALL)
+        env.reset()
+        env.step(dict.fromkeys(env.agents, action))
+        return env._world.env.obs.tolist(), env._world.env.rewards.tolist()
+
+    invalid = after(-1, -1)
+    assert after(2**32 + 2, 2**32 + 2) == after(2**40, 2**63 - 1) == invalid != after(2, 2)
+    assert after_in_zoo(2**32 + 2) == after_in_zoo(2**40) == after_in_zoo(-1)
+    with pytest.raises(ValueError, match=r"^action: expected an int of at most 64 bits, got 71 bits$"):
+        after(2**70, 0)
+    with pytest.raises(ValueError, match=r"^actions\['agent_0'\]: expected an int of at most 64 bits, got 71 bits$"):
+        after_in_zoo(2**70)
+
+
 def test_single_env_refuses_bad_arguments() -> None:
+    for agent in (0.5, True, "0"):
+        with pytest.raises(TypeError, match=rf"^agent: expected an int, got {agent!r}$"):
+            GridmillEnv("toy", agent=agent, **SMALL)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="agent must be 0 to 2 in this game, got 3"):
         GridmillEnv("toy", agent=3, **SMALL)
     with pytest.raises(ValueError, match="others must be 'noop', 'random' or a function, got 'sleep'"):
@@ -308,6 +335,13 @@ def test_parallel_env_seeds() -> None:
     assert not np.array_equal(one, two)
     assert not np.array_equal(one, first_and_second(seed=5)[0])
     assert np.array_equal(one, parallel_env("toy", **SMALL).reset(seed=4)[0]["agent_0"])
+
+
+def test_parallel_env_names_a_wrong_seed() -> None:
+    with pytest.raises(ValueError, match=r"^seed: expected an int in \[0, 2\*\*64\), got -3$"):
+        parallel_env("toy", seed=-3, **SMALL)
+    with pytest.raises(ValueError, match=r"^seed: expected an int in \[0, 2\*\*64\), got -3$"):
+        parallel_env("toy", **SMALL).reset(seed=-3)
 
 
 def test_parallel_env_refuses_incomplete_actions() -> None:

@@ -115,6 +115,18 @@ def test_dense_observations() -> None:
     assert np.array_equal(infos[4]["terminal_observation"], reference.dense(reference.final_obs)[4])
 
 
+def test_numbers_beyond_32_bits_are_no_valid_actions() -> None:
+    """2**32 + 2 must not become action 2: what is out of range does what it does in a step of the batch."""
+    env, reference = small(seed=3), batch(seed=3)
+    env.reset(), reference.reset()
+    wide = np.array([2**32 + 2, -(2**32) + 1, 2**63 - 1, -(2**63), 9, 2], np.int64)
+    for actions in (wide, np.array([2**32 + 2, 2**64 - 1, 2**63 + 1, 2**32 - 1, 9, 2], np.uint64)):
+        env.step(actions)
+        reference.step(np.array([-1, -1, -1, -1, 9, 2]))
+        env.batch.actions[:] = reference.actions
+        assert np.array_equal(env.batch.state_hash(), reference.state_hash())
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^obs must be 'tokens' or 'dense', got 'pixels'$"):
         small(obs="pixels")

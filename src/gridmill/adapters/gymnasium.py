@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, SupportsIndex
@@ -18,6 +17,7 @@ from gridmill import games
 from gridmill.adapters.single_world import OneWorld, build_game, check_render_mode, render_modes
 from gridmill.adapters.views import ObsForm, View, by_row
 from gridmill.env import Env, GameConfig
+from gridmill.env.arguments import whole
 from gridmill.env.picture import RENDER_FPS, RENDER_MODES
 from gridmill.games.make import make
 
@@ -55,6 +55,8 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
     ) -> None:
         if not callable(others) and others not in ("noop", "random"):
             raise ValueError(f"others must be 'noop', 'random' or a function, got {others!r}")
+        if isinstance(agent, bool) or not isinstance(agent, int | np.integer):
+            raise TypeError(f"agent: expected an int, got {agent!r:.60}")
         self._world = OneWorld(game, sizes, masks, render_mode, obs)
         env = self._world.env
         if not 0 <= agent < env.num_agents:
@@ -75,7 +77,7 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
 
     def step(self, action: SupportsIndex) -> tuple[Obs, float, bool, bool, dict[str, Any]]:
         actions = self._actions_of_all()
-        actions[self._agent] = operator.index(action)
+        actions[self._agent] = whole("action", action)
         self._world.step(actions)
         env = self._world.env
         return (
@@ -86,7 +88,8 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
             self._info(),
         )
 
-    def _actions_of_all(self) -> NDArray[np.int32]:
+    def _actions_of_all(self) -> NDArray[np.int64]:
+        """In the 64 bits that `Env.step` judges: in fewer, a wrong number may become a valid action."""
         env = self._world.env
         if callable(self._others):
             given = np.asarray(self._others(self._world.obs(), self.np_random))
@@ -94,10 +97,10 @@ class GridmillEnv(gymnasium.Env[Obs, np.int64]):
                 raise ValueError(
                     f"others must return integer [{env.num_agents}], got {given.dtype} {list(given.shape)}"
                 )
-            return given.astype(np.int32)
+            return given.astype(np.int64)
         if self._others == "random":
-            return self.np_random.integers(env.num_actions, size=env.num_agents, dtype=np.int32)
-        return np.zeros(env.num_agents, np.int32)
+            return self.np_random.integers(env.num_actions, size=env.num_agents, dtype=np.int32).astype(np.int64)
+        return np.zeros(env.num_agents, np.int64)
 
     def _info(self) -> dict[str, Any]:
         info: dict[str, Any] = {}

@@ -7,7 +7,6 @@ truncation True, and `agents` is empty until `reset`. The rules, rewards and ran
 from __future__ import annotations
 
 import copy
-import operator
 from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
@@ -19,6 +18,7 @@ from pettingzoo import ParallelEnv
 from gridmill.adapters.single_world import OneWorld
 from gridmill.adapters.views import ObsForm
 from gridmill.env import GameConfig
+from gridmill.env.arguments import seed_of, whole
 from gridmill.env.picture import RENDER_FPS, RENDER_MODES
 from gridmill.grid.directions import FACINGS
 
@@ -45,6 +45,7 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
         obs: ObsForm,
         sizes: Mapping[str, Any],
     ) -> None:
+        self._seeds = np.random.default_rng(seed_of(seed))
         self._world = OneWorld(game, sizes, masks, render_mode, obs, look_back=True)
         env: Any = self._world.env
         if not env.games[0].has_map:
@@ -65,7 +66,6 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
         self.observation_spaces = {agent: copy.deepcopy(self._world.view.space) for agent in self.possible_agents}
         self.action_spaces = {agent: spaces.Discrete(env.num_actions) for agent in self.possible_agents}
         self._first_seed: int | None = seed
-        self._seeds = np.random.default_rng(seed)
         self._types = sorted(tag.removeprefix("type:") for tag in env.tags if tag.startswith("type:"))
         self._vibes = list(env.vibes)
         self._planes = {f"inv:{name}": 4 + place for place, name in enumerate(env.games[0].resources)}
@@ -82,7 +82,7 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Obs], Infos]:
         if seed is not None:
-            self._seeds = np.random.default_rng(seed)
+            self._seeds = np.random.default_rng(seed_of(seed))
         elif self._first_seed is not None:
             seed = self._first_seed
         else:
@@ -101,8 +101,8 @@ class GridmillParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ship
                 sorted(actions.keys() - set(self.agents)),
             )
             raise ValueError(f"actions must have one entry per agent; missing {missing}, unknown {unknown}")
-        row_actions = [operator.index(actions[agent]) for agent in self.agents]
-        self._world.step(np.array(row_actions, np.int32))
+        row_actions = [whole(f"actions[{agent!r}]", actions[agent]) for agent in self.agents]
+        self._world.step(np.array(row_actions, np.int64))
         env = self._world.env
         result = (
             self._by_agent(self._world.obs()),

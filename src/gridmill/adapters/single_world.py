@@ -65,7 +65,7 @@ class OneWorld:
         self.env.reset(seed=seed)
         self.running, self.ended, self._before_end = True, False, None
 
-    def step(self, actions: NDArray[np.int32]) -> None:
+    def step(self, actions: NDArray[np.int64]) -> None:
         """One tick. When it ends the episode, `obs` is the ended episode's last and `ended` stays set."""
         if not self.running:
             state = "is over" if self.ended else "has not begun"

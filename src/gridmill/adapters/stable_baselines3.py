@@ -66,7 +66,8 @@ class GridmillVecEnv(VecEnv):
         return self._seen()
 
     def step_async(self, actions: NDArray[Any]) -> None:
-        self.batch.actions[:] = _checked(actions, self.num_envs)
+        # What 32 bits cannot hold must not become a valid action: -1 and `num_actions` are none either.
+        self.batch.actions[:] = _checked(actions, self.num_envs).clip(-1, self.batch.num_actions)
         self._begin()
         self.batch.send(0)
 
@@ -138,8 +139,8 @@ class GridmillVecEnv(VecEnv):
         self.batch.close()
 
 
-def _checked(actions: Any, rows: int) -> NDArray[np.integer[Any]]:
+def _checked(actions: Any, rows: int) -> NDArray[np.int64]:
     found = np.asarray(actions)
     if found.shape != (rows,) or found.dtype.kind not in "iu":
         raise ValueError(f"actions must be integers [{rows}], got {found.dtype} {list(found.shape)}")
-    return found
+    return found.astype(np.int64, copy=False)
