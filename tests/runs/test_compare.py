@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,25 @@ def test_the_runs_of_one_command_are_named_after_it(tmp_path: Path) -> None:
     """`seeds=1,2` calls them easy-seed-1 and easy-seed-2."""
     runs = [trained(tmp_path / f"easy-seed-{seed}", RUN.replace("seed", seed), [1.0]) for seed in (1, 2)]
     assert [group.name for group in compare.groups([read(run) for run in runs])] == ["easy (2 seeds)"]
+
+
+def test_copies_of_a_run_are_no_seeds(folders: list[Path], tmp_path: Path) -> None:
+    first, second, third, _ = folders
+    copy = shutil.copytree(first, tmp_path / "plain-3")
+    (alone,) = compare.groups([read(first), read(copy)])
+    assert alone.name == "plain (2 runs, 1 seed)"
+    line = compare.mean_line(alone, "score")
+    assert line is not None
+    assert (line.ys[-1], list(line.low), list(line.high)) == (3.0, [], [])
+    text = compare.write([first, copy], tmp_path / "compare.html").read_text()
+    assert " ± " not in text.partition("<h2>Scores")[2]
+    (more,) = compare.groups([read(folder) for folder in (first, second, third, copy)])
+    assert more.name == "plain (4 runs, 3 seeds)"
+    with_copy = compare.mean_line(more, "score")
+    without = compare.mean_line(compare.groups([read(folder) for folder in (first, second, third)])[0], "score")
+    assert with_copy is not None
+    assert without is not None
+    assert (with_copy.ys, with_copy.low, with_copy.high) == (without.ys, without.low, without.high)
 
 
 def test_a_score_of_one_seed_has_no_interval(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Several runs on one page: runs that differ only in their seed are one group, drawn as mean and interval.
 
 The interval is the 95 % one of Student's t over seeds: where it lies, the mean of many more seeds would. With two seeds
-it is wide, and that is the truth about two seeds.
+it is wide, and that is the truth about two seeds. Runs of one seed are one value, their mean: a copy of a run is no
+further sample.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def groups(folders: Sequence[Folder]) -> list[Group]:
 
 def mean_line(group: Group, key: str) -> Line | None:
     """The mean over a group's runs with its interval, as far as the shortest run goes."""
-    columns = [column for run in group.runs if (column := run.column(key))[0]]
+    runs = [run for run in group.runs if run.column(key)[0]]
+    columns = [run.column(key) for run in runs]
     if not columns:
         return None
     if len(columns) == 1:
@@ -77,7 +79,9 @@ def mean_line(group: Group, key: str) -> Line | None:
     first, last = max(xs[0] for xs, _ in columns), min(xs[-1] for xs, _ in columns)
     places = [first + (last - first) * k / BINS for k in range(BINS + 1)] if last > first else [last]
     width = (last - first) / BINS
-    found = [_interval([_around(xs, ys, x, width) for xs, ys in columns]) for x in places]
+    found = [_interval(_by_seed(runs, [_around(xs, ys, x, width) for xs, ys in columns])) for x in places]
+    if _seeds(runs) == 1:
+        return Line(group.name, places, [mean for mean, _ in found], colour=group.colour)
     least = 0.0 if all(y >= 0 for _, ys in columns for y in ys) else -math.inf  # of what cannot be negative
     low, high = [max(least, mean - half) for mean, half in found], [mean + half for mean, half in found]
     return Line(group.name, places, [mean for mean, _ in found], low, high, group.colour)
@@ -92,6 +96,23 @@ def _around(xs: Sequence[float], ys: Sequence[float], x: float, width: float) ->
         return ys[0] if b == 0 else ys[-1]
     share = (x - xs[b - 1]) / (xs[b] - xs[b - 1])
     return ys[b - 1] + share * (ys[b] - ys[b - 1])
+
+
+def _by_seed(runs: Sequence[Folder], values: Sequence[float]) -> list[float]:
+    """One value per seed: the mean over its runs."""
+    found: dict[str, list[float]] = {}
+    for run, value in zip(runs, values, strict=True):
+        found.setdefault(_seed(run), []).append(value)
+    return [math.fsum(some) / len(some) for some in found.values()]
+
+
+def _seed(run: Folder) -> str:
+    return str(run.settings.get("seed", "-"))
+
+
+def _seeds(runs: Sequence[Folder]) -> int:
+    """How many different ones they have."""
+    return len({_seed(run) for run in runs})
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float]:
@@ -112,7 +133,10 @@ def _group_name(runs: Sequence[Folder]) -> str:
     for name in names[1:]:
         shared = shared[: next((k for k, (a, b) in enumerate(zip(shared, name, strict=False)) if a != b), len(name))]
     shared = shared.rstrip("-_. 0123456789").removesuffix("-seed") or str(runs[0].settings.get("recipe", "runs"))
-    return f"{shared} ({len(runs)} seeds)"
+    seeds = _seeds(runs)
+    if seeds == len(runs):
+        return f"{shared} ({seeds} seeds)"
+    return f"{shared} ({len(runs)} runs, {seeds} seed{'s' if seeds > 1 else ''})"
 
 
 # ---- the page
@@ -127,7 +151,7 @@ def _page(found: Sequence[Group]) -> str:
     title = " / ".join(group.name for group in found)
     key = "".join(f'<li class="key c{group.colour}">{escape(group.name)}</li>' for group in found)
     several = any(len(group.runs) > 1 for group in found)
-    note = "<p>Bands: 95 % interval of the mean over seeds; thin lines: single seeds.</p>" if several else ""
+    note = "<p>Bands: 95 % interval of the mean over seeds; thin lines: single runs.</p>" if several else ""
     drawn = _charts(found, [score], WIDE) + _charts(found, wanted)
     others = _charts(found, rest[:MOST_CHARTS])
     body = [
@@ -191,9 +215,9 @@ def _scores(found: Sequence[Group]) -> str:
 
 
 def _score_row(name: str, runs: Sequence[Folder], colour: int | None) -> str:
-    ends = [value for run in runs if (value := _end(run)) is not None]
-    evaluated = [points[-1].y for run in runs if (points := evaluations.points(run, "score"))]
-    seeds = ", ".join(str(run.settings.get("seed", "-")) for run in runs)
+    ends = [(run, value) for run in runs if (value := _end(run)) is not None]
+    evaluated = [(run, points[-1].y) for run in runs if (points := evaluations.points(run, "score"))]
+    seeds = ", ".join(map(_seed, runs))
     steps = [finite(run.epochs[-1].get("agent_steps")) or 0.0 for run in runs]
     speeds = [s for run in runs if (s := finite(run.epochs[-1].get("sps_mean", run.epochs[-1].get("sps")))) is not None]
     speed = f"{count(math.fsum(speeds) / len(speeds))}/s" if speeds else "-"
@@ -214,13 +238,14 @@ def _end(run: Folder) -> float | None:
     return math.fsum(late) / len(late)
 
 
-def _mean_text(values: Sequence[float], runs: int) -> str:
-    """With its interval; and how many runs it is of, if not of all."""
-    if not values:
+def _mean_text(found: Sequence[tuple[Folder, float]], runs: int) -> str:
+    """With its interval, if it is of several seeds; and how many runs it is of, if not of all."""
+    if not found:
         return "-"
+    values = _by_seed([run for run, _ in found], [value for _, value in found])
     mean, half = _interval(values)
     said = number(mean) if len(values) == 1 else f"{number(mean)} ± {number(half)}"
-    return said if len(values) == runs else f"{said} ({len(values)} of {runs})"
+    return said if len(found) == runs else f"{said} ({len(found)} of {runs})"
 
 
 def _differences(found: Sequence[Group]) -> str:
