@@ -11,7 +11,7 @@ from typing import Any
 from gridmill.config.files import write_whole
 from gridmill.config.text import printable
 from gridmill.replay.blocks import ReplayError
-from gridmill.replay.reader import read
+from gridmill.replay.reader import MOST_BRANCHES, read
 from gridmill.replay.recording import fork, record, upgraded
 from gridmill.replay.tape import Branch, Replay
 from gridmill.replay.writer import readable
@@ -123,16 +123,20 @@ def merge(tapes: Sequence[Replay]) -> Replay:
 def _grafted(whole: Replay, other: Replay, number: int) -> Replay:
     """With a branch of another replay, from the tick on at which nobody here goes the same way."""
     actions = other.actions_along(number)
-    parent, shared = 0, -1
-    for candidate in range(len(whole.branches)):
-        known = whole.actions_along(candidate)
-        length = min(len(known), len(actions))
-        apart = (known[:length] != actions[:length]).any(1).nonzero()[0]
-        common = int(apart[0]) if len(apart) else length
-        if common > shared:
-            parent, shared = candidate, common
+    common = list[int]()  # ticks that each branch of the whole shares with it, from tick 0 on
+    for known in whole.branches:
+        before = 0 if known.parent is None else common[known.parent]
+        if before >= known.fork_tick:  # it goes as far as this branch's own ticks, which are compared once
+            rest = actions[known.fork_tick : known.end]
+            apart = (known.actions[: len(rest)] != rest).any(1).nonzero()[0]
+            before = known.fork_tick + (int(apart[0]) if len(apart) else len(rest))
+        common.append(before)
+    shared = max(common)
     if shared == len(actions):
         return whole
+    if len(whole.branches) == MOST_BRANCHES:
+        raise ReplayError(f"replay: expected at most {MOST_BRANCHES} branches in one file, got more; merge fewer files")
+    parent = common.index(shared)
     own: Branch = other.branches[number]
     who = {str(agent): name for agent, name in enumerate(other.who(number))}
     name = own.name or (other.policy if own.parent is None else "")
@@ -140,7 +144,13 @@ def _grafted(whole: Replay, other: Replay, number: int) -> Replay:
 
 
 def append_branch(
-    path: Path, parent: int, fork_tick: int, actions: Any, who: dict[str, str], name: str = "", most: int = 1024
+    path: Path,
+    parent: int,
+    fork_tick: int,
+    actions: Any,
+    who: dict[str, str],
+    name: str = "",
+    most: int = MOST_BRANCHES,
 ) -> int:
     """Play a fork of a branch in a file and put it into the file; the number of the new branch.
 
