@@ -88,6 +88,50 @@ def test_an_epoch_takes_no_more_than_a_rollout(folder: Path) -> None:
     assert sorted(few.epoch(0).order(7, np.random.default_rng(0)).tolist())[0] == 0
 
 
+def test_of_a_long_episode_an_epoch_takes_a_window(tmp_path: Path) -> None:
+    """However long a stranger's file is, and however deep its forks: memory is that of a rollout."""
+    game = berries().replace("max_steps", 400)
+    tape = replay.record(game, 0, moves(400, 2), {"*": "script:x"})
+    tape = replay.fork(tape, 0, 393, moves(3, 2, 9), {"*": "human"})
+    replay.write(tmp_path / "long.replay", tape)
+    seen = [(env.obs.copy(), np.asarray(env.masks).copy()) for env in tape.play()]
+    recorded, firsts = steps(tmp_path, ("script",), segments=4), set()
+    for number in range(8):
+        found = recorded.epoch(number)
+        assert found.masks is not None
+        before = int(len(found.before) == 5)  # the segment whose end the state comes from, if there is one
+        assert len(found.before) == 4 + before
+        assert found.used.tolist() == list(range(before, 4 + before))
+        assert int(found.starts.sum()) == 1 - before
+        assert found.before.tolist() == [0, *range(len(found.before) - 1)]
+        actions = found.actions.flatten().tolist()
+        first, agent = next(
+            (tick, agent)
+            for tick in range(0, 400, 8)
+            for agent in range(2)
+            if tape.actions[tick : tick + len(actions), agent].tolist() == actions
+        )
+        for at, tick in enumerate(range(first, first + len(actions))):
+            assert np.array_equal(found.obs.flatten(0, 1)[at], seen[tick][0][agent])
+            assert np.array_equal(found.masks.flatten(0, 1)[at], seen[tick][1][agent])
+        firsts.add(first)
+    assert len(firsts) > 4
+    deep = steps(tmp_path, ("human",), segments=4).epoch(0)
+    assert (len(deep.before), deep.used.tolist(), int(deep.counted.sum())) == (4, [2, 3], 6)
+
+
+def test_a_file_in_which_nobody_does_anything_is_refused(tmp_path: Path) -> None:
+    with make(berries(), num_worlds=1) as env:
+        none = moves(16, 2) * 0 + env.num_actions
+    replay.write(tmp_path / "a.replay", replay.record(berries(), 0, none, {"*": "script:x"}))
+    said = r"^replay: expected actions to learn from, got none - in `.*a.replay`$"
+    with pytest.raises(replay.ReplayError, match=said):
+        steps(tmp_path).epoch(0)
+    none[3, 1] = 0  # agent 1, whoever else is drawn
+    replay.write(tmp_path / "a.replay", replay.record(berries(), 0, none, {"*": "script:x"}))
+    assert all(steps(tmp_path, segments=1).epoch(number).counted.sum() == 1 for number in range(4))
+
+
 def clone(folder: Path, epochs: int = 4, **changes: Any) -> Run:
     own = {"losses__clone": Clone(replays=str(folder / "*.replay")), "supervised_steps": 10**6}
     return tiny(epochs, **own | changes)

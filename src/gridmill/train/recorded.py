@@ -1,5 +1,6 @@
 """Steps of replays to learn from. Files are played again, some of them for each epoch: observations are never stored,
-so any encoder can learn from any file of its game, and memory is that of a rollout.
+so any encoder can learn from any file of its game, and memory is that of a rollout: of an episode that is longer than
+that, an epoch plays a window.
 
 Which episodes an epoch has is a function of the seed and the epoch, so nothing of this is in a checkpoint. A segment is
 read with the one before it: from there the recurrent state comes.
@@ -33,6 +34,19 @@ class Episode:
     branch: int
     agents: NDArray[np.int64]
     file: str
+
+
+@dataclass(frozen=True)
+class Window:
+    """What an epoch takes of an episode: some agents, and parts of a segment's length, from the first to the last."""
+
+    agents: NDArray[np.int64]
+    first: int
+    last: int  # the part after the last one
+
+    @property
+    def segments(self) -> int:
+        return len(self.agents) * (self.last - self.first)
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,7 @@ class RecordedSteps:
                 seen.add(name)
                 with Playback(episode.tape) as playback:
                     theirs = Spec.of(playback.env, self.spec.names_agents)
+                    self.num_actions = playback.env.num_actions  # of all of them, if their words are the same
             except ReplayError as error:
                 raise ConfigError(f"{error} - in `{episode.file}`", self.where) from None
             differing = [field for field in Spec.model_fields if getattr(theirs, field) != getattr(self.spec, field)]
@@ -139,37 +154,61 @@ class RecordedSteps:
         parts, left = list[Segments](), self.segments
         for place in rng.permutation(len(self.episodes)):
             episode = self.episodes[int(place)]
-            per_row = -(-len(episode.tape.actions_along(episode.branch)) // self.steps)
-            rows = min(len(episode.agents), max(1, left // per_row))
-            agents = np.sort(rng.permutation(episode.agents)[:rows])
+            window = self._window(episode, left, rng)
+            if window is None:
+                continue
             try:
-                parts.append(self._played(episode, agents))
+                parts.append(self._played(episode, window))
             except ReplayError as error:
                 raise ReplayError(f"{error} - in `{episode.file}`, branch {episode.branch}") from None
-            left -= len(parts[-1].used)
+            left -= window.segments
             if left <= 0:
                 break
+        if not parts:
+            raise ReplayError(f"replay: expected actions to learn from, got none - in `{self.episodes[0].file}`")
         return _joined(parts)
 
-    def _played(self, episode: Episode, agents: NDArray[np.int64]) -> Segments:
-        """An episode's steps of some agents, padded with steps that do not count."""
-        tape, branch = episode.tape, episode.tape.branches[episode.branch]
+    def _window(self, episode: Episode, left: int, rng: np.random.Generator) -> Window | None:
+        """No more segments than are left, with something to learn in them; None if nobody did anything.
+
+        All that counts of as many agents as fit, or of one agent a part that begins where it did something.
+        """
+        branch = episode.tape.branches[episode.branch]
+        counted = branch.actions[:, episode.agents] < self.num_actions
+        acting = episode.agents[counted.any(0)]
+        if not len(acting):
+            return None
+        first, last = branch.fork_tick // self.steps, -(-branch.end // self.steps)
+        rows = min(len(acting), max(1, left // (last - first)))
+        agents = np.sort(rng.permutation(acting)[:rows])
+        if last - first > left:
+            ticks = branch.fork_tick + np.flatnonzero(branch.actions[:, agents[0]] < self.num_actions)
+            first = min(int(rng.choice(ticks)) // self.steps, last - left)
+            last = first + left
+        return Window(agents, first, last)
+
+    def _played(self, episode: Episode, window: Window) -> Segments:
+        """A window's steps, padded with steps that do not count, and those of the segments before it."""
+        tape, branch, agents = episode.tape, episode.tape.branches[episode.branch], window.agents
         with Playback(tape, episode.branch) as playback:
-            env, ticks = playback.env, playback.end
-            parts = -(-ticks // self.steps)
+            first = max(0, window.first - 1)  # of it comes the state
+            env, parts, begin = playback.env, window.last - first, first * self.steps
+            ticks = min(playback.end, window.last * self.steps) - begin
+            counts_from = max(branch.fork_tick, window.first * self.steps) - begin
             shape = (parts * self.steps, len(agents))
             obs = np.zeros((*shape, *env.obs.shape[1:]), env.obs.dtype)
             masks = np.ones((*shape, env.num_actions), np.uint8) if self.masks else None
             actions, counted, starts = np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.zeros(shape, np.uint8)
-            actions[:ticks] = playback.actions[:, agents]
-            counted[branch.fork_tick : ticks] = actions[branch.fork_tick : ticks] < env.num_actions
+            actions[:ticks] = playback.actions[begin : begin + ticks, agents]
+            counted[counts_from:ticks] = actions[counts_from:ticks] < env.num_actions
             actions[actions >= env.num_actions] = 0  # no action, which nobody can learn
-            starts[0] = 1
-            while playback.tick < ticks:
+            starts[0] = begin == 0
+            playback.seek(begin)
+            for tick in range(ticks):
                 playback.compare()
-                obs[playback.tick] = env.obs[agents]
+                obs[tick] = env.obs[agents]
                 if masks is not None and env.masks is not None:
-                    masks[playback.tick] = env.masks[agents]
+                    masks[tick] = env.masks[agents]
                 playback.step()
         before = np.arange(parts * len(agents)) - len(agents)
         before[: len(agents)] += len(agents)
