@@ -126,6 +126,19 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return train(tiny(1, trainer__reward="raw"), tmp_path_factory.mktemp("runs"), panel=False).folder
 
 
+def test_another_policy_of_the_same_name_is_not_taken_for_it(trained: Path, tmp_path: Path) -> None:
+    """The run was trained on, or lies on another machine: its critic was compared as if it had played."""
+    path = tmp_path / "a.replay"
+    evaluate.evaluate(berries(), str(trained), 2, 0, replay=ReplayOptions(path))
+    tape = replay.read(path)
+    assert tape.played_by is not None
+    assert what_if(tape, 10, 1, rollouts=2) == what_if(tape, 10, 1, str(trained), rollouts=2)
+    other = replace(tape, played_by=replace(tape.played_by, hash="0" * 64))
+    with pytest.raises(ValueError, match=r"^whatif: the file was played by `.*` with weights 000000000000, those here"):
+        what_if(other, 10, 1, rollouts=2)
+    what_if(other, 10, 1, str(trained), rollouts=2)
+
+
 def test_a_policy_in_the_file_plays_on(trained: Path, tmp_path: Path) -> None:
     """With its weights, values and probabilities; the same as from its folder, and the critic is compared."""
     path = tmp_path / "a.replay"

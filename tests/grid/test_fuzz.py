@@ -7,6 +7,7 @@ long tier plays 5 000 games of 50 ticks; `make asan-fuzz` plays them on an exten
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from random_games import LAND, Digest, agents_of, attempt, games, quiet_make, random_actions
 from test_masks import check_masks
 
+import gridmill
 from gridmill import Env, Game
 from gridmill.grid import (
     AgentType,
@@ -228,6 +230,24 @@ TWO = given(games(most_agents=1), games(most_agents=1), SEEDS)
 @TWO
 def test_two_random_games_hold_together(first: Game, second: Game, seed: int) -> None:
     play_side_by_side(first, second, seed)
+
+
+def test_hardly_a_random_game_is_refused_for_what_its_rules_could_take() -> None:
+    """Small games take little; who refuses them has counted wrong, and other tests draw another in their place."""
+    refused = []
+
+    @settings(max_examples=400, database=None)
+    @given(games())
+    def look_at(game: Game) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", gridmill.TokenBudgetWarning)
+            try:
+                gridmill.make(game, num_worlds=1).close()
+            except ValueError as error:
+                refused.append(str(error))
+
+    look_at()
+    assert len(refused) <= 3, refused
 
 
 @pytest.mark.long

@@ -368,7 +368,7 @@ def games(**options: Any) -> SearchStrategy[Game]:
 def quiet_make(game: Any, **options: Any) -> Env:
     """`gridmill.make` where neither a small token budget nor more threads than cores is news.
 
-    One game in thousands has rules that could take too long and is refused for it, as it should be (promise F9):
+    One game in a thousand has rules that could take too long and is refused for it, as it should be (promise F9):
     another is drawn in its place.
     """
     with warnings.catch_warnings():

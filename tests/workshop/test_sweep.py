@@ -120,6 +120,7 @@ def test_a_wrong_space_is_refused_in_one_line_before_anything_starts(text: str) 
         ([TINY, RATE, "trainer.gama=0.9"], "did you mean `gamma`"),
         ([TINY, RATE, "trainer.batch_size=7"], "at `$.trainer."),
         ([TINY, RATE, "--trials", "0"], "--trials must be at least 1, got 0"),
+        ([TINY, RATE, "--workers", "100000"], "8 for each core, got 100000"),
         ([TINY, RATE, "--storage", "mysql://a:secret@b/c"], "--storage takes FILE.journal in a shared directory or"),
         ([TINY, RATE, "--storage", "postgresql://a:secret@127.0.0.1:1/c"], "127.0.0.1:1/c`"),
         (["no_such_recipe", RATE], "no_such_recipe"),

@@ -37,7 +37,7 @@ class Episode:
 
 
 @dataclass(frozen=True)
-class Window:
+class Excerpt:
     """What an epoch takes of an episode: some agents, and parts of a segment's length, from the first to the last."""
 
     agents: NDArray[np.int64]
@@ -168,7 +168,7 @@ class RecordedSteps:
             raise ReplayError(f"replay: expected actions to learn from, got none - in `{self.episodes[0].file}`")
         return _joined(parts)
 
-    def _window(self, episode: Episode, left: int, rng: np.random.Generator) -> Window | None:
+    def _window(self, episode: Episode, left: int, rng: np.random.Generator) -> Excerpt | None:
         """No more segments than are left, with something to learn in them; None if nobody did anything.
 
         All that counts of as many agents as fit, or of one agent a part that begins where it did something.
@@ -185,9 +185,9 @@ class RecordedSteps:
             ticks = branch.fork_tick + np.flatnonzero(branch.actions[:, agents[0]] < self.num_actions)
             first = min(int(rng.choice(ticks)) // self.steps, last - left)
             last = first + left
-        return Window(agents, first, last)
+        return Excerpt(agents, first, last)
 
-    def _played(self, episode: Episode, window: Window) -> Segments:
+    def _played(self, episode: Episode, window: Excerpt) -> Segments:
         """A window's steps, padded with steps that do not count, and those of the segments before it."""
         tape, branch, agents = episode.tape, episode.tape.branches[episode.branch], window.agents
         with Playback(tape, episode.branch) as playback:

@@ -53,19 +53,33 @@ def player_of(tape: Replay, policy: str) -> OnPlayer:
     record = tape.played_by
     if not policy and record is not None and record.weights is not None:
         return TrainedPlayer(f"{record.name} (in the file)", _from_file(tape))
-    policy = policy or tape.policy
+    asked, policy = policy, policy or tape.policy
     if not policy or (evaluate.is_trained(policy) and not which.exists(policy)):
         raise ReplayError(
             f"whatif: the file names the policy {policy!r:.80}, which is neither on this machine nor in the file; "
             "choose who continues: --policy random, script:NAME or a folder"
         )
     if evaluate.is_trained(policy):
-        return TrainedPlayer(policy, evaluate.load_trained(policy))
+        player = evaluate.load_trained(policy)
+        if not asked:
+            _refuse_other(tape, player)
+        return TrainedPlayer(policy, player)
     kind, _, name = policy.partition(":")
     if kind == "random":
         return RandomPlayer()
     tape.game.expect_script(name, "policy")
     return ScriptPlayer(name)
+
+
+def _refuse_other(tape: Replay, player: Any) -> None:
+    """ReplayError unless the policy of the file's name has the weights that played; anybody's may have that name."""
+    wanted = tape.played_by.hash if tape.played_by is not None else None
+    has = player.as_record()[0]["hash"] if wanted is not None and hasattr(player, "as_record") else wanted
+    if has != wanted:
+        raise ReplayError(
+            f"whatif: the file was played by `{tape.policy:.80}` with weights {wanted!s:.12}, those here are "
+            f"{has:.12}; choose who continues: --policy {tape.policy:.80} as it is now, @EPOCH after it, or random"
+        )
 
 
 def _from_file(tape: Replay) -> Any:

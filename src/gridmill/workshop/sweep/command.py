@@ -33,6 +33,7 @@ from gridmill.workshop.sweep.space import read as read_space
 
 SHOWN = 10  # trials in the table on the terminal
 MOST_LINE = 4_000  # characters of a line that is to be copied
+MOST_OF_A_CORE = 8  # workers; each is a process of hundreds of MB
 PAUSE = 0.05  # seconds between two looks at the other workers
 
 
@@ -54,6 +55,8 @@ class Settings:
         for name, value in (("--trials", self.trials), ("--workers", self.workers), ("--seeds", self.seeds)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
+        if self.workers > (most := MOST_OF_A_CORE * sizing.cores()):
+            raise ValueError(f"--workers must be at most {most}, {MOST_OF_A_CORE} for each core, got {self.workers}")
         storage.check(self.storage)
 
     def written(self) -> str:
@@ -182,6 +185,8 @@ class Others:
         self.processes: list[subprocess.Popen[bytes]] = []
         try:
             for _ in range(settings.workers - 1):
+                if signals:
+                    break
                 self.processes.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True))
         except BaseException:
             self.end(True)
