@@ -227,6 +227,18 @@ def test_players_on_the_command_line(tmp_path: Path) -> None:
         result = call(str(file), "--episodes", "1", "--players", given)
         assert result.exit_code == 2
         assert said in " ".join(result.stderr.split())
+    twice = call(str(file), "--episodes", "1", "--players", "arena=0.5", "--players", "arena=0.25")
+    assert (twice.exit_code, twice.stderr) == (
+        2,
+        "gridmill: --players: expected every player once, got `arena` again\n",
+    )
+
+
+def test_seeds_of_all_episodes_are_there_before_the_first() -> None:
+    with pytest.raises(
+        ValueError, match=r"^seed: expected at most 2\*\*64 - 300 for 300 episodes, got 1844674407370955"
+    ):
+        evaluate("toy", "random", episodes=300, seed=2**64 - 1)
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

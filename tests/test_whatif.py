@@ -111,6 +111,8 @@ def test_what_cannot_be_asked() -> None:
         ({"agent": 2}, r"agent: expected one in \[0, 2\)"),
         ({"tick": 60}, r"tick: expected one in \[0, 59\]"),
         ({"rollouts": 1}, "rollouts: expected at least 2"),
+        ({"rollouts": 10**12}, "rollouts: expected at most 100000, got 1000000000000"),
+        ({"seed": -1}, r"seed: expected an int in \[0, 2\*\*64\), got -1"),
         ({"policy": "script:none"}, "no script `none`"),
         ({"policy": ""}, "no script `x`"),
         ({"branch": 3}, "expected a branch in"),

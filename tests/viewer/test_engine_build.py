@@ -20,6 +20,7 @@ COMMAND = """
 import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background job
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and this one under nohup
 from gridmill.viewer import engine
 engine.BUILDER, engine.MODULE = Path(sys.argv[1]), Path(sys.argv[1]).with_name("no.wasm")
 engine.importlib.util.find_spec = lambda name: True

@@ -103,7 +103,11 @@ def evaluate(
         kept = tool.ReplayOptions(replay, folder if replays else None, replays, replay_weights, replay_values)
     elif replay_dir or replay_weights or replay_values:
         raise ValueError("--replay-dir, --replay-weights and --replay-values need --replay or --replays")
-    beside = dict(map(_part, players or ()))
+    parts = [_part(text) for text in players or ()]
+    beside = dict(parts)
+    if len(beside) < len(parts):
+        twice = next(name for i, (name, _) in enumerate(parts) if name in dict(parts[:i]))
+        raise ValueError(f"--players: expected every player once, got `{twice}` again")
     how: dict[str, Any] = {"players": beside, "greedy": greedy, "temperature": temperature}
     for name in names:  # whatever is wrong is said before anything is played
         for each in asked:

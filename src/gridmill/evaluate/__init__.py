@@ -22,6 +22,7 @@ from gridmill import games
 from gridmill.config import user_code
 from gridmill.config.files import read_plain
 from gridmill.env import Env, Episodes, GameConfig
+from gridmill.env.arguments import seed_of
 from gridmill.env.scripts import Part, dealt
 from gridmill.evaluate.means import Mean, mean_of
 from gridmill.evaluate.players import Cast, Choice, beside_scripts, chosen, is_trained, load_trained
@@ -90,6 +91,8 @@ def evaluate(
     """
     kept = ReplayOptions(replay) if isinstance(replay, Path) else replay
     played, statistic, choice, others = _ready(game, policy, episodes, kept, players or {}, greedy, temperature)
+    if seed_of(seed) + episodes > 2**64:  # every hundred or so are played from a seed of their own
+        raise ValueError(f"seed: expected at most 2**64 - {episodes} for {episodes} episodes, got {seed}")
     parts = list[_Played]()
     for first, count in _chunks(episodes):
         of_these = kept if kept is not None and (first == 0 or kept.count) else None

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import os
 
+from gridmill.env.arguments import seed_of
 from gridmill.replay import Replay
 from gridmill.whatif.outcomes import QUANTILES, Outcome, WhatIf, lines, summed
 from gridmill.whatif.players import player_of
 from gridmill.whatif.rollouts import returns_of
 
 __all__ = ["QUANTILES", "Outcome", "WhatIf", "lines", "what_if"]
+
+
+MOST_ROLLOUTS = 100_000  # of an action; each plays to the end of the episode
 
 
 def what_if(
@@ -35,6 +39,9 @@ def what_if(
     for name, value, least in (("rollouts", rollouts, 2), ("horizon", horizon, 0), ("threads", threads, 0)):
         if value < least:
             raise ValueError(f"{name}: expected at least {least}, got {value}")
+    if rollouts > MOST_ROLLOUTS:
+        raise ValueError(f"rollouts: expected at most {MOST_ROLLOUTS}, got {rollouts}")
+    seed = seed_of(seed)
     if not 0 <= agent < tape.agents:
         raise ValueError(f"agent: expected one in [0, {tape.agents}), got {agent}")
     along = tape.actions_along(branch)
