@@ -42,10 +42,10 @@ struct Worker {
   std::vector<std::uint8_t> extra;   // global tokens beyond the three that are always there
   std::vector<std::uint8_t> extra_counts;
   std::vector<double> raw_rewards;
-  std::vector<std::uint64_t> touched;  // bits: agents whose inventory changed in this tick, or may have
-  std::vector<double> shared_terms;    // [collective][term], at last of none
-  std::vector<bool> known_terms;       // which of them were evaluated
-  std::vector<std::uint8_t> shadow;    // rows of the other path
+  std::vector<std::uint64_t> touched;     // bits: agents whose inventory changed in this tick, or may have
+  std::vector<double> shared_terms;       // [collective][term], at last of none
+  std::vector<std::uint8_t> known_terms;  // which of them were evaluated
+  std::vector<std::uint8_t> shadow;       // rows of the other path
   std::vector<std::uint16_t> shadow_used;
   Validation validation;
 };

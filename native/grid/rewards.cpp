@@ -55,13 +55,13 @@ double value_of(const CompiledTerm& term, const Program& p, const World& w, std:
 class SharedValues {
  public:
   SharedValues(const Program& p, const World& w, Worker& worker) : p_(p), w_(w), worker_(worker) {
-    if (p.rewards.any_shared) std::fill(worker.known_terms.begin(), worker.known_terms.end(), false);
+    if (p.rewards.any_shared) std::fill(worker.known_terms.begin(), worker.known_terms.end(), std::uint8_t{0});
   }
   double of(std::size_t term, std::uint32_t agent) {
     const std::uint8_t team = w_.collective_of(agent);
     const std::size_t place = (team == kNeutral ? p_.collectives.teams.size() : team) * p_.rewards.terms.size() + term;
     if (!worker_.known_terms[place]) worker_.shared_terms[place] = value_of(p_.rewards.terms[term], p_, w_, agent);
-    worker_.known_terms[place] = true;
+    worker_.known_terms[place] = 1;
     return worker_.shared_terms[place];
   }
 

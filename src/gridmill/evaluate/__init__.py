@@ -91,7 +91,7 @@ def evaluate(
     """
     kept = ReplayOptions(replay) if isinstance(replay, Path) else replay
     played, statistic, choice, others = _ready(game, policy, episodes, kept, players or {}, greedy, temperature)
-    if seed_of(seed) + episodes > 2**64:  # every hundred or so are played from a seed of their own
+    if seed_of(seed) + episodes > 2**64:  # each batch is played from a seed of its own
         raise ValueError(f"seed: expected at most 2**64 - {episodes} for {episodes} episodes, got {seed}")
     parts = list[_Played]()
     for first, count in _chunks(episodes):
