@@ -186,24 +186,38 @@ def fallbacks(count: int, every: int) -> Game:
     return boxes({}, events=events)
 
 
+def of_types(
+    name: str,
+    types: dict[str, ObjectType],
+    resources: tuple[str, ...],
+    rewarded: str,
+    side: int = 60,
+    each: int = 1,
+    max_steps: int = 1000,
+) -> Game:
+    """Some of each type on a map, and a reward for one resource."""
+    return Game(
+        name=name,
+        num_agents=4,
+        max_steps=max_steps,
+        resources=resources,
+        objects={"wall": ObjectType(), **types},
+        map=Scatter(height=side, width=side, objects=dict.fromkeys(types, each)),
+        observation=DROP,
+        rewards=(RewardTerm(value=Inventory(resource=rewarded)),),
+    )
+
+
 def layered(layers: int, width: int) -> Game:
     """Machines that each need one unit of all machines of the layer before."""
-    objects = {"wall": ObjectType()}
+    machines = {}
     for layer in range(layers):
         for i in range(width):
             inputs = {f"r{layer - 1}_{k}": 1 for k in range(width)} if layer else {}
             machine = Converter(inputs=inputs, outputs={f"r{layer}_{i}": 1}, cooldown=5)
-            objects[f"m{layer}_{i}"] = ObjectType(converter=machine)
-    return Game(
-        name="layers",
-        num_agents=2,
-        max_steps=500,
-        resources=tuple(f"r{layer}_{i}" for layer in range(layers) for i in range(width)),
-        objects=objects,
-        map=Scatter(height=30, width=30, objects=dict.fromkeys(list(objects)[1:], 1)),
-        observation=DROP,
-        rewards=(RewardTerm(value=Inventory(resource=f"r{layers - 1}_0")),),
-    )
+            machines[f"m{layer}_{i}"] = ObjectType(converter=machine)
+    resources = tuple(f"r{layer}_{i}" for layer in range(layers) for i in range(width))
+    return of_types("layers", machines, resources, f"r{layers - 1}_0", side=30, max_steps=500)
 
 
 def relocated() -> Game:
@@ -239,17 +253,9 @@ def ring_of_machines(count: int) -> Game:
         f"m{i}": ObjectType(converter=Converter(inputs={f"r{i}": 65_535}, outputs={f"r{(i + 1) % count}": 1}))
         for i in range(count - 1)
     }
-    spring = ObjectType(converter=Converter(outputs={"r0": 1}))
-    return Game(
-        name="ring",
-        num_agents=4,
-        max_steps=1_000_000_000,
-        resources=tuple(f"r{i}" for i in range(count)),
-        objects={"wall": ObjectType(), **machines, "spring": spring},
-        map=Scatter(height=60, width=60, objects=dict.fromkeys([*machines, "spring"], 1)),
-        observation=DROP,
-        rewards=(RewardTerm(value=Inventory(resource=f"r{count - 1}")),),
-    )
+    machines["spring"] = ObjectType(converter=Converter(outputs={"r0": 1}))
+    resources = tuple(f"r{i}" for i in range(count))
+    return of_types("ring", machines, resources, resources[-1], max_steps=1_000_000_000)
 
 
 def many_rules(types: int, rules: int) -> Game:
@@ -269,15 +275,7 @@ def many_rules(types: int, rules: int) -> Game:
         )
         for j in range(types)
     }
-    return Game(
-        name="rules",
-        num_agents=4,
-        resources=names,
-        objects={"wall": ObjectType(), **objects},
-        map=Scatter(height=60, width=60, objects=dict.fromkeys(objects, 1)),
-        observation=DROP,
-        rewards=(RewardTerm(value=Inventory(resource="r99")),),
-    )
+    return of_types("rules", objects, names, names[-1])
 
 
 def many_recipes(machines: int, recipes: int) -> Game:
@@ -297,15 +295,7 @@ def many_recipes(machines: int, recipes: int) -> Game:
         )
         for j in range(machines)
     }
-    return Game(
-        name="recipes",
-        num_agents=4,
-        resources=names,
-        objects={"wall": ObjectType(), **objects},
-        map=Scatter(height=80, width=80, objects=dict.fromkeys(objects, 3)),
-        observation=DROP,
-        rewards=(RewardTerm(value=Inventory(resource=names[-1])),),
-    )
+    return of_types("recipes", objects, names, names[-1], side=80, each=3)
 
 
 CROWD = Ascii(text="\n".join(["@" * 128] * 8 + [("ss." * 43)[:128]] * 120), legend={"s": "s"})
